@@ -23,7 +23,7 @@ use std::{env, ffi::OsString, process::ExitCode};
 
 fn main() -> ExitCode {
     system::caught(|| Ok(act())).unwrap_or_else(|failure| {
-        output::refuse(&failure);
+        output::refuse(&failure, None);
         ExitCode::from(exit::FAILED)
     })
 }
@@ -39,8 +39,10 @@ fn act() -> ExitCode {
     }
     let cli = match args::Cli::read(&words) {
         // Everybody may read the words; nobody has to read them once more in what is said of them.
-        Ok(_) if handle::words::has_one(&words) => return refuse(),
-        Err(error) if error.use_stderr() && handle::words::may_show_one(&words) => return refuse(),
+        Ok(_) if handle::words::has_one(&words) => return refuse(&words),
+        Err(error) if error.use_stderr() && handle::words::may_show_one(&words) => {
+            return refuse(&words);
+        }
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
             args::hints::explain(error, &words);
@@ -64,8 +66,8 @@ fn act() -> ExitCode {
 }
 
 /// Refuses a command line with a secret on it.
-fn refuse() -> ExitCode {
+fn refuse(words: &[OsString]) -> ExitCode {
     let failure = exit::Failure::Usage(handle::words::REFUSAL.into());
-    output::refuse(&failure);
+    output::refuse(&failure, args::hints::asks_for_json(words).then_some(exit::USAGE));
     ExitCode::from(exit::USAGE)
 }

@@ -8,6 +8,7 @@ use tenure::{
     config::{Config, VARIABLES},
     store::LeaseScope,
 };
+use tenure_url::nearest;
 
 use crate::{
     args,
@@ -22,13 +23,7 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 pub(crate) fn load(common: &args::Common) -> Result<Config, Failure> {
     let mut config = Config::load().map_err(|error| Failure::Usage(error.into()))?;
     if let Some(store) = &common.store {
-        // It would mean a lock on this machine alone.
-        if store.trim().is_empty() {
-            return Err(Failure::usage(
-                "--store is empty; set the variable that it comes from, or write --store file: for the embedded store",
-            ));
-        }
-        config.use_store(store);
+        config.use_store(store, "--store");
     }
     Ok(config)
 }
@@ -47,6 +42,14 @@ pub(crate) fn unknown_variables() -> Vec<String> {
         names.filter(|name| name.starts_with("TENURE_") && !is_known(name)).collect();
     unknown.sort();
     unknown
+}
+
+/// The variable of tenure's that was meant by this one, most likely.
+pub(crate) fn meant(unknown: &str) -> Option<&'static str> {
+    let behind = |name: &'static str| name.strip_prefix("TENURE_");
+    let meant =
+        nearest(unknown.strip_prefix("TENURE_")?, VARIABLES.iter().copied().filter_map(behind))?;
+    VARIABLES.iter().copied().find(|name| behind(name) == Some(meant))
 }
 
 /// How long to wait for a lock.

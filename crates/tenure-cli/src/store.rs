@@ -36,16 +36,10 @@ fn not_opened(error: OpenError) -> Failure {
     }
 }
 
-/// What chose the store, for people; nothing for the embedded one in its default place.
-pub(crate) fn chosen_by(config: &Config) -> Option<String> {
-    let flag = || config.store().is_ok_and(|url| !url.is_empty()).then(|| "--store".to_owned());
-    config.store_chosen_by().or_else(flag)
-}
-
 /// Says where the locks are kept, and why there.
 pub(crate) fn tell(tenure: &Tenure, config: &Config, voice: &Voice) {
     let store = tenure.store();
-    let (location, chosen_by) = (store.location(), chosen_by(config));
+    let (location, chosen_by) = (store.location(), config.store_chosen_by());
     let chosen_by = chosen_by.as_deref();
     voice.event(&Event::Store { kind: store.kind(), location: &location, chosen_by });
 }

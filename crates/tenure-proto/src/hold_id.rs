@@ -15,8 +15,15 @@ use crate::{Owner, fingerprint::fingerprint};
 /// let hold = HoldId::of_owner(&Owner::from_bytes([7; 16]));
 /// assert_eq!(hold.to_string().parse(), Ok(hold));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HoldId(u64);
+
+impl fmt::Debug for HoldId {
+    /// As it is written elsewhere.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HoldId({self})")
+    }
+}
 
 impl HoldId {
     /// That of the hold of an owner.

@@ -69,7 +69,7 @@ fn nanos(length: Duration) -> u64 {
 
 /// A length of time outside the range that its use allows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what} of {given:?} is out of range; choose from {least:?} to {most:?}")]
+#[error("{}; {}", self.message(), self.help())]
 #[non_exhaustive]
 pub struct OutOfRange {
     /// Which setting it is, as users write it.
@@ -80,6 +80,48 @@ pub struct OutOfRange {
     pub least: Duration,
     /// The longest length allowed.
     pub most: Duration,
+}
+
+impl OutOfRange {
+    /// What is wrong.
+    #[must_use]
+    pub fn message(&self) -> String {
+        format!("{} of {} is out of range", self.what, written(self.given))
+    }
+
+    /// What to choose instead.
+    #[must_use]
+    pub fn help(&self) -> String {
+        format!("choose from {} to {}", written(self.least), written(self.most))
+    }
+}
+
+/// A length of time as settings take it, in the largest unit of which it is a whole number: `90s`, `24h`, `9999d`.
+///
+/// ```
+/// use std::time::Duration;
+/// use tenure_proto::time::written;
+///
+/// assert_eq!(written(Duration::from_millis(1500)), "1500ms");
+/// assert_eq!(written(Duration::from_secs(90 * 60)), "90m");
+/// assert_eq!(written(Duration::from_secs(24 * 60 * 60)), "24h");
+/// assert_eq!(written(Duration::from_secs(48 * 60 * 60)), "2d");
+/// ```
+#[must_use]
+pub fn written(length: Duration) -> String {
+    /// Milliseconds, and from how many on they are written so: one day is 24 hours to most people.
+    const UNITS: [(u128, u128, &str); 4] =
+        [(86_400_000, 2, "d"), (3_600_000, 1, "h"), (60_000, 1, "m"), (1_000, 1, "s")];
+    if length.is_zero() {
+        return "0s".to_owned();
+    }
+    if length.subsec_nanos() % 1_000_000 != 0 {
+        return format!("{length:?}");
+    }
+    let millis = length.as_millis();
+    let whole = UNITS.iter().find(|(unit, least, _)| millis % unit == 0 && millis >= unit * least);
+    whole
+        .map_or_else(|| format!("{millis}ms"), |(unit, _, name)| format!("{}{name}", millis / unit))
 }
 
 /// Refuses a length of time outside `least..=most`.

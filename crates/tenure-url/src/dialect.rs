@@ -4,6 +4,8 @@ use std::fmt::Display;
 
 use tenure_core::{Fault, FaultKind};
 
+use crate::nearest;
+
 /// How the URLs of one store are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
@@ -30,11 +32,31 @@ impl Dialect {
     }
 
     /// A sign that ends a part of a URL stands in another one, most likely a password.
-    pub(crate) fn not_encoded(&self, found: &str) -> Fault {
-        self.wrong_but(found, ENCODE)
+    pub(crate) fn not_encoded(&self, found: &str, sign: char) -> Fault {
+        self.wrong_but(found, encode(sign))
+    }
+
+    /// A value that a setting does not take, with those that it takes. The value is not shown: it may be a piece of a
+    /// password.
+    #[must_use]
+    pub fn unknown_value(&self, setting: &str, value: &str, known: &[&str]) -> Fault {
+        let near = nearest(value, known.iter().copied());
+        let near = near.map(|near| format!("did you mean {near:?}? ")).unwrap_or_default();
+        let help = format!("{near}{setting} is {}", listed(known));
+        self.wrong_but(format!("{setting} has an unknown value"), help)
     }
 }
 
-/// What to write where something special is not.
-pub(crate) const ENCODE: &str = "write what is special in a user, a password or a value percent-encoded: %40 for @, %2F for /, \
-     %3A for :, %3F for ?, %23 for #, %26 for &, %25 for %";
+/// What to write instead of a sign that is part of a user, a password or a value.
+pub(crate) fn encode(sign: char) -> String {
+    let code = u32::from(sign);
+    format!("write {sign} as %{code:02X} in a user, a password or a value")
+}
+
+/// `a, b or c`.
+fn listed(words: &[&str]) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => words.concat(),
+    }
+}

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use tenure_core::Fault;
 
-use crate::{Dialect, Secret, Settings, dialect::ENCODE, percent::decode};
+use crate::{Dialect, Secret, Settings, dialect::encode, percent::decode};
 
 /// The parts of a URL, percent-decoded.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl Dialect {
         }
         let (rest, fragment) = match rest.split_once('#') {
             Some((_, behind)) if behind.contains('@') => {
-                return Err(self.not_encoded("a # stands before the @"));
+                return Err(self.not_encoded("a # stands before the @", '#'));
             }
             Some((rest, fragment)) => (rest, Some(self.decoded(fragment)?)),
             None => (rest, None),
@@ -71,13 +71,13 @@ impl Dialect {
         };
         // A piece of a password would be taken for a path.
         if path.contains('@') {
-            return Err(self.not_encoded("a / stands before the @"));
+            return Err(self.not_encoded("a / stands before the @", '/'));
         }
         let (credentials, servers) = match authority.rsplit_once('@') {
             Some((before, _)) if before.contains('@') => {
                 return Err(self.wrong_but(
                     "it has more than one @ before the path",
-                    format!("write user and password once, before all hosts; {ENCODE}"),
+                    format!("{}; user and password stand once, before all hosts", encode('@')),
                 ));
             }
             Some((credentials, servers)) => (Some(credentials), servers),
@@ -137,7 +137,7 @@ impl Dialect {
             Some(port) if port.contains(':') => {
                 return Err(self.wrong_but(
                     "a host has several colons",
-                    format!("write an IPv6 address in brackets: [::1]:6379; {ENCODE}"),
+                    format!("write an IPv6 address in brackets: [::1]:6379; {}", encode(':')),
                 ));
             }
             // What is there may be a piece of a password.
@@ -146,7 +146,10 @@ impl Dialect {
                 None => {
                     return Err(self.wrong_but(
                         "a port is a number from 1 to 65535",
-                        format!("{}; {ENCODE}", self.instead()),
+                        format!(
+                            "{}, with %2F for a /, %3F for a ? and %23 for a # in a password",
+                            self.instead()
+                        ),
                     ));
                 }
             },
@@ -197,7 +200,7 @@ impl Url {
     pub fn no_fragment(&self) -> Result<(), Fault> {
         match self.fragment {
             None => Ok(()),
-            Some(_) => Err(self.dialect.not_encoded("something stands behind a #")),
+            Some(_) => Err(self.dialect.not_encoded("something stands behind a #", '#')),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use tenure_core::Fault;
 
 use crate::{
-    Dialect, Secret, ValueError, dialect::ENCODE, duration, nearest, percent::decode,
+    Dialect, Secret, ValueError, dialect::encode, duration, nearest, percent::decode,
     redact::SECRETS, values, yes_no,
 };
 
@@ -47,14 +47,14 @@ impl Settings {
         let mut settings =
             Self { dialect, given: BTreeMap::new(), known: BTreeSet::new(), secret: None };
         if query.contains('?') {
-            return Err(dialect.not_encoded("a second ? stands behind the first"));
+            return Err(dialect.not_encoded("a second ? stands behind the first", '?'));
         }
         for (at, pair) in query.split('&').enumerate().filter(|(_, pair)| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let is_secret = is_secret(key);
             // The end of a password, whose ? seems to end the hosts.
             if pair.contains('@') && !(is_secret && is_key(key)) {
-                return Err(dialect.not_encoded("an @ stands behind the ?"));
+                return Err(dialect.not_encoded("an @ stands behind the ?", '?'));
             }
             if is_secret {
                 settings.secret.get_or_insert(at);
@@ -156,8 +156,7 @@ impl Settings {
             return Ok(Some(meant.clone()));
         }
         let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-        let message = format!("{setting} has a value that it does not take");
-        Err(self.dialect.wrong_but(message, format!("{setting} is {}", listed(&words))))
+        Err(self.dialect.unknown_value(setting, &text, &words))
     }
 
     /// Refuses what nobody took: the first of it is named, unless it may be a piece of a password, with the nearest setting
@@ -179,7 +178,7 @@ impl Settings {
             let message = "an unknown setting, not shown as it may be a piece of a password";
             return Err(self
                 .dialect
-                .wrong_but(message, format!("{ENCODE}; known settings: {known}")));
+                .wrong_but(message, format!("{}; known settings: {known}", encode('&'))));
         }
         let near = near.map(|near| format!("did you mean {near:?}? ")).unwrap_or_default();
         let message = format!("unknown setting {key:?}");
@@ -216,14 +215,6 @@ fn is_key(key: &str) -> bool {
 fn is_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     SECRETS.iter().any(|secret| key.ends_with(secret))
-}
-
-/// `a, b or c`.
-fn listed(words: &[&str]) -> String {
-    match words {
-        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
-        _ => words.concat(),
-    }
 }
 
 #[cfg(test)]

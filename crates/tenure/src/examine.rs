@@ -52,7 +52,7 @@ impl Tenure {
         let (scheme, rest) = check(url)?;
         let examined = match scheme {
             "memory" => of(&MemoryStore::new()).await,
-            "" | "file" => stores::examine_embedded(rest),
+            "file" => stores::examine_embedded(rest),
             "quorum" => within_runtime(examine_quorum(rest)).await,
             "zookeeper" => within_runtime(stores::examine_zookeeper(url, holds)).await,
             scheme if stores::is_mysql(scheme) => within_runtime(stores::examine_mysql(url)).await,

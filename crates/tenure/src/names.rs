@@ -83,7 +83,7 @@ async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fa
     match crate::stores::parted(url) {
         ("memory", _) => Some(Ok(BTreeSet::new())),
         #[cfg(feature = "embedded")]
-        ("" | "file", dir) => {
+        ("file", dir) => {
             let dir = (!dir.is_empty()).then(|| std::path::Path::new(dir));
             Some(tenure_embedded::names_in_use(dir, prefix).map(BTreeSet::from_iter))
         }

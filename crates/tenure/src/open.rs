@@ -133,7 +133,7 @@ impl Tenure {
     ///
     /// | URL | store |
     /// |---|---|
-    /// | empty, or `file:` | embedded, in its default place on this machine |
+    /// | `file:` | embedded, in its default place on this machine |
     /// | `file:/dir` | embedded, in `/dir`: the whole path, so that all callers mean the same |
     /// | `redis://host`, `rediss://`, `unix:` | one Redis or Valkey server: feature `redis` |
     /// | `redis-sentinel://host,host,host?service=…` | the primary that these sentinels name: feature `redis` |
@@ -210,7 +210,7 @@ impl Tenure {
         tenure_core::runtime::ready().map_err(OpenError::Thread)?;
         let store = match scheme {
             "memory" => Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>),
-            "" | "file" => embedded(rest),
+            "file" => embedded(rest),
             "quorum" => within_runtime(quorum(rest)).await,
             "zookeeper" => within_runtime(zookeeper(url, holds)).await,
             scheme if is_mysql(scheme) => within_runtime(mysql(url)).await,
@@ -269,7 +269,7 @@ pub(crate) fn check(url: &str) -> Result<(&str, &str), OpenError> {
     }
     let (scheme, rest) = parted(url);
     match scheme {
-        "" | "file" | "memory" | "quorum" | "zookeeper" => Ok((scheme, rest)),
+        "file" | "memory" | "quorum" | "zookeeper" => Ok((scheme, rest)),
         _ if is_redis(scheme) || is_postgres(scheme) || is_mysql(scheme) => Ok((scheme, rest)),
         _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned(), known: known() }),
     }

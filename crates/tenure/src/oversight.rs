@@ -31,7 +31,7 @@ impl Tenure {
     /// let order = tenure.mutex("order:7").label("web-1").lock().await?;
     ///
     /// let orders = tenure.list("order:").limit(100).await?;
-    /// for (name, seen) in &orders.names {
+    /// for (name, seen) in &orders {
     ///     println!("{name}: {} hold it, {} wait", seen.holders.len(), seen.waiters.len());
     /// }
     /// assert_eq!((orders.names.len(), orders.more), (1, false));

@@ -14,22 +14,36 @@ use crate::{
 
 /// What is wrong with the way `list` is written, if anything is; `of_member` says it of a member's URL.
 pub(crate) fn mistake(list: &str, of_member: impl Fn(&str) -> Option<Fault>) -> Option<Fault> {
-    let (mut options, mut members) = (QuorumOptions::new(), 0);
+    let (mut options, mut members, mut places) = (QuorumOptions::new(), 0, Vec::new());
     for part in parts(list) {
         match setting(part, options.clone()) {
             Ok(Some(with)) => options = with,
             Ok(None) => {
                 members += 1;
-                let found = known(part, members).err();
-                let found = found.or_else(|| of_member(&part.replace("%2C", ",")));
-                if found.is_some() {
-                    return found;
+                if let Err(fault) = known(part, members) {
+                    return Some(fault);
                 }
+                let url = part.replace("%2C", ",");
+                if let Some(fault) = of_member(&url) {
+                    let what = format!("member number {members}: {}", fault.message_and_cause());
+                    return Some(Fault::new(fault.kind(), what, fault.help()));
+                }
+                places.extend(place(&url));
             }
             Err(fault) => return Some(fault),
         }
     }
-    tenure_quorum::check_count(members).err()
+    let counted = tenure_quorum::check_count(members);
+    counted.and_then(|()| tenure_quorum::check_distinct(&places)).err()
+}
+
+/// Where a member is, as far as its URL says it alone.
+fn place(url: &str) -> Option<String> {
+    #[cfg(feature = "redis")]
+    if let Ok(options) = tenure_redis::RedisOptions::from_url(url) {
+        return Some(options.location());
+    }
+    url.starts_with("file:").then(|| url.to_owned())
 }
 
 fn parts(list: &str) -> impl Iterator<Item = &str> {

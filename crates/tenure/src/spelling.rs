@@ -9,12 +9,15 @@ use tenure_url::{is_scheme, nearest};
 /// What is wrong with the way `url` is written, if anything is.
 pub(crate) fn mistake(url: &str) -> Option<Fault> {
     let scheme = crate::stores::parted(url).0;
-    if !url.is_empty() && !is_path(url) && !scheme.split(':').all(is_scheme) {
-        return Some(wrong(NO_URL.to_owned(), WRITE_ONE.to_owned()));
+    if url.trim().is_empty() {
+        return Some(wrong("its URL is empty".to_owned(), EMPTY.to_owned()));
+    }
+    if !is_path(url) && !scheme.split(':').all(is_scheme) {
+        return Some(no_url(url));
     }
     match scheme {
         #[cfg(feature = "embedded")]
-        "" | "file" => misplaced(behind_scheme(url)),
+        "file" => misplaced(behind_scheme(url)),
         #[cfg(feature = "redis")]
         scheme if crate::stores::is_redis(scheme) => {
             tenure_redis::RedisOptions::from_url(url).err()
@@ -35,10 +38,27 @@ pub(crate) fn mistake(url: &str) -> Option<Fault> {
     }
 }
 
-/// What is said of a text that may be anything, and so is not shown.
+/// A text that may be anything, and so is not shown.
+fn no_url(text: &str) -> Fault {
+    wrong(NO_URL.to_owned(), write_one(text))
+}
+
+/// What to write where nothing stands.
+pub(crate) const EMPTY: &str =
+    "set the variable that it comes from, or write file: for the embedded store on this machine";
 pub(crate) const NO_URL: &str = "it is neither a URL nor the name of a store";
-pub(crate) const WRITE_ONE: &str = "write a URL, such as postgres://USER:PASSWORD@HOST/DATABASE or redis://:PASSWORD@HOST; \
-                                    connection strings of key=value pairs are not read";
+
+/// What to write instead of such a text.
+pub(crate) fn write_one(text: &str) -> String {
+    let known = crate::stores::known();
+    let scheme = text.split_once("//").map(|(scheme, _)| format!("{scheme}:"));
+    if let Some(scheme) = scheme.filter(|scheme| known.split(", ").any(|one| one == scheme)) {
+        return format!("write a colon behind the scheme: {scheme}//");
+    }
+    "write a URL, such as postgres://USER:PASSWORD@HOST/DATABASE or redis://:PASSWORD@HOST; \
+     connection strings of key=value pairs are not read"
+        .to_owned()
+}
 
 /// Whether a text can be the name of a store, and is surely no piece of a URL.
 #[cfg(feature = "config")]
@@ -97,9 +117,23 @@ pub(crate) fn absolute(path: &str) -> String {
     }
 }
 
+/// What people call a store for short, and its scheme.
+const SHORT: [(&str, &str); 8] = [
+    ("cluster", "redis-cluster:"),
+    ("local", "file:"),
+    ("maria", "mariadb:"),
+    ("pg", "postgres:"),
+    ("sentinel", "redis-sentinel:"),
+    ("sock", "unix:"),
+    ("socket", "unix:"),
+    ("zk", "zookeeper:"),
+];
+
 /// What to write instead of a scheme that there is not.
 pub(crate) fn use_one_of(scheme: &str, known: &str) -> String {
-    let meant = nearest(&format!("{scheme}:"), known.split(", "));
+    let short = SHORT.iter().find(|(short, _)| *short == scheme).map(|(_, meant)| *meant);
+    let short = short.filter(|meant| known.split(", ").any(|one| one == *meant));
+    let meant = short.or_else(|| nearest(&format!("{scheme}:"), known.split(", ")));
     let meant = meant.map(|meant| format!("did you mean {meant:?}? ")).unwrap_or_default();
     format!("{meant}known: {known}")
 }

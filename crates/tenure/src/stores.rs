@@ -12,6 +12,8 @@ pub(crate) fn known() -> String {
         ("file:", cfg!(feature = "embedded")),
         ("redis:", cfg!(feature = "redis")),
         ("rediss:", cfg!(feature = "redis-tls")),
+        ("valkey:", cfg!(feature = "redis")),
+        ("valkeys:", cfg!(feature = "redis-tls")),
         ("unix:", cfg!(feature = "redis")),
         ("redis-sentinel:", cfg!(feature = "redis")),
         ("rediss-sentinel:", cfg!(feature = "redis-tls")),
@@ -20,6 +22,7 @@ pub(crate) fn known() -> String {
         ("quorum:", cfg!(feature = "quorum")),
         ("zookeeper:", cfg!(feature = "zookeeper")),
         ("postgres:", cfg!(feature = "postgres")),
+        ("postgresql:", cfg!(feature = "postgres")),
         ("mysql:", cfg!(feature = "mysql")),
         ("mariadb:", cfg!(feature = "mysql")),
     ];

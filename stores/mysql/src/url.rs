@@ -19,6 +19,8 @@ pub(crate) const DIALECT: Dialect = Dialect {
     example: "mysql://user:password@host/database, or with ?tables=locks&ssl-mode=VERIFY_IDENTITY",
 };
 
+/// The values of `ssl-mode`.
+const MODES: &[&str] = &["DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"];
 /// The port, where none is written.
 const PORT: u16 = 3306;
 
@@ -139,12 +141,10 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
         settings.alias(alias, setting)?;
     }
     let mode = match settings.take("ssl-mode") {
-        Some(name) => Some(TlsMode::from_name(&name).ok_or_else(|| {
-            DIALECT.wrong_but(
-                "ssl-mode has a value that it does not take",
-                "ssl-mode is DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY",
-            )
-        })?),
+        Some(name) => Some(
+            TlsMode::from_name(&name)
+                .ok_or_else(|| DIALECT.unknown_value("ssl-mode", &name, MODES))?,
+        ),
         None => None,
     };
     if ours.is_some() && mode.is_some() && ours != mode {
@@ -213,7 +213,10 @@ fn ssl(text: &str) -> Result<TlsMode, Fault> {
         (Ok(true), _) | (_, "" | "{}" | "{\"rejectUnauthorized\":true}") => Ok(TlsMode::VerifyFull),
         (_, "{\"rejectUnauthorized\":false}") => Ok(TlsMode::Require),
         (_, name) => TlsMode::from_name(name).ok_or_else(|| {
-            DIALECT.wrong_but("ssl has a value that it does not take", "write ssl-mode=")
+            DIALECT.wrong_but(
+                "ssl has an unknown value",
+                "write ssl=true, or ssl-mode= with what is to be verified",
+            )
         }),
     }
 }

@@ -19,6 +19,8 @@ pub(crate) const DIALECT: Dialect = Dialect {
     example: "postgres://user:password@host/database, or with ?lock_schema=locks&sslmode=verify-full",
 };
 
+/// The values of `sslmode`.
+const MODES: &[&str] = &["disable", "prefer", "require", "verify-ca", "verify-full"];
 /// The port, where none is written.
 const PORT: u16 = 5432;
 
@@ -159,9 +161,10 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
         settings.alias(alias, setting)?;
     }
     let mut mode = match settings.take("sslmode") {
-        Some(name) => Some(TlsMode::from_name(&name).ok_or_else(|| {
-            DIALECT.wrong("sslmode is disable, prefer, require, verify-ca or verify-full")
-        })?),
+        Some(name) => Some(
+            TlsMode::from_name(&name)
+                .ok_or_else(|| DIALECT.unknown_value("sslmode", &name, MODES))?,
+        ),
         None => None,
     };
     if ours.is_some() && mode.is_some() && ours != mode {
@@ -239,7 +242,10 @@ fn ssl(text: &str, verified: TlsMode) -> Result<TlsMode, Fault> {
         (Ok(true), _) | (_, "" | "{\"rejectUnauthorized\":true}") => Ok(verified),
         (_, "{\"rejectUnauthorized\":false}") => Ok(TlsMode::Require),
         (_, name) => TlsMode::from_name(name).ok_or_else(|| {
-            DIALECT.wrong_but("ssl has a value that it does not take", "write sslmode=")
+            DIALECT.wrong_but(
+                "ssl has an unknown value",
+                "write ssl=true, or sslmode= with what is to be verified",
+            )
         }),
     }
 }

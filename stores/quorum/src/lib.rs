@@ -35,4 +35,4 @@ mod take_over;
 pub use options::QuorumOptions;
 pub use store::QuorumStore;
 #[doc(hidden)]
-pub use store::{check_count, is_reserved};
+pub use store::{check_count, check_distinct, is_reserved};

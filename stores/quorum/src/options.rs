@@ -118,10 +118,6 @@ impl QuorumOptions {
 
 fn within(what: &'static str, given: Duration, least: u64, most: u64) -> Result<Duration, Fault> {
     in_range(what, given, Duration::from_millis(least), Duration::from_millis(most)).map_err(
-        |OutOfRange { given, least, most, .. }| {
-            let message = format!("{what} of {given:?} is out of range");
-            let help = format!("choose from {least:?} to {most:?}");
-            Fault::new(FaultKind::Misconfigured, message, help)
-        },
+        |error: OutOfRange| Fault::new(FaultKind::Misconfigured, error.message(), error.help()),
     )
 }

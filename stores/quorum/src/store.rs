@@ -205,13 +205,26 @@ pub fn check_count(members: usize) -> Result<(), Fault> {
     Err(Fault::new(FaultKind::Misconfigured, what, "name at least three independent stores"))
 }
 
+/// Refuses places of which two are the same.
+///
+/// # Errors
+/// A fault that names it.
+pub fn check_distinct(places: &[String]) -> Result<(), Fault> {
+    let is_again = |index: usize, place: &String| places.iter().take(index).any(|it| it == place);
+    match places.iter().enumerate().find(|(index, place)| is_again(*index, place)) {
+        None => Ok(()),
+        Some((_, place)) => {
+            let what = format!("{place} is named twice");
+            Err(Fault::new(FaultKind::Misconfigured, what, "name each store once"))
+        }
+    }
+}
+
 fn check(members: &[Member], places: &[String], durable: bool) -> Result<(), Fault> {
     let wrong = |what: String, help: &str| Err(Fault::new(FaultKind::Misconfigured, what, help));
     check_count(members.len())?;
-    for (index, (member, place)) in members.iter().zip(places).enumerate() {
-        if places.iter().take(index).any(|other| other == place) {
-            return wrong(format!("{place} is named twice"), "name each store once");
-        }
+    check_distinct(places)?;
+    for (member, place) in members.iter().zip(places) {
         let can = member.capabilities();
         if !can.raise || can.longest_keep.is_zero() || can.lease != LeaseScope::Hold {
             let what = format!("{place} cannot be a member: it raises no tokens or keeps no names");

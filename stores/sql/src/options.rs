@@ -254,7 +254,6 @@ fn within(
     given: Duration,
     (least, most): (u64, u64),
 ) -> Result<Duration, Fault> {
-    in_range(what, given, Duration::from_millis(least), Duration::from_millis(most)).map_err(
-        |error| Fault::new(FaultKind::Misconfigured, error.to_string(), "choose another length"),
-    )
+    in_range(what, given, Duration::from_millis(least), Duration::from_millis(most))
+        .map_err(|error| Fault::new(FaultKind::Misconfigured, error.message(), error.help()))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Fault, error::OutOfRange, proto::time::in_range};
+use tenure_core::{Fault, proto::time::in_range};
 use tenure_url::{Dialect, Password, Settings, duration};
 
 use crate::scheme::without_driver;
@@ -85,11 +85,8 @@ impl Parts {
             self.dialect.wrong_but(format!("{setting} {error:#}"), error.help())
         })?;
         let within = (Duration::from_millis(least), Duration::from_millis(most));
-        let length = in_range(setting, length, within.0, within.1).map_err(|error| {
-            let OutOfRange { given, least, most, .. } = error;
-            let what = format!("{setting} of {given:?} is out of range");
-            self.dialect.wrong_but(what, format!("choose from {least:?} to {most:?}"))
-        })?;
+        let length = in_range(setting, length, within.0, within.1)
+            .map_err(|error| self.dialect.wrong_but(error.message(), error.help()))?;
         Ok(Some(length))
     }
 }

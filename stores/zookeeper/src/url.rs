@@ -145,7 +145,7 @@ fn acl(text: &str) -> Result<Acl, Fault> {
     let Some((scheme, id, rights)) =
         parts.filter(|(scheme, _, rights)| !scheme.is_empty() && !rights.is_empty())
     else {
-        let message = "acl has a value that it does not take";
+        let message = "acl has an unknown value";
         return Err(
             DIALECT.wrong_but(message, "acl is world, creator, or a list of scheme:id:cdrwa")
         );

@@ -10,7 +10,12 @@ use clap::{
 use tenure::config::without_passwords;
 
 use super::Cli;
-use crate::plain::plain;
+use crate::{
+    exit::{self, Failure},
+    explanation::Explanation,
+    output,
+    plain::plain,
+};
 
 const WAIT: &str =
     "write --wait TIME to give up waiting for the lock, --max-hold TIME to end the command";
@@ -48,6 +53,10 @@ pub(crate) fn explain(error: Error, words: &[OsString]) {
         error.insert(ContextKind::Suggested, hint);
     }
     let text = error.render();
+    if asks_for_json(words) {
+        output::refuse(&Failure::Usage(parted(&text.to_string())), Some(exit::USAGE));
+        return;
+    }
     let text = if is_plain {
         text.ansi().to_string()
     } else {
@@ -56,6 +65,21 @@ pub(crate) fn explain(error: Error, words: &[OsString]) {
     };
     // The prefix of all that tenure says of itself, as the command writes to the same place.
     let _ = write!(anstream::stderr(), "tenure: {text}");
+}
+
+/// Whether errors are to be JSON, as far as words say that cannot be read.
+pub(crate) fn asks_for_json(words: &[OsString]) -> bool {
+    words.iter().take_while(|word| *word != "--").any(|word| word == "--json")
+}
+
+/// What clap says, in parts: the message, and a tip if there is one.
+fn parted(text: &str) -> Explanation {
+    let text = text.strip_prefix("error: ").unwrap_or(text);
+    let paragraphs = || text.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>());
+    let message = paragraphs().next().unwrap_or_default().join(" ");
+    let tips = || paragraphs().skip(1).map(|words| words.join(" "));
+    let tip = tips().find_map(|part| part.strip_prefix("tip: ").map(str::to_owned));
+    Explanation::new(message).advise(tip.unwrap_or_else(|| "see tenure --help".to_owned()))
 }
 
 fn hint(error: &Error, words: &[OsString]) -> Option<&'static str> {

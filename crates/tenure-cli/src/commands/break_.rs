@@ -157,7 +157,7 @@ fn another_holds(name: &LockName, now: &Snapshot) -> Failure {
         .holders
         .iter()
         .map(|holder| {
-            format!("{} with token {}", human::who(&holder.label), human::token(holder.token))
+            format!("{} with token {}", human::quoted(&holder.label), human::token(holder.token))
         })
         .collect();
     let why = Explanation::new(format!(
@@ -207,7 +207,7 @@ async fn doubtful(
 fn after_doubt(before: &Snapshot, now: &Snapshot) -> Option<String> {
     let each = |holders: &mut dyn Iterator<Item = &Contender>| {
         let each = holders.map(|holder| {
-            format!("{} with token {}", human::who(&holder.label), human::token(holder.token))
+            format!("{} with token {}", human::quoted(&holder.label), human::token(holder.token))
         });
         each.collect::<Vec<_>>().join(", ")
     };
@@ -294,7 +294,7 @@ fn told(name: &LockName, seen: Option<&Snapshot>, evicted: &[Contender]) -> Stri
         return format!("{name} was free already");
     }
     let each = evicted.iter().map(|holder| {
-        let (who, token) = (human::who(&holder.label), human::token(holder.token));
+        let (who, token) = (human::quoted(&holder.label), human::token(holder.token));
         let then = match holder.mode {
             Mode::Permits { .. } => {
                 "What it took is free; no token keeps it from working on.".into()

@@ -10,7 +10,7 @@ use crate::{
 };
 
 pub(super) async fn doctor(config: &Config, voice: &Voice) -> Result<u8, Failure> {
-    let chosen_by = store::chosen_by(config);
+    let chosen_by = config.store_chosen_by();
     let chosen_by = chosen_by.as_deref();
     let seen = store::examine(config).await?;
     if voice.is_json() {

@@ -49,10 +49,8 @@ fn load(common: &Common, voice: &Voice) -> Result<Config, Failure> {
 /// Does what was asked and answers with the exit code.
 pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
     let Cli { common, command } = cli;
-    if voice.is_verbose() {
-        for name in settings::unknown_variables() {
-            voice.event(&Event::UnknownVariable { name: &name });
-        }
+    for name in settings::unknown_variables() {
+        voice.event(&Event::UnknownVariable { name: &name, meant: settings::meant(&name) });
     }
     if common.store.as_deref().is_some_and(store::has_password) {
         voice.event(&Event::PasswordShown);

@@ -20,7 +20,7 @@ pub(super) fn fitting(place: &Place) -> Vec<String> {
         Place::Locks { store, before, typed } => (store, before.as_str(), typed),
     };
     if let Some(store) = store.as_ref().filter(|store| !store.is_empty()) {
-        config.use_store(store);
+        config.use_store(store, "--store");
     }
     let is_alone = matches!(place, Place::Lock { .. });
     let names = in_use(&config, typed);

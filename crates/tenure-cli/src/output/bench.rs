@@ -51,7 +51,7 @@ const CAVEAT: &str = "These are of this moment and this machine; compare what is
 /// For programs.
 pub(crate) fn json(figures: &Figures) -> String {
     let mut answer = json!({
-        "kind": figures.kind, "location": figures.location, "cores": figures.cores,
+        "kind": figures.kind, "store": figures.location, "cores": figures.cores,
     });
     if let Some(pair) = &figures.pair {
         answer["pair"] = pair.iter().map(pair_of).collect();

@@ -47,9 +47,14 @@ pub(crate) fn who(label: &str) -> String {
     if label.is_empty() { "somebody without a label".into() } else { plain(label) }
 }
 
+/// The same as part of a sentence, where a label ends by its quotes.
+pub(crate) fn quoted(label: &str) -> String {
+    if label.is_empty() { who(label) } else { format!("\"{}\"", plain(label)) }
+}
+
 /// Who holds a lock, as part of a sentence.
 pub(crate) fn holder(holder: &Contender, now: u64) -> String {
-    let label = who(&holder.label);
+    let label = quoted(&holder.label);
     if holder.lingering {
         let rest = holder.left.map(|left| format!(" for another {}", length(left)));
         return format!("released by {label}, but kept taken{}", rest.unwrap_or_default());
@@ -86,8 +91,9 @@ fn sentence(event: &Event<'_>) -> String {
              that tenure runs as",
             file.display()
         ),
-        Event::UnknownVariable { name } => {
-            format!("the variable {name} is set, but tenure knows none of that name")
+        Event::UnknownVariable { name, meant } => {
+            let meant = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+            format!("the variable {name} is set, but tenure knows none of that name{meant}")
         }
         Event::Waiting { name, holder: who, ahead: others } => {
             let who = who.map_or("nobody holds it yet".into(), |who| holder(who, now()));

@@ -21,9 +21,11 @@ use crate::{exit::Failure, explanation::Explanation, label::Me, plain::misleads}
 pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
     let mut value = match *event {
         Event::Store { kind, location, chosen_by } => json!({
-            "event": "store", "kind": kind, "location": location, "chosen_by": chosen_by,
+            "event": "store", "kind": kind, "store": location, "chosen_by": chosen_by,
         }),
-        Event::UnknownVariable { name } => json!({ "event": "unknown_variable", "name": name }),
+        Event::UnknownVariable { name, meant } => json!({
+            "event": "unknown_variable", "variable": name, "meant": meant,
+        }),
         Event::PasswordShown => {
             json!({ "event": "password_shown", "message": human::PASSWORD_SHOWN })
         }
@@ -31,46 +33,46 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
             "event": "foreign_configuration", "file": file.display().to_string(), "owner": owner,
         }),
         Event::Waiting { name, holder, ahead } => json!({
-            "event": "waiting", "name": name, "holder": holder.map(contender), "ahead": ahead,
+            "event": "waiting", "lock": name, "holder": holder.map(contender), "ahead": ahead,
         }),
         Event::StoreAway { name, why } => {
-            json!({ "event": "store_away", "name": name, "message": why })
+            json!({ "event": "store_away", "lock": name, "message": why })
         }
         Event::QueueFull { name, why } => {
-            json!({ "event": "queue_full", "name": name, "message": why })
+            json!({ "event": "queue_full", "lock": name, "message": why })
         }
         Event::Acquired { name, token, waited } => json!({
-            "event": "acquired", "name": name, "token": token.to_string(), "waited_ms": millis(waited),
+            "event": "acquired", "lock": name, "token": token.to_string(), "waited_ms": millis(waited),
         }),
         Event::Stopped { name, left } => {
-            json!({ "event": "stopped", "name": name, "left_ms": millis(left) })
+            json!({ "event": "stopped", "lock": name, "left_ms": millis(left) })
         }
         Event::ReleaseRequested { name } => {
-            json!({ "event": "release_requested", "name": name })
+            json!({ "event": "release_requested", "lock": name })
         }
         Event::Lost { name, reason, failure, fate } => json!({
-            "event": "lost", "name": name, "reason": self::reason(reason), "failure": failure,
+            "event": "lost", "lock": name, "reason": self::reason(reason), "failure": failure,
             "command": self::fate(fate),
         }),
         Event::Ended { name, code, signal, ran } => json!({
-            "event": "ended", "name": name, "exit_code": code, "signal": signal,
+            "event": "ended", "lock": name, "exit_code": code, "signal": signal,
             "ran_ms": millis(ran),
         }),
         Event::Released { name, held } => {
-            json!({ "event": "released", "name": name, "held_ms": held.map(millis) })
+            json!({ "event": "released", "lock": name, "held_ms": held.map(millis) })
         }
         Event::Detached { name, token, lease, left } => json!({
-            "event": "detached", "name": name, "token": token.to_string(),
-            "lease_ms": millis(lease), "remaining_ms": millis(left),
+            "event": "detached", "lock": name, "token": token.to_string(),
+            "lease_ms": millis(lease), "left_ms": millis(left),
         }),
         Event::FileStays { name, why } => {
-            json!({ "event": "file_stays", "name": name, "message": why })
+            json!({ "event": "file_stays", "lock": name, "message": why })
         }
         Event::ReleaseFailed { name, why, .. } => {
-            json!({ "event": "release_failed", "name": name, "message": why })
+            json!({ "event": "release_failed", "lock": name, "message": why })
         }
         Event::CampaignFailed { name, why } => {
-            json!({ "event": "campaign_failed", "name": name, "message": why })
+            json!({ "event": "campaign_failed", "lock": name, "message": why })
         }
     };
     when_and_where(&mut value);
@@ -119,14 +121,14 @@ pub(crate) fn snapshot(name: &LockName, seen: &Snapshot) -> String {
 /// The answer of `break`.
 pub(crate) fn broken(name: &LockName, evicted: &[Contender]) -> String {
     let evicted: Vec<_> = evicted.iter().map(contender).collect();
-    json!({ "name": name.as_str(), "evicted": evicted }).printed()
+    json!({ "lock": name.as_str(), "evicted": evicted }).printed()
 }
 
 /// The answer of `lock`, with the handle if that is not in a file.
 pub(crate) fn locked(handle: &Handle, token: Token, left: Duration, shows_handle: bool) -> String {
     let mut answer = json!({
-        "name": handle.name().as_str(), "token": token.to_string(),
-        "lease_ms": millis(handle.lease()), "remaining_ms": millis(left),
+        "lock": handle.name().as_str(), "token": token.to_string(),
+        "lease_ms": millis(handle.lease()), "left_ms": millis(left),
     });
     if shows_handle {
         answer["handle"] = handle.expose().into();
@@ -136,12 +138,12 @@ pub(crate) fn locked(handle: &Handle, token: Token, left: Duration, shows_handle
 
 /// The answer of `renew`.
 pub(crate) fn renewed(name: &LockName, left: Duration) -> String {
-    json!({ "name": name.as_str(), "remaining_ms": millis(left) }).printed()
+    json!({ "lock": name.as_str(), "left_ms": millis(left) }).printed()
 }
 
 /// The answer of `unlock`.
 pub(crate) fn unlocked(name: &LockName) -> String {
-    json!({ "name": name.as_str(), "released": true }).printed()
+    json!({ "lock": name.as_str(), "released": true }).printed()
 }
 
 /// The answer of `man --dir`.
@@ -165,7 +167,7 @@ pub(crate) fn diagnostics(
             })
         })
         .collect();
-    json!({ "kind": kind, "location": location, "chosen_by": chosen_by, "diagnostics": diagnostics })
+    json!({ "kind": kind, "store": location, "chosen_by": chosen_by, "diagnostics": diagnostics })
         .printed()
 }
 

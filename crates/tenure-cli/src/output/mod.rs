@@ -52,8 +52,10 @@ pub(crate) enum Event<'a> {
         location: &'a str,
         chosen_by: Option<&'a str>,
     },
+    /// And the variable that was meant, most likely.
     UnknownVariable {
         name: &'a str,
+        meant: Option<&'a str>,
     },
     PasswordShown,
     ForeignConfiguration {
@@ -190,11 +192,6 @@ impl Voice {
         self.codes
     }
 
-    /// Whether somebody wants to hear more.
-    pub(crate) fn is_verbose(&self) -> bool {
-        self.verbose
-    }
-
     /// Whether nothing but errors is to be said.
     pub(crate) const fn is_quiet(&self) -> bool {
         self.quiet
@@ -236,10 +233,11 @@ impl Voice {
             | Event::ReleaseFailed { .. }
             | Event::CampaignFailed { .. }
             | Event::FileStays { .. }
+            | Event::UnknownVariable { meant: Some(_), .. }
             | Event::PasswordShown
             | Event::ForeignConfiguration { .. } => !self.quiet,
             Event::Store { .. }
-            | Event::UnknownVariable { .. }
+            | Event::UnknownVariable { meant: None, .. }
             | Event::Waiting { .. }
             | Event::StoreAway { .. }
             | Event::QueueFull { .. }
@@ -278,9 +276,12 @@ impl Voice {
     }
 }
 
-/// Tells why a command line is not even read, or a command not started.
-pub(crate) fn refuse(failure: &Failure) {
-    say(&human::failure(failure));
+/// Tells why a command line is not even read, or a command not started; with an exit code as JSON.
+pub(crate) fn refuse(failure: &Failure, json: Option<u8>) {
+    match json {
+        Some(code) => say(&json::failure(failure, code)),
+        None => say(&human::failure(failure)),
+    }
 }
 
 /// Whether the command itself tells of it: why a lock was not acquired, that it was lost, or that somebody

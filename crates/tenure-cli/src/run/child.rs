@@ -47,6 +47,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) foreground: bool,
     /// The exit code where the system keeps its process from becoming the command.
     pub(crate) failed: u8,
+    /// Whether why the command cannot be run is told as JSON.
+    pub(crate) json: bool,
     /// What keeps the hold alive in the store's eyes.
     pub(crate) liveness: Option<OwnedFd>,
     /// When and how to end it.
@@ -121,8 +123,8 @@ impl Child {
             child.give_up();
             return Err(NotStarted::Lost(lost));
         }
-        let Launch { command, foreground, failed, terms, .. } = launch;
-        let order = Order::start(command, foreground, failed, terms, deadline);
+        let Launch { command, foreground, failed, json, terms, .. } = launch;
+        let order = Order::start(command, foreground, (failed, json), terms, deadline);
         if let Err(error) = child.link.say(&order).await {
             // One that could not begin may have said why.
             return Err(match child.report().await {
@@ -255,6 +257,7 @@ mod tests {
             without: &[],
             foreground: false,
             failed: 125,
+            json: false,
             liveness: None,
             terms,
             held,

@@ -32,6 +32,8 @@ pub(crate) struct Start {
     pub(crate) foreground: bool,
     /// The exit code where the system keeps its process from becoming the command.
     pub(crate) failed: u8,
+    /// Whether why it cannot be run is told as JSON.
+    pub(crate) json: bool,
 }
 
 impl Start {
@@ -58,7 +60,7 @@ impl Start {
 
     /// Becomes the command, as a child of `guardian`. Returns the exit code if that fails.
     fn become_command(self, guardian: u32) -> u8 {
-        let Self { command, stdin, foreground, failed } = self;
+        let Self { command, stdin, foreground, failed, json } = self;
         let mut words = command.into_iter();
         let Some(program) = words.next() else { return exit::USAGE };
         if settle(guardian).is_err() {
@@ -72,7 +74,7 @@ impl Start {
             return failed;
         }
         let error = Command::new(&program).args(words).stdin(stdin).exec();
-        explain(&program, &error)
+        explain(&program, &error, json)
     }
 }
 
@@ -90,17 +92,16 @@ fn settle(guardian: u32) -> io::Result<()> {
     if parent_id() == guardian { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
-fn explain(program: &OsStr, error: &io::Error) -> u8 {
+fn explain(program: &OsStr, error: &io::Error, json: bool) -> u8 {
     let why = Explanation::new(format!("command {:?} cannot be run", program.to_string_lossy()));
-    let why = why.because(error);
-    if error.kind() == io::ErrorKind::NotFound {
-        refuse(&Failure::Failed(why.advise("correct its spelling, or name it by its whole path")));
-        return exit::NOT_FOUND;
-    }
-    refuse(&Failure::Failed(
-        why.advise("name an executable program; for a script write sh -c '…'"),
-    ));
-    exit::NOT_EXECUTABLE
+    let why = why.because(error).kind(Some("not_run"));
+    let (help, code) = if error.kind() == io::ErrorKind::NotFound {
+        ("correct its spelling, or name it by its whole path", exit::NOT_FOUND)
+    } else {
+        ("name an executable program; for a script write sh -c '…'", exit::NOT_EXECUTABLE)
+    };
+    refuse(&Failure::Failed(why.advise(help)), json.then_some(code));
+    code
 }
 
 #[cfg(test)]
@@ -111,7 +112,7 @@ mod tests {
     fn nothing_becomes_a_command_that_no_guardian_is_there_for() {
         let stdin = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
         let command = vec!["false".into()];
-        let start = Start { command, stdin, foreground: false, failed: 81 };
+        let start = Start { command, stdin, foreground: false, failed: 81, json: false };
         // Where it went on, this process would be `false`.
         assert_eq!(start.become_command(999_999_999), 81);
         #[cfg(target_os = "linux")]

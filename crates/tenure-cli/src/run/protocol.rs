@@ -26,6 +26,8 @@ pub(crate) enum Order {
         foreground: bool,
         /// The exit code where the system keeps its process from becoming the command.
         failed: u8,
+        /// Whether why it cannot be run is told as JSON.
+        json: bool,
         /// When and how to end it.
         terms: Terms,
         /// Until when the lock is held, in nanoseconds of the clock that counts suspension.
@@ -57,12 +59,12 @@ impl Order {
     pub(crate) fn start(
         command: Vec<OsString>,
         foreground: bool,
-        failed: u8,
+        (failed, json): (u8, bool),
         terms: Terms,
         deadline: u64,
     ) -> Self {
         let command = command.into_iter().map(OsStringExt::into_vec).collect();
-        Self::Start { command, foreground, failed, terms, deadline }
+        Self::Start { command, foreground, failed, json, terms, deadline }
     }
 }
 

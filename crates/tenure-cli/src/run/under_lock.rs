@@ -121,6 +121,7 @@ impl UnderLock<'_> {
             environment,
             without,
             failed: voice.codes().failed,
+            json: voice.is_json(),
             foreground: terminal.as_ref().is_some_and(Terminal::is_ours),
             liveness: tenure.store().liveness(),
             terms,

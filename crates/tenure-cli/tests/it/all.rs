@@ -72,7 +72,7 @@ fn each_of_several_locks_is_told_of() {
     let said: Vec<_> = events
         .iter()
         .skip(1)
-        .map(|event| (event["event"].as_str().unwrap(), event["name"].as_str().unwrap()))
+        .map(|event| (event["event"].as_str().unwrap(), event["lock"].as_str().unwrap()))
         .collect();
     let expected = [
         ("acquired", "a"),

@@ -72,7 +72,7 @@ fn a_waiter_says_with_v_once_that_the_store_is_away() {
     command.stderr(fs::File::create(&said).unwrap());
     let second = Running::start(&mut command);
     let said = || fs::read_to_string(&said).unwrap();
-    eventually("it waits", || said().contains("held by web-7"));
+    eventually("it waits", || said().contains("held by \"web-7\""));
     let address = away.server.address().to_string();
     away.server.kill();
     eventually("it says that the store is away", || {
@@ -110,13 +110,13 @@ fn a_terminal_shows_that_the_store_is_away_and_who_holds_the_lock_when_it_is_bac
     command.env("TERM", "xterm").stdin(Stdio::null()).stdout(Stdio::null());
     let waiter = Running::start(&mut command);
     let seen = || fs::read_to_string(&screen).unwrap_or_default();
-    eventually("it shows who holds the lock", || seen().contains("held by web-7 for"));
+    eventually("it shows who holds the lock", || seen().contains("held by \"web-7\" for"));
     away.stop();
     let gone = "waiting for name: the store is away: ";
     eventually("it shows that the store is away", || seen().contains(gone));
     send(i32::try_from(away.server.pid().unwrap()).unwrap(), Signal::SIGCONT);
     eventually("it shows again who holds the lock", || {
-        seen().rsplit_once(gone).is_some_and(|(_, behind)| behind.contains("held by web-7 for"))
+        seen().rsplit_once(gone).is_some_and(|(_, behind)| behind.contains("held by \"web-7\" for"))
     });
     drop(waiter);
 }

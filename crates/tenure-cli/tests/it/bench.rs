@@ -97,7 +97,7 @@ fn both_works_have_their_figures_in_the_embedded_store() {
     is_whole(&figures);
     assert_eq!(figures["kind"], "file");
     let place = scene.path("locks").display().to_string();
-    assert!(figures["location"].as_str().unwrap().contains(&place), "{figures}");
+    assert!(figures["store"].as_str().unwrap().contains(&place), "{figures}");
 }
 
 #[test]

@@ -241,8 +241,8 @@ fn whoever_renews_a_lock_has_it_for_longer() {
         });
         let longer = scene.output("renew --handle h --for 59s --json".split(' '));
         let longer = json(&longer.stdout);
-        assert_eq!(longer["name"], "name");
-        assert!(longer["remaining_ms"].as_u64().unwrap() > before, "{longer}");
+        assert_eq!(longer["lock"], "name");
+        assert!(longer["left_ms"].as_u64().unwrap() > before, "{longer}");
         assert!(left(scene).unwrap() > before);
         let shorter = scene.output("renew --handle h --for 1s".split(' '));
         assert!(text(&shorter.stdout).starts_with("name stays held for "));
@@ -259,7 +259,7 @@ fn a_handle_comes_from_standard_input_where_nothing_else_is_said() {
         let piped = fs::File::open(scene.path("piped")).unwrap();
         let output = scene.tenure(args.iter().copied()).stdin(piped).output().unwrap();
         ended(&output, 0);
-        assert_eq!(json(&output.stdout)["name"], "name");
+        assert_eq!(json(&output.stdout)["lock"], "name");
     }
     assert_eq!(left(&scene), None);
     assert!(scene.path("piped").exists());
@@ -273,8 +273,8 @@ fn lock_answers_in_json() {
     let answer = json(&answer.stdout);
     let token: u64 = answer["token"].as_str().unwrap().parse().unwrap();
     assert_eq!(scene.show("name")["holders"][0]["token"], token.to_string());
-    assert_eq!((&answer["name"], &answer["lease_ms"]), (&"name".into(), &600_000.into()));
-    assert!(answer["remaining_ms"].as_u64().unwrap() <= 600_000);
+    assert_eq!((&answer["lock"], &answer["lease_ms"]), (&"name".into(), &600_000.into()));
+    assert!(answer["left_ms"].as_u64().unwrap() <= 600_000);
     assert_eq!(said.last().unwrap()["event"], "detached");
     let handle = answer["handle"].as_str().unwrap();
     ended(&with_handle(&scene, handle, "unlock").output().unwrap(), 0);

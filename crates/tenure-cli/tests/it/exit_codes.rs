@@ -26,7 +26,7 @@ fn a_busy_lock_gives_124_or_what_was_asked_for() {
     let refused = scene.run("name --no-wait -v", "echo never");
     assert_eq!(code(&refused), 124);
     assert_eq!(text(&refused.stdout), "");
-    assert!(text(&refused.stderr).contains("held by somebody"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("held by \"somebody"), "{}", text(&refused.stderr));
     assert_eq!(code(&scene.run("name --no-wait --busy-exit-code 75", "")), 75);
     assert_eq!(code(&scene.run("name --wait 0s", "")), 124);
     drop(holder);
@@ -144,7 +144,7 @@ fn who_tries_once_hears_nothing_but_the_exit_code() {
     assert_eq!((code(&variable), text(&variable.stderr)), (124, ""));
 
     let loud = scene.run("name --no-wait -v", "true");
-    assert!(text(&loud.stderr).contains("held by somebody"), "{}", text(&loud.stderr));
+    assert!(text(&loud.stderr).contains("held by \"somebody"), "{}", text(&loud.stderr));
     let json = events(&scene.run("name --no-wait --json", "true").stderr);
     assert_eq!(json.last().unwrap()["event"], "busy");
     let waited = scene.run("name --wait 20ms", "true");

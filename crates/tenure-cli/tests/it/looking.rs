@@ -104,7 +104,7 @@ fn break_takes_the_lock_from_the_hold_that_is_named_and_from_no_other() {
     for named in [["--token", &other], ["--hold", "00000000deadbeef"]] {
         let left = scene.output(["break", "name", "--yes"].iter().chain(&named).copied());
         assert_eq!(code(&left), 1, "{named:?}");
-        assert!(text(&left.stderr).contains("held by alpha"), "{}", text(&left.stderr));
+        assert!(text(&left.stderr).contains("held by \"alpha\""), "{}", text(&left.stderr));
         assert_eq!(scene.show("name")["holders"][0]["hold"], id.as_str());
     }
     // A pass inside of a process changes the last bits of the token that its task knows.

@@ -124,7 +124,7 @@ fn start(deadline: u64, kill_when_lost: bool) -> Value {
     let second = json!({ "secs": 1, "nanos": 0 });
     let terms = json!({ "grace": second, "margin": second, "kill_when_lost": kill_when_lost });
     let start = json!({
-        "command": words, "foreground": false, "failed": 125, "terms": terms, "deadline": deadline,
+        "command": words, "foreground": false, "failed": 125, "json": false, "terms": terms, "deadline": deadline,
     });
     json!({ "Start": start })
 }

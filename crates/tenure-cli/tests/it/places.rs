@@ -17,11 +17,11 @@ fn is_shown(scene: &Scene, shown: &str) {
     let by = "chosen by the variable TENURE_STORE";
     assert!(said.contains(&format!("locks are kept in {shown}, {by}\n")), "{said}");
     let told = events(&scene.run("name --json", "true").stderr);
-    assert_eq!((&told[0]["event"], &told[0]["location"]), (&"store".into(), &shown.into()));
+    assert_eq!((&told[0]["event"], &told[0]["store"]), (&"store".into(), &shown.into()));
     let doctor = scene.output(["doctor"]);
     let doctor = text(&doctor.stdout);
     assert!(doctor.starts_with(&format!("Locks are kept in {shown}.\n")), "{doctor}");
-    assert_eq!(json(&scene.output(["doctor", "--json"]).stdout)["location"], shown);
+    assert_eq!(json(&scene.output(["doctor", "--json"]).stdout)["store"], shown);
 
     let _holder = scene.start("name", "echo > held; exec sleep 1000");
     scene.line("held");

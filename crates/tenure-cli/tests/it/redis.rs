@@ -138,7 +138,7 @@ fn a_lock_that_is_busy_on_redis_gives_124_and_leaves_nothing_in_the_queue() {
     scene.line("held");
     let refused = scene.run("name --no-wait -v", "echo never");
     assert_eq!((code(&refused), text(&refused.stdout)), (124, ""));
-    assert!(text(&refused.stderr).contains("held by somebody"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("held by \"somebody"), "{}", text(&refused.stderr));
     assert_eq!(code(&scene.run("name --no-wait --busy-exit-code 75", "")), 75);
     assert_eq!(code(&scene.run("name --wait 100ms", "echo never")), 124);
     assert_eq!(scene.show("name")["waiters"], serde_json::json!([]));

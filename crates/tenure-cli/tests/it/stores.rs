@@ -96,22 +96,22 @@ fn a_path_without_a_scheme_is_refused_with_the_url_to_write() {
 #[test]
 fn a_password_that_is_not_encoded_gets_a_hint_and_is_not_shown() {
     let scene = Scene::new();
-    for (store, expected) in [
-        ("redis://:s3n@t1nel@127.0.0.1:1", 2),
-        ("redis://:s3n/t1nel@127.0.0.1:1", 2),
-        ("redis://:s3n?t1nel@127.0.0.1:1", 2),
-        ("redis://:12?t1nel@127.0.0.1:1", 2),
-        ("unix:/nowhere/x?password=s3n&t1nel", 2),
-        ("quorum:redis://:s3n/t1nel@a,redis://b,redis://c", 2),
+    for (store, sign) in [
+        ("redis://:s3n@t1nel@127.0.0.1:1", "@ as %40"),
+        ("redis://:s3n/t1nel@127.0.0.1:1", "/ as %2F"),
+        ("redis://:s3n?t1nel@127.0.0.1:1", "? as %3F"),
+        ("redis://:12?t1nel@127.0.0.1:1", "? as %3F"),
+        ("unix:/nowhere/x?password=s3n&t1nel", "& as %26"),
+        ("quorum:redis://:s3n/t1nel@a,redis://b,redis://c", "/ as %2F"),
     ] {
         let refused = run_in(&scene, store);
         let said = text(&refused.stderr);
-        assert_eq!(code(&refused), expected, "{store}: {said}");
-        assert!(said.contains("percent-encoded") && said.contains("%2F"), "{store}: {said}");
+        assert_eq!(code(&refused), 2, "{store}: {said}");
+        assert!(said.contains(sign), "{store}: {said}");
         assert!(!said.contains("s3n") && !said.contains("t1nel"), "{store}: {said}");
     }
     let plain = run_in(&scene, "redis://127.0.0.1:1");
-    assert!(!text(&plain.stderr).contains("percent-encoded"), "{}", text(&plain.stderr));
+    assert!(!text(&plain.stderr).contains('%'), "{}", text(&plain.stderr));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_scheme_that_no_store_has_is_wrong_usage() {
             &refused,
             &[
                 "is no kind of store",
-                "file:, redis:, rediss:, unix:, redis-sentinel:, rediss-sentinel:, \
+                "file:, redis:, rediss:, valkey:, valkeys:, unix:, redis-sentinel:, rediss-sentinel:, \
                  redis-cluster:, rediss-cluster:, quorum:",
             ],
         );

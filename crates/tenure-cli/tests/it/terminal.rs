@@ -68,7 +68,7 @@ fn a_waiter_on_a_terminal_shows_who_holds_the_lock_and_how_many_are_ahead() {
     let waiter = Running::start(&mut command);
     let seen = || fs::read_to_string(&screen).unwrap_or_default();
     eventually("the line tells who is ahead", || {
-        seen().contains("waiting for name: held by web-7 for") && seen().contains("1 ahead")
+        seen().contains("waiting for name: held by \"web-7\" for") && seen().contains("1 ahead")
     });
     fs::write(scene.path("go"), "").unwrap();
     assert_eq!(code(&holder.wait()), 0);
@@ -188,5 +188,5 @@ fn who_tries_once_on_a_terminal_is_told_who_holds_the_lock() {
     screen.types("$T run name --no-wait -- true; echo $? > code\n");
     assert_eq!(scene.line("code"), "124");
     let seen = screen.ends();
-    assert!(seen.contains("held by web-7"), "{seen}");
+    assert!(seen.contains("held by \"web-7\""), "{seen}");
 }

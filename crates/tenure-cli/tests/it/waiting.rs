@@ -39,7 +39,7 @@ fn a_waiter_tells_who_holds_the_lock() {
     std::fs::write(scene.path("go"), "").unwrap();
     holder.wait();
     let said = plain.wait().stderr;
-    assert!(text(&said).contains("waiting for name: held by web-7"), "{}", text(&said));
+    assert!(text(&said).contains("waiting for name: held by \"web-7\""), "{}", text(&said));
     let said = events(&json.wait().stderr);
     let waiting = said.iter().find(|event| event["event"] == "waiting").unwrap();
     assert_eq!(waiting["holder"]["label"], "web-7");

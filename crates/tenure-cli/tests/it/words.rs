@@ -108,8 +108,8 @@ fn a_lock_that_is_kept_says_for_how_much_longer() {
     assert_eq!(code(&scene.run("name --hold-at-least 1h --label web-7", "true")), 0);
     let refused = scene.run("name --no-wait -v", "true");
     let said = text(&refused.stderr);
-    let kept =
-        ["1h", "59m"].map(|left| format!("released by web-7, but kept taken for another {left}"));
+    let kept = ["1h", "59m"]
+        .map(|left| format!("released by \"web-7\", but kept taken for another {left}"));
     assert!(kept.iter().any(|kept| said.contains(kept)), "{said}");
     let waited = scene.run("name --wait 20ms", "true");
     let said = text(&waited.stderr);
@@ -158,19 +158,21 @@ fn a_store_that_is_not_configured_is_told_which_are() {
 }
 
 #[test]
-fn a_variable_that_tenure_does_not_know_is_told_with_v() {
+fn a_variable_that_tenure_does_not_know_is_told_where_one_of_its_own_was_meant_or_with_v() {
     let scene = Scene::new();
     let said = |option: &str| {
         let mut command = scene.run_command(&format!("name {option}"), "true");
-        command.env("TENURE_WIAT", "5s").env("TENURE_TOKEN_2", "7");
+        command.env("TENURE_WIAT", "5s").env("TENURE_TOKEN_2", "7").env("TENURE_BACKEND", "x");
         let output = command.output().unwrap();
         assert_eq!(code(&output), 0, "it is no error");
         text(&output.stderr).to_owned()
     };
     let loud = said("-v");
-    assert!(loud.contains("the variable TENURE_WIAT is set, but tenure knows none"), "{loud}");
+    let slip = "tenure: the variable TENURE_WIAT is set, but tenure knows none of that name; \
+                did you mean TENURE_WAIT?\n";
+    assert!(loud.contains(slip) && loud.contains("TENURE_BACKEND"), "{loud}");
     assert!(!loud.contains("TENURE_TOKEN_2"), "{loud}");
-    assert_eq!(said(""), "");
+    assert_eq!((said(""), said("-q")), (slip.to_owned(), String::new()));
 }
 
 #[test]

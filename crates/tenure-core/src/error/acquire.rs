@@ -101,7 +101,7 @@ impl AcquireError {
     pub(crate) fn parts(&self) -> Parts<'_> {
         match self {
             Self::Name(error) => Parts::of(error),
-            Self::Setting(error) => Parts::of(error),
+            Self::Setting(error) => Parts::new(error.message()).help(error.help()),
             Self::TimedOut(timed_out) => timed_out.parts(),
             Self::InDoubt(failure)
             | Self::Unreachable(failure)

@@ -78,7 +78,7 @@ impl DetachError {
     pub(crate) fn parts(&self) -> Parts<'_> {
         match self {
             Self::Lost(lost) => lost.parts(),
-            Self::Setting(error) => Parts::of(error),
+            Self::Setting(error) => Parts::new(error.message()).help(error.help()),
             Self::Store(failure) | Self::InDoubt(failure) => failure.parts(),
             Self::NoRoom(error) => error.parts(),
         }
@@ -102,7 +102,7 @@ impl HandleError {
                 "stop the work that it protects: the lease ended, or the lock was attached, released or broken by \
                  somebody else, or it was locked in another store",
             ),
-            Self::Setting(error) => Parts::of(error),
+            Self::Setting(error) => Parts::new(error.message()).help(error.help()),
             Self::Store(failure) | Self::InDoubt(failure) => failure.parts(),
             Self::NoRoom(error) => error.parts(),
         }

@@ -63,7 +63,7 @@ impl LatchError {
         match self {
             Self::Inspect(error) => error.parts(),
             Self::Arrival(error) => Parts::of(error),
-            Self::Setting(error) => Parts::of(error),
+            Self::Setting(error) => Parts::new(error.message()).help(error.help()),
             Self::TimedOut { lock, waited, remaining, count } => {
                 let message =
                     format_args!("{remaining} of {count} had not arrived within {waited:?}");

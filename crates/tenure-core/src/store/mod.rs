@@ -306,6 +306,24 @@ impl Listing {
     }
 }
 
+impl IntoIterator for Listing {
+    type Item = (LockName, Snapshot);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.names.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Listing {
+    type Item = &'a (LockName, Snapshot);
+    type IntoIter = std::slice::Iter<'a, (LockName, Snapshot)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.names.iter()
+    }
+}
+
 /// A place that keeps leases: the contract is in the [module's documentation](self).
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync + 'static {

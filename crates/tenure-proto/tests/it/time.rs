@@ -22,7 +22,7 @@ fn a_ttl_is_ten_milliseconds_to_a_day() {
 #[test]
 fn a_refused_length_names_the_setting_and_the_range() {
     let text = Ttl::new(Duration::from_millis(3)).unwrap_err().to_string();
-    assert_eq!(text, "ttl of 3ms is out of range; choose from 10ms to 86400s");
+    assert_eq!(text, "ttl of 3ms is out of range; choose from 10ms to 24h");
     assert!(Grace::new(Duration::from_secs(61)).unwrap_err().to_string().contains("grace"));
 }
 

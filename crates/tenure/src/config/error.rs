@@ -36,7 +36,7 @@ impl ConfigError {
     pub fn file(&self) -> Option<&Path> {
         match &self.origin {
             Origin::File(file) | Origin::Line(file, _) => Some(file),
-            Origin::Variable(_) | Origin::Program => None,
+            Origin::Variable(_) | Origin::Program(_) => None,
         }
     }
 
@@ -55,7 +55,7 @@ impl ConfigError {
     pub const fn line(&self) -> Option<usize> {
         match self.origin {
             Origin::Line(_, line) => Some(line),
-            Origin::File(_) | Origin::Variable(_) | Origin::Program => None,
+            Origin::File(_) | Origin::Variable(_) | Origin::Program(_) => None,
         }
     }
 
@@ -73,7 +73,7 @@ impl ConfigError {
     pub const fn variable(&self) -> Option<&'static str> {
         match self.origin {
             Origin::Variable(name) => Some(name),
-            Origin::File(_) | Origin::Line(..) | Origin::Program => None,
+            Origin::File(_) | Origin::Line(..) | Origin::Program(_) => None,
         }
     }
 
@@ -90,8 +90,8 @@ pub(super) enum Origin {
     File(PathBuf),
     Line(PathBuf, usize),
     Variable(&'static str),
-    /// The program asked for it.
-    Program,
+    /// The program asked for it, by what it calls so.
+    Program(String),
 }
 
 impl Origin {
@@ -112,7 +112,7 @@ impl fmt::Display for Origin {
             Self::File(file) => f.write_str(&shown(file)),
             Self::Line(file, line) => write!(f, "{}, line {line}", shown(file)),
             Self::Variable(name) => write!(f, "the variable {name}"),
-            Self::Program => f.write_str("the chosen store"),
+            Self::Program(by) => f.write_str(by),
         }
     }
 }

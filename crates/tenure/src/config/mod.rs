@@ -40,7 +40,7 @@ use tenure_url::nearest;
 pub use variables::VARIABLES;
 use variables::Variables;
 
-use crate::spelling::{NO_URL, WRITE_ONE, absolute, is_name, is_path};
+use crate::spelling::{EMPTY, NO_URL, absolute, is_name, is_path, write_one};
 #[doc(hidden)]
 pub use crate::url::without_passwords;
 
@@ -174,7 +174,7 @@ impl Config {
         let urls = stores.values().chain(&store).map(|(url, _)| url.as_str());
         let has_password = { urls }.any(secrets::has_password);
         let mut config = Self {
-            store: Ok((String::new(), None)),
+            store: Ok((HERE.to_owned(), None)),
             stores,
             forced: variables::defaults(&variables)?,
             defaults,
@@ -198,23 +198,24 @@ impl Config {
     }
 
     /// Uses another store: a URL, or the name of one of the table `[stores]`. For programs that let
-    /// their users choose.
+    /// their users choose; `by` is what these choose it by, for errors.
     ///
     /// ```
     /// use tenure::config::Config;
     ///
     /// let mut config = Config::parse(None, |_| None)?;
-    /// config.use_store("memory:");
+    /// config.use_store("memory:", "--store");
     /// assert_eq!(config.store()?, "memory:");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn use_store(&mut self, chosen: &str) {
-        self.store = self.find(chosen.to_owned(), Origin::Program, &set);
-        self.chosen_by = Some(Origin::Program);
+    pub fn use_store(&mut self, chosen: &str, by: impl Into<String>) {
+        let by = Origin::Program(by.into());
+        self.store = self.find(chosen.to_owned(), by.clone(), &set);
+        self.chosen_by = Some(by);
     }
 
-    /// What chose the store, for people: the variable, or the file with the line; `None` if nothing
-    /// did, or the program by [`Config::use_store`].
+    /// What chose the store, for people: the variable, the file with the line, or what
+    /// [`Config::use_store`] was told; `None` if nothing did.
     ///
     /// ```
     /// use std::path::Path;
@@ -227,11 +228,11 @@ impl Config {
     /// ```
     #[must_use]
     pub fn store_chosen_by(&self) -> Option<String> {
-        self.chosen_by.as_ref().filter(|by| **by != Origin::Program).map(ToString::to_string)
+        self.chosen_by.as_ref().map(ToString::to_string)
     }
 
-    /// The URL of the store to use, which may hold a password; the empty one means the embedded
-    /// store in its default place.
+    /// The URL of the store to use, which may hold a password: `file:`, the embedded store in its default place, where
+    /// nothing names another one.
     ///
     /// # Errors
     /// [`ConfigError`] if no store has the name that was chosen, or a variable in its URL is not set.
@@ -240,7 +241,7 @@ impl Config {
     /// use tenure::config::Config;
     ///
     /// let config = Config::parse(None, |_| None)?;
-    /// assert_eq!(config.store()?, ""); // the default directory on this machine
+    /// assert_eq!(config.store()?, "file:"); // the default directory on this machine
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn store(&self) -> Result<&str, ConfigError> {
@@ -353,7 +354,11 @@ impl Config {
         origin: Origin,
         variables: Variables<'_>,
     ) -> Result<(String, Option<Origin>), ConfigError> {
-        if chosen.is_empty() || chosen.contains(':') {
+        // Made from a variable that is not set, it would mean a lock on this machine alone.
+        if chosen.trim().is_empty() {
+            return Err(origin.error(Wrong::new("the store is empty", EMPTY)));
+        }
+        if chosen.contains(':') {
             return Ok((chosen, Some(origin)));
         }
         if let Some((url, origin)) = self.stores.get(&chosen) {
@@ -365,7 +370,7 @@ impl Config {
             return Err(origin.error(Wrong::new(what, format!("write file:{}", absolute(&chosen)))));
         }
         if !is_name(&chosen) {
-            return Err(origin.error(Wrong::new(NO_URL, WRITE_ONE)));
+            return Err(origin.error(Wrong::new(NO_URL, write_one(&chosen))));
         }
         let names: Vec<_> = self.stores.keys().map(String::as_str).collect();
         let help = match nearest(&chosen, names.iter().copied()) {
@@ -380,11 +385,14 @@ impl Config {
     }
 }
 
-/// A variable of this process that is set to something. Bytes that are no text make a value that
+/// The embedded store in its default place.
+const HERE: &str = "file:";
+
+/// A variable of this process that is set to something, or the one that names a store. Bytes that are no text make a value that
 /// is refused where it is used, rather than one that is overlooked.
 fn set(name: &str) -> Option<String> {
     let value = env::var_os(name)?.to_string_lossy().into_owned();
-    Some(value).filter(|value| !value.is_empty())
+    Some(value).filter(|value| !value.is_empty() || name == variables::STORE)
 }
 
 impl fmt::Debug for Config {

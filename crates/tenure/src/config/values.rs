@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use humantime::format_duration;
-use tenure_core::proto::{Grace, OutOfRange, Ttl, time::in_range};
+use tenure_core::proto::{
+    Grace, OutOfRange, Ttl,
+    time::{in_range, written},
+};
 use tenure_url::ValueError;
 
 use super::error::Wrong;
@@ -41,12 +43,9 @@ pub(super) fn grace(text: &str) -> Result<Duration, Wrong> {
     Grace::new(length(text)?).map(Grace::get).map_err(out_of_range)
 }
 
-fn out_of_range(OutOfRange { what, given, least, most, .. }: OutOfRange) -> Wrong {
-    let [given, least, most] = [given, least, most].map(format_duration);
-    Wrong::new(
-        format!("a {what} of {given} is out of range"),
-        format!("choose from {least} to {most}"),
-    )
+fn out_of_range(error: OutOfRange) -> Wrong {
+    // Which setting it is stands before it.
+    Wrong::new(format!("{} is out of range", written(error.given)), error.help())
 }
 
 pub(super) fn yes_or_no(text: &str) -> Result<bool, Wrong> {

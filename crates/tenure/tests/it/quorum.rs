@@ -37,7 +37,13 @@ async fn clients_that_do_not_agree_are_refused() {
         dir.path().join("d").display(),
         dir.path().join("e").display()
     );
-    for url in [format!("quorum:{list},longest_lease=90s"), twice, more] {
+    match Tenure::open(&twice).await {
+        Err(OpenError::Url { fault, .. }) => {
+            assert!(fault.message().contains("is named twice"), "{fault:#}");
+        }
+        other => panic!("{other:?}"),
+    }
+    for url in [format!("quorum:{list},longest_lease=90s"), more] {
         match Tenure::open(&url).await {
             Err(OpenError::Store { fault, .. }) => {
                 assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");

@@ -27,6 +27,6 @@ programs!(guard: "guard.rs", locked: "locked.rs");
 fn every_program_of_the_readme_is_run() {
     let shown = files::snippets("../../README.md").into_iter();
     let shown: Vec<_> =
-        shown.map(|program| program.replace(r#"open("")"#, r#"open("memory:")"#)).collect();
+        shown.map(|program| program.replace(r#"open("file:")"#, r#"open("memory:")"#)).collect();
     assert_eq!(shown, PROGRAMS, "tests/readme/ has what the README shows");
 }

@@ -2,7 +2,7 @@ use tenure::{Error, Tenure, Token};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let tenure = Tenure::open("memory:").await?;                    // no server, no configuration
+    let tenure = Tenure::open("memory:").await?;               // no server, no configuration
     let guard = tenure.mutex("order:pay:42").lock().await?;  // waits; renewed while it lives
     tokio::select! {
         lost = guard.lost() => return Err(lost.into()),      // stop: another may have it now

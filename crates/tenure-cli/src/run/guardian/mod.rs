@@ -107,7 +107,8 @@ async fn guard(socket: UnixStream, handed: Handed) -> io::Result<()> {
     let Handed { stdin, liveness } = handed;
     socket.set_nonblocking(true)?;
     let mut link = Link::new(tokio::net::UnixStream::from_std(socket)?);
-    let Some(Order::Start { command, foreground, failed, terms, deadline }) = link.hear().await
+    let Some(Order::Start { command, foreground, failed, json, terms, deadline }) =
+        link.hear().await
     else {
         return Err(io::ErrorKind::InvalidData.into());
     };
@@ -122,7 +123,7 @@ async fn guard(socket: UnixStream, handed: Handed) -> io::Result<()> {
         Err(error) => return link.say(&Report::NotStarted(format!("{error:#}"))).await,
     };
     let command = command.into_iter().map(OsString::from_vec).collect();
-    let mut family = match Family::start(Start { command, stdin, foreground, failed }) {
+    let mut family = match Family::start(Start { command, stdin, foreground, failed, json }) {
         Ok(family) => family,
         Err(error) => return link.say(&Report::NotStarted(format!("{error:#}"))).await,
     };
