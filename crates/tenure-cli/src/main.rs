@@ -21,6 +21,8 @@ mod system;
 
 use std::{env, ffi::OsString, process::ExitCode};
 
+use args::hints::Unread;
+
 fn main() -> ExitCode {
     system::caught(|| Ok(act())).unwrap_or_else(|failure| {
         output::refuse(&failure, None);
@@ -45,7 +47,12 @@ fn act() -> ExitCode {
         }
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
-            args::hints::explain(error, &words);
+            match args::hints::explain(error, &words) {
+                Unread::Said(text) => output::misread(&text),
+                Unread::Parts(why) => {
+                    output::refuse(&exit::Failure::Usage(why), Some(exit::USAGE));
+                }
+            }
             return ExitCode::from(exit::USAGE);
         }
         Err(error) => error.exit(),

@@ -81,7 +81,7 @@ impl Observer {
 
     pub(crate) fn failed(&self, name: &LockName, error: &dyn std::error::Error) {
         counter!("tenure_failed_total", "store" => self.store).increment(1);
-        warn!(lock = %name, error = %error, "not acquired");
+        warn!(lock = %name, error = %format_args!("{error:#}"), "not acquired");
     }
 
     pub(crate) fn lost(&self, lost: &Lost, held: Duration) {
@@ -147,7 +147,7 @@ impl Observer {
         };
         counter!("tenure_renewals_total", "store" => self.store, "outcome" => outcome).increment(1);
         if let Err(fault) = answer {
-            debug!(lock = %name, %fault, "a hold was not renewed; it is tried again");
+            debug!(lock = %name, fault = %format_args!("{fault:#}"), "a hold was not renewed; it is tried again");
         }
     }
 
@@ -156,10 +156,10 @@ impl Observer {
         let store = self.store;
         match news {
             Some(News::Begun) => {
-                warn!(store, lock = %name, %fault, "renewals fail; they are tried again");
+                warn!(store, lock = %name, fault = %format_args!("{fault:#}"), "renewals fail; they are tried again");
             }
             Some(News::Lasts { failed, since }) => {
-                warn!(store, lock = %name, %fault, failed, ?since, "renewals still fail");
+                warn!(store, lock = %name, fault = %format_args!("{fault:#}"), failed, ?since, "renewals still fail");
             }
             Some(News::Over { .. }) | None => {}
         }

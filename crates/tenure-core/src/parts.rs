@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, error::Error, fmt};
 
-use crate::address::LockAddress;
+use crate::{address::LockAddress, store::FaultKind};
 
 /// The parts of an error.
 ///
@@ -15,12 +15,13 @@ pub struct Parts<'a> {
     source: Option<&'a (dyn Error + 'static)>,
     help: Option<Cow<'a, str>>,
     address: Option<&'a LockAddress>,
+    kind: Option<FaultKind>,
 }
 
 impl<'a> Parts<'a> {
     /// What failed.
     pub fn new(message: impl Into<Cow<'a, str>>) -> Self {
-        Self { message: message.into(), source: None, help: None, address: None }
+        Self { message: message.into(), source: None, help: None, address: None, kind: None }
     }
 
     /// What failed, of this lock.
@@ -47,6 +48,12 @@ impl<'a> Parts<'a> {
     #[must_use]
     pub fn because(self, source: Option<&'a (dyn Error + 'static)>) -> Self {
         Self { source, ..self }
+    }
+
+    /// The same of a store's fault: whether it may have had an effect.
+    #[must_use]
+    pub fn kind(self, kind: FaultKind) -> Self {
+        Self { kind: Some(kind), ..self }
     }
 
     /// What the user can do.
@@ -92,6 +99,34 @@ impl<'a> Parts<'a> {
     }
 }
 
+impl Parts<'_> {
+    /// Each part in a line of its own, as a `main` prints an error that it gives back; as a structure of this name if the
+    /// alternate form is asked for.
+    ///
+    /// # Errors
+    /// Those of the formatter.
+    pub fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return self.write_lines(f);
+        }
+        let mut shown = f.debug_struct(name);
+        shown.field("message", &self.message);
+        if let Some(LockAddress { name, store, .. }) = self.address {
+            shown.field("lock", name).field("store", store);
+        }
+        if let Some(kind) = self.kind {
+            shown.field("kind", &kind);
+        }
+        if let Some(source) = self.source {
+            shown.field("source", source);
+        }
+        if let Some(help) = &self.help {
+            shown.field("help", help);
+        }
+        shown.finish()
+    }
+}
+
 /// The texts of what caused an error with this message, each that says more than the one before it.
 pub fn causes<'a>(
     message: &str,
@@ -128,6 +163,19 @@ pub(crate) fn cut(text: &str) -> Cow<'_, str> {
     let fits = |end: &usize| text.is_char_boundary(*end);
     let end = (0..=SHOWN).rev().find(fits).unwrap_or_default();
     format!("{}…", &text[..end]).into()
+}
+
+/// Gives an error its `Debug` by its `parts()`: what a `main` prints that gives it back, boxed or not.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! debug_of_parts {
+    ($($error:ident),+) => {$(
+        impl ::std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                self.parts().debug(stringify!($error), f)
+            }
+        }
+    )+};
 }
 
 /// Gives an error its text, its source, and what can be asked of all of tenure's errors, by its `parts()`.

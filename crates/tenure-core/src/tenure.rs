@@ -359,7 +359,7 @@ impl TenureBuilder {
         let context = &tenure.acquirer.context;
         let _ = context.starter.set(Starter::new(&context.slots, engine));
         if let Err(fault) = context.start_engine() {
-            tracing::warn!(%fault, "nothing is acquired until it can be started");
+            tracing::warn!(fault = %format_args!("{fault:#}"), "nothing is acquired until it can be started");
         }
         at_exit::wait_for_releases_of(&context.slots);
         tenure

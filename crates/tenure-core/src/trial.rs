@@ -157,7 +157,9 @@ pub fn clock(
 #[must_use]
 pub fn ttl(shortest: Duration) -> Option<Diagnostic> {
     let found = format!("{shortest:?} for some locks, which is often lost on a busy machine");
-    let help = format!("choose {ENOUGH:?} or more: docs/ttl.md has figures of each store");
+    let help = format!(
+        "choose {ENOUGH:?} or more: https://github.com/tenure-rs/tenure/blob/main/docs/ttl.md has figures of each store"
+    );
     (shortest < SHORT).then(|| Diagnostic::warning("ttl", found, "S3", help))
 }
 

@@ -115,11 +115,13 @@ pub fn written(length: Duration) -> String {
     if length.is_zero() {
         return "0s".to_owned();
     }
-    if length.subsec_nanos() % 1_000_000 != 0 {
+    if !length.subsec_nanos().is_multiple_of(1_000_000) {
         return format!("{length:?}");
     }
     let millis = length.as_millis();
-    let whole = UNITS.iter().find(|(unit, least, _)| millis % unit == 0 && millis >= unit * least);
+    let whole = UNITS
+        .iter()
+        .find(|(unit, least, _)| millis.is_multiple_of(*unit) && millis >= unit * least);
     whole
         .map_or_else(|| format!("{millis}ms"), |(unit, _, name)| format!("{}{name}", millis / unit))
 }

@@ -10,6 +10,8 @@ use crate::secret_file::{KEEP_CLOSED, is_open};
 
 /// What stands in the first line of a private key.
 const KEY: &str = "PRIVATE KEY";
+/// The same of a certificate.
+const CERTIFICATE: &str = "CERTIFICATE";
 /// More than all authorities of a system have.
 const LONGEST: u64 = 8 * 1024 * 1024;
 
@@ -87,8 +89,20 @@ impl Pem {
         if self.text.windows(mark.len()).any(|window| window == mark.as_bytes()) {
             return Ok(());
         }
-        Err(self
-            .wrong(format!("holds no {kind} in PEM"), "name a file that begins with -----BEGIN"))
+        let is_other =
+            |other: &str| self.text.windows(other.len()).any(|it| it == other.as_bytes());
+        let what = match kind {
+            CERTIFICATE if is_other(KEY) => format!("holds no {kind} in PEM, but a key"),
+            KEY if is_other(CERTIFICATE) => format!("holds no {kind} in PEM, but a certificate"),
+            _ => format!("holds no {kind} in PEM"),
+        };
+        let help = match kind {
+            KEY => "name a file with -----BEGIN PRIVATE KEY----- or of that kind",
+            _ => {
+                "name a file with -----BEGIN CERTIFICATE-----; from DER it is made so: openssl x509 -inform der -in ca.der -out ca.pem"
+            }
+        };
+        Err(self.wrong(what, help))
     }
 }
 
@@ -157,10 +171,10 @@ impl Certificates {
             .transpose()
         };
         let mut read = Self::default();
-        if let Some(roots) = file(roots, "CERTIFICATE")? {
+        if let Some(roots) = file(roots, CERTIFICATE)? {
             read = read.trust(roots);
         }
-        match (file(certificate, "CERTIFICATE")?, file(key, KEY)?) {
+        match (file(certificate, CERTIFICATE)?, file(key, KEY)?) {
             (Some(certificate), Some(key)) => read = read.identify(certificate, key),
             (None, None) => {}
             _ => {

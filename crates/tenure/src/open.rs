@@ -18,7 +18,6 @@ use crate::{
 };
 
 /// Why a store was not opened.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
     /// No store goes by this scheme.
@@ -49,6 +48,7 @@ pub enum OpenError {
     Config(crate::config::ConfigError),
 }
 
+tenure_core::debug_of_parts!(OpenError);
 tenure_core::error_of_parts!(OpenError);
 
 impl OpenError {
@@ -99,10 +99,12 @@ impl OpenError {
             }
             Self::Url { url, fault } => {
                 let message = format!("the store {url:?} cannot be used: {fault}");
-                Parts::new(message).because(fault.source()).help(fault.help())
+                let parts = Parts::new(message).kind(fault.kind());
+                parts.because(fault.source()).help(fault.help())
             }
             Self::Store { url, fault } => {
-                Parts::new(not_opened(url, fault)).because(fault.source()).help(fault.help())
+                let parts = Parts::new(not_opened(url, fault)).kind(fault.kind());
+                parts.because(fault.source()).help(fault.help())
             }
             Self::Thread(error) => Parts::new("a thread of tenure's own cannot be started")
                 .because(Some(error))

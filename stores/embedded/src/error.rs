@@ -52,7 +52,11 @@ fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
             "this process may not make a file so large",
             "raise the limit of the size of files (ulimit -f)",
         ),
-        ErrorKind::StorageFull => (Misconfigured, "the disk is full", "free some space on it"),
+        ErrorKind::StorageFull => (
+            Misconfigured,
+            "the disk is full",
+            "free space or inodes on the file system of the directory: df -h and df -i show what it lacks",
+        ),
         ErrorKind::QuotaExceeded => {
             (Misconfigured, "the disk quota is used up", "free some space or raise the quota")
         }
@@ -64,7 +68,8 @@ fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
         ErrorKind::PermissionDenied => (
             Misconfigured,
             "permission denied",
-            "run as the user who owns the directory, or name one of your own, as in file:/path",
+            "run as the user who owns it, or name a directory of your own, as in file:/path; where root has used yours, \
+             give the files in it back: chown -R",
         ),
         ErrorKind::NotADirectory => (
             Misconfigured,
@@ -117,7 +122,7 @@ pub(crate) fn damaged(path: &Path, damage: Damage, help: impl Into<String>) -> F
         Damage::OtherVersion(version) => Fault::new(
             FaultKind::Misconfigured,
             format!("{shown} was written by another version of tenure (format {version})"),
-            "use one version on this machine, or give each a directory of its own; docs/upgrading.md#embedded says \
+            "use one version on this machine, or give each a directory of its own; https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#embedded says \
              how to change from one to the other",
         ),
     }

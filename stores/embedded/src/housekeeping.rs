@@ -74,7 +74,7 @@ impl Inner {
                 && let Err(fault) =
                     self.remove_if_idle(&dir, &StatePlace { shelf: shelf.clone(), file })
             {
-                tracing::debug!(%fault, "an idle file stays");
+                tracing::debug!(fault = %format_args!("{fault:#}"), "an idle file stays");
             }
         }
         all - went

@@ -209,7 +209,9 @@ impl Members {
             Ok(()) => {
                 self.file().as_ref().map(touch);
             }
-            Err(fault) => tracing::debug!(%fault, "others cannot see this store any more"),
+            Err(fault) => {
+                tracing::debug!(fault = %format_args!("{fault:#}"), "others cannot see this store any more")
+            }
         }
         true
     }

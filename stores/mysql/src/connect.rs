@@ -72,7 +72,7 @@ impl Maker {
             // Nobody needs it any more.
             drop(password);
             let conn = conn.map_err(|error| {
-                let fault = error::of_connecting(&error, &server);
+                let fault = error::of_connecting(&error, &server, self.tls.encryption().is_some());
                 match &sql.password {
                     Some(password) if error::refuses_login(&error) => password.refused(fault),
                     _ => fault,

@@ -2,10 +2,7 @@
 
 use std::{
     fmt,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -17,8 +14,8 @@ use tenure_core::{
     store::{Capabilities, Diagnostic, HintBoard, Home, Renewal},
 };
 use tenure_sql::{
-    Attempt, Database, Dues, Extended, FromOptions, Grant, Listed, Mark, Page, Reaches, Row,
-    Settled, Sight, Tells, capabilities, keep_swept,
+    Attempt, Database, Dues, Extended, Grant, Listed, Mark, Page, Reaches, Row, Settled, Sight,
+    Tells, capabilities, keep_swept,
 };
 
 use crate::{
@@ -60,7 +57,7 @@ impl fmt::Debug for Mysql {
 }
 
 impl Mysql {
-    fn new(options: MysqlOptions, looks: bool) -> Result<Self, Fault> {
+    pub(crate) fn new(options: MysqlOptions, looks: bool) -> Result<Self, Fault> {
         options.check()?;
         let tls = Tls::of(&options)?;
         let home = Arc::new(Home::start("tenure-mysql", Duration::ZERO)?);
@@ -158,18 +155,6 @@ impl Mysql {
         .await
     }
 
-    /// Makes the connection for renewals ahead of the first, which may have little time.
-    fn expect_renewals(&self) {
-        if !self.common.warmed.swap(true, Ordering::Relaxed) {
-            let (common, limit) = (self.common.clone(), self.limit());
-            self.common.home.spawn(async move {
-                // What fails now is tried again when it is needed.
-                let made = common.renewals.call(false, limit, |_| Box::pin(async { Ok(()) })).await;
-                common.warmed.store(made.is_ok(), Ordering::Relaxed);
-            });
-        }
-    }
-
     async fn write_one(&self, statement: String, values: Vec<Value>) -> Result<(), Fault> {
         self.call(move |session| {
             Box::pin(async move { session.write(&statement, values).await.map(|_| ()) })
@@ -189,18 +174,6 @@ impl Mysql {
         for wake in tells.wakes.iter().filter(|wake| wake.client == self.common.client) {
             self.common.board.wake(&wake.owner);
         }
-    }
-}
-
-impl FromOptions for Mysql {
-    type Options = MysqlOptions;
-
-    fn options(url: &str) -> Result<MysqlOptions, Fault> {
-        MysqlOptions::from_url(url)
-    }
-
-    fn with_options(options: MysqlOptions) -> Result<Self, Fault> {
-        Self::new(options, true)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the server's refusals mean.
 
 use tenure_core::{Fault, FaultKind, store::certificate_cure};
-use tenure_sql::help_unreachable;
+use tenure_sql::{help_unreachable, refuses_certificate};
 
 use crate::client::Error;
 
@@ -100,7 +100,8 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         1290 | 1792 | 1836 => Failure::Fault(because(Fault::new(
             FaultKind::Unreachable,
             "the server takes no writes: it is a replica, or its transactions are read-only",
-            "name the primary in the URL, or several hosts of which one is the primary",
+            "name the primary in the URL, or several hosts of which one is it; if this one is, see read_only and \
+             transaction_read_only of the server",
         ))),
         1146 => Failure::NoTables(because(Fault::new(
             FaultKind::Misconfigured,
@@ -108,10 +109,11 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
             "make them as `tenure schema mysql` says (with --schema for other names), or name others in the URL: tables=",
         ))),
         1820 | 1862 => fault(FaultKind::Misconfigured, NEW_PASSWORD),
-        1044 | 1045 | 1142 | 1143 | 1227 | 1370 => fault(
+        1044 | 1045 | 1142 | 1143 | 1227 | 1370 => Failure::Fault(because(Fault::new(
             FaultKind::Misconfigured,
-            "grant this user what tenure needs: see docs/stores/mysql.md",
-        ),
+            "this user lacks rights on the tables of tenure",
+            "grant them, as the last lines of what `tenure schema mysql` prints do",
+        ))),
         1054 | 1136 | 1364 | 1366 | 1406 => fault(
             FaultKind::Misconfigured,
             "the tables are of another make: name others in the URL, by tables=",
@@ -131,9 +133,19 @@ pub(crate) fn refuses_login(error: &Error) -> bool {
 }
 
 /// Why no connection was made.
-pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
-    let what = format!("the connection to {server} failed");
+pub(crate) fn of_connecting(error: &Error, server: &str, is_encrypted: bool) -> Fault {
+    let said = error.to_string();
+    let of_certificate = refuses_certificate(&said);
+    let what = if of_certificate {
+        format!("the server at {server} does not accept the client's certificate")
+    } else {
+        format!("the connection to {server} failed")
+    };
     let (kind, help) = match error {
+        _ if of_certificate => (
+            FaultKind::Misconfigured,
+            "name a certificate that an authority of the server (its ssl_ca) has signed, and its key: ssl-cert= and ssl-key= in the URL",
+        ),
         Error::Server(said) if said.code == 3159 => (
             FaultKind::Misconfigured,
             "this server wants TLS: write tls=yes (ssl-mode=VERIFY_IDENTITY) in the URL",
@@ -142,20 +154,42 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
             (FaultKind::Misconfigured, NEW_PASSWORD)
         }
         // Some say this of users who may come over TLS alone.
+        error if refuses_login(error) && said.contains("using password: NO") => (
+            FaultKind::Misconfigured,
+            "write the password into the URL, mysql://user:password@host/database, or name a file with it: password_file=",
+        ),
+        error if refuses_login(error) && is_encrypted => (
+            FaultKind::Misconfigured,
+            "correct the user and the password in the URL, or where it is read from; if the user is to show a certificate \
+             (REQUIRE X509), name it and its key: ssl-cert= and ssl-key=",
+        ),
         error if refuses_login(error) => (
             FaultKind::Misconfigured,
             "correct the user and the password in the URL, or where it is read from; or write tls=yes if the server wants TLS",
         ),
-        Error::Server(said) if matches!(said.code, 1044 | 1130 | 1698 | 3118) => (
+        // It comes after a password that was right.
+        Error::Server(said) if said.code == 1044 => (
             FaultKind::Misconfigured,
-            "correct the user and the password in the URL, or where it is read from; or grant this user the database",
+            "create the database if it is not there, and grant it to this user: grant all on DATABASE.* to USER; or name another one in the URL",
+        ),
+        Error::Server(said) if said.code == 1130 => (
+            FaultKind::Misconfigured,
+            "create this user for the address of this machine: create user NAME@'%'",
+        ),
+        Error::Server(said) if matches!(said.code, 1698 | 3118) => (
+            FaultKind::Misconfigured,
+            "correct the user and the password in the URL, or where it is read from; or see whether the server has locked this user",
         ),
         Error::Server(said) if said.code == 1049 => {
             (FaultKind::Misconfigured, "create the database, or name another one in the URL")
         }
-        Error::Server(said) if matches!(said.code, 1040 | 1203 | 1226) => (
+        Error::Server(said) if matches!(said.code, 1203 | 1226) => (
             FaultKind::Unreachable,
-            "allow more connections at the server, or run fewer processes at once: each has two",
+            "raise max_user_connections, of this user or of the server: each process of tenure needs two connections",
+        ),
+        Error::Server(said) if said.code == 1040 => (
+            FaultKind::Unreachable,
+            "raise max_connections of the server, or run fewer processes at once: each needs two connections",
         ),
         Error::Plugin(_) => (FaultKind::Misconfigured, OTHER_PLUGIN),
         Error::NoTls => (
@@ -167,18 +201,18 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
             FaultKind::Unreachable,
             "see that a MySQL or MariaDB server listens there, and who may stand in between",
         ),
-        Error::Io(_) if error.to_string().contains("certificate") => (
+        Error::Io(_) if said.contains("certificate") => (
             FaultKind::Misconfigured,
             certificate_cure(
-                &error.to_string(),
-                "name the file with the authority that signed it: ssl-ca= (ca=) in the URL, and the host as the certificate has it",
+                &said,
+                "name the authority that signed the server's certificate: ssl-ca=/path/ca.pem in the URL, and the host as the certificate has it",
             ),
         ),
         // A plugin that the server no longer has.
         Error::Server(said) if said.code == 1524 => (FaultKind::Misconfigured, OTHER_PLUGIN),
-        _ => (FaultKind::Unreachable, help_unreachable(&error.to_string())),
+        _ => (FaultKind::Unreachable, help_unreachable(&said)),
     };
-    Fault::new(kind, what, help).because(error.to_string())
+    Fault::new(kind, what, help).because(said)
 }
 
 #[cfg(test)]

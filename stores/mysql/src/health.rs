@@ -42,7 +42,11 @@ impl Mysql {
             let diagnostic = Diagnostic::failed(CONNECTION, &fault);
             return Ok(vec![diagnostic.touches("S9")]);
         }
-        let mut diagnostics = vec![Diagnostic::good(CONNECTION, self.connection())];
+        let mut diagnostics = vec![match self.reach_for_renewals().await {
+            Ok(()) => Diagnostic::good(CONNECTION, self.connection()),
+            // Whatever is held would be lost when its first lease ends.
+            Err(fault) => Diagnostic::failed(CONNECTION, &fault).touches("S7"),
+        }];
         diagnostics.extend(self.common.options.unprotected());
         diagnostics.push(Diagnostic::good(
             "messages",

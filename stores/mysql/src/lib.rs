@@ -25,6 +25,7 @@ mod incarnation;
 mod lane;
 mod one_row;
 mod options;
+mod readiness;
 mod renewal;
 mod rows;
 mod schema;

@@ -49,7 +49,7 @@ pub(crate) fn check(read: &str, is_past_log: bool, is_past_cluster: bool) -> Res
         let what = format!("a session is not as it was told to be, but: {read}");
         (
             what,
-            "let nothing stand in between that gives sessions to others: see docs/stores/mysql.md",
+            "let nothing stand in between that gives sessions to others: see https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md",
         )
     } else if is_past_log {
         let what =

@@ -1,8 +1,9 @@
 //! The store.
 
-use tenure_sql::SqlStore;
+use tenure_core::Fault;
+use tenure_sql::{FromOptions, SqlStore};
 
-use crate::database::Mysql;
+use crate::{MysqlOptions, database::Mysql};
 
 /// Locks in a MySQL or MariaDB database. Clones are the same client.
 ///
@@ -11,3 +12,15 @@ use crate::database::Mysql;
 /// clock does not jump ahead by more than what is left of a lease. Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) for as long as rows are kept,
 /// whatever the clock does.
 pub type MysqlStore = SqlStore<Mysql>;
+
+impl FromOptions for Mysql {
+    type Options = MysqlOptions;
+
+    fn options(url: &str) -> Result<MysqlOptions, Fault> {
+        MysqlOptions::from_url(url)
+    }
+
+    fn with_options(options: MysqlOptions) -> Result<Self, Fault> {
+        Self::new(options, true)
+    }
+}

@@ -45,7 +45,7 @@ impl Maker {
                 "the tables {tables}_… have format {format}, and this version knows {FORMAT}"
             );
             let help = "use a version of tenure that knows it, or other tables: tables= in the URL; \
-                        docs/upgrading.md#a-database says how to change";
+                        https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#a-database says how to change";
             return Err(Fault::new(FaultKind::Misconfigured, what, help));
         }
         self.check_make(row)

@@ -340,7 +340,7 @@ impl Connection {
             "the tables in the schema {schema} have format {found}, and this version knows {FORMAT}"
         );
         let help = "use one version of tenure everywhere, or name a schema for each: locks in two schemas do not exclude each \
-                    other; docs/upgrading.md#a-database says how to change";
+                    other; https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#a-database says how to change";
         Err(Fault::new(FaultKind::Misconfigured, what, help))
     }
 

@@ -17,8 +17,8 @@ use tenure_core::{
     store::{Capabilities, Diagnostic, HintBoard, Home, Renewal},
 };
 use tenure_sql::{
-    Attempt, Claimed, Database, Dues, Extended, FromOptions, Grant, Idle, Listed, Mark, Page,
-    Reaches, Settled, Sight, Tells, keep_swept,
+    Attempt, Claimed, Database, Dues, Extended, Grant, Idle, Listed, Mark, Page, Reaches, Settled,
+    Sight, Tells, keep_swept,
 };
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -56,7 +56,7 @@ impl fmt::Debug for Postgres {
 }
 
 impl Postgres {
-    fn new(options: PostgresOptions) -> Result<Self, Fault> {
+    pub(crate) fn new(options: PostgresOptions) -> Result<Self, Fault> {
         options.check()?;
         let tls = Tls::of(&options)?;
         let home = Arc::new(Home::start("tenure-postgres", Duration::ZERO)?);
@@ -157,18 +157,6 @@ impl Postgres {
 
 pub(crate) fn micros(length: Duration) -> i64 {
     i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
-}
-
-impl FromOptions for Postgres {
-    type Options = PostgresOptions;
-
-    fn options(url: &str) -> Result<PostgresOptions, Fault> {
-        PostgresOptions::from_url(url)
-    }
-
-    fn with_options(options: PostgresOptions) -> Result<Self, Fault> {
-        Self::new(options)
-    }
 }
 
 #[async_trait]

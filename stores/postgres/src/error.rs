@@ -3,7 +3,7 @@
 use std::{error::Error as _, io};
 
 use tenure_core::{Fault, FaultKind, store::certificate_cure};
-use tenure_sql::{UNREACHABLE, help_unreachable};
+use tenure_sql::{UNREACHABLE, help_unreachable, refuses_certificate};
 use tokio_postgres::error::{Error, Severity, SqlState};
 
 use crate::{
@@ -109,13 +109,18 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
             Fault::new(
                 FaultKind::Unreachable,
                 "the server takes no writes: it is a replica, or its transactions are read-only",
-                "name the primary in the URL, or several hosts of which one is the primary",
+                "name the primary in the URL, or several hosts of which one is it; if this one is, see \
+                 default_transaction_read_only of the server, the database and the user",
             )
             .because(text(&error)),
         ),
-        SqlState::INSUFFICIENT_PRIVILEGE => fault(
-            FaultKind::Misconfigured,
-            "grant this user what tenure needs: see docs/stores/postgres.md",
+        SqlState::INSUFFICIENT_PRIVILEGE => Failure::Fault(
+            Fault::new(
+                FaultKind::Misconfigured,
+                "this user lacks rights on the tables of tenure",
+                "grant them, as the last lines of what `tenure schema postgres` prints do",
+            )
+            .because(text(&error)),
         ),
         SqlState::UNDEFINED_TABLE | SqlState::INVALID_SCHEMA_NAME => Failure::NoTables(
             Fault::new(
@@ -192,6 +197,12 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
         None => {}
     }
     let said = text(error);
+    if refuses_certificate(&said) {
+        let what = format!("the server at {location} does not accept the client's certificate");
+        let help = "name a certificate that an authority of the server (its ssl_ca_file) has signed, and its key: sslcert= and \
+                    sslkey= in the URL";
+        return Fault::new(FaultKind::Misconfigured, what, help).because(said);
+    }
     // By the driver, in the midst of a login by SCRAM: the server's own refusals have codes.
     if said.starts_with("authentication error") {
         if !said.contains("unsupported") {
@@ -203,8 +214,17 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
     let (kind, help) = match error.code() {
         None if said.contains("password missing") => (
             FaultKind::Misconfigured,
-            "the server wants a password: name it in the URL, or another way in for this user at the server",
+            "write the password into the URL, postgres://user:password@host/database, or name a file with it: password_file=",
         ),
+        Some(code)
+            if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+                && said.contains("valid client certificate") =>
+        {
+            (
+                FaultKind::Misconfigured,
+                "name a certificate and its key in the URL: sslcert=/path/client.pem&sslkey=/path/client.key",
+            )
+        }
         // Of a user from there, or of one over such a connection, the server knows nothing.
         Some(code)
             if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
@@ -212,7 +232,17 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
         {
             (
                 FaultKind::Misconfigured,
-                "write tls=yes (sslmode=verify-full) in the URL, or let the server take this user from here without TLS (pg_hba.conf)",
+                "write tls=yes (sslmode=verify-full) in the URL if the server takes this user over TLS alone; if it has no line for \
+                 this user, database and address in pg_hba.conf, add one, and reload it",
+            )
+        }
+        Some(code)
+            if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+                && said.contains("pg_hba.conf") =>
+        {
+            (
+                FaultKind::Misconfigured,
+                "add a line for this user, database and address to pg_hba.conf, and reload the server",
             )
         }
         // The certificate that was shown here is not that of the server.
@@ -237,15 +267,23 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
         Some(code) if *code == SqlState::INVALID_CATALOG_NAME => {
             (FaultKind::Misconfigured, "create the database, or name another one in the URL")
         }
+        Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS && said.contains("for role") => (
+            FaultKind::Unreachable,
+            "raise the limit of this role, alter role NAME connection limit N: each process of tenure needs two connections",
+        ),
+        Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS && said.contains("for database") => (
+            FaultKind::Unreachable,
+            "raise the limit of this database, alter database NAME connection limit N: each process of tenure needs two connections",
+        ),
         Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => (
             FaultKind::Unreachable,
-            "allow more connections at the server, or run fewer processes at once: each has two",
+            "raise max_connections of the server, or run fewer processes at once: each needs two connections",
         ),
         _ if said.contains("certificate") => (
             FaultKind::Misconfigured,
             certificate_cure(
                 &said,
-                "name the file with the authority that signed it: sslrootcert= (ca=) in the URL, and the host as the certificate has it",
+                "name the authority that signed the server's certificate: sslrootcert=/path/ca.pem in the URL, and the host as the certificate has it",
             ),
         ),
         _ if is_without_tls(error) => (

@@ -49,7 +49,7 @@ impl Listener {
             let was_deaf = store.is_deaf.swap(true, Ordering::Relaxed);
             match over {
                 Over::Broken(fault) => {
-                    tracing::debug!(store = "postgres", %fault, "no messages for a while");
+                    tracing::debug!(store = "postgres", fault = %format_args!("{fault:#}"), "no messages for a while");
                     pause = (pause * 2).min(PAUSES.1);
                 }
                 Over::Deaf => {

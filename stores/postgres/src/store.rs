@@ -1,8 +1,9 @@
 //! The store.
 
-use tenure_sql::SqlStore;
+use tenure_core::Fault;
+use tenure_sql::{FromOptions, SqlStore};
 
-use crate::database::Postgres;
+use crate::{PostgresOptions, database::Postgres};
 
 /// Locks in a PostgreSQL database. Clones are the same client.
 ///
@@ -10,3 +11,15 @@ use crate::database::Postgres;
 /// committed (`fsync` on, and no fail-over to a replica that lacks commits), and its clock does not jump ahead by
 /// more than what is left of a lease. Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) for as long as rows are kept, whatever the clock does.
 pub type PostgresStore = SqlStore<Postgres>;
+
+impl FromOptions for Postgres {
+    type Options = PostgresOptions;
+
+    fn options(url: &str) -> Result<PostgresOptions, Fault> {
+        PostgresOptions::from_url(url)
+    }
+
+    fn with_options(options: PostgresOptions) -> Result<Self, Fault> {
+        Self::new(options)
+    }
+}

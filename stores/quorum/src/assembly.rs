@@ -72,7 +72,7 @@ impl QuorumStore {
         // The next look sees what is still to be done.
         drop(self.shared.background.run(async move {
             if let Err(fault) = quorum.assemble_here(true).await {
-                tracing::warn!(store = "quorum", %fault, "a member has no mark");
+                tracing::warn!(store = "quorum", fault = %format_args!("{fault:#}"), "a member has no mark");
             }
         }));
     }

@@ -116,7 +116,7 @@ impl QuorumStore {
             })
             .collect();
         for failed in markings.collect::<Vec<_>>().await.into_iter().filter_map(Result::err) {
-            tracing::debug!(store = "quorum", fault = %failed, "a member was not marked");
+            tracing::debug!(store = "quorum", fault = %format_args!("{failed:#}"), "a member was not marked");
         }
         Ok(())
     }

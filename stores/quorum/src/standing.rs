@@ -14,7 +14,7 @@ use crate::members::{Member, mark_name};
 /// How a fault begins that says of a mark that it cannot be read.
 const UNREAD: &str = "its mark cannot be read: ";
 /// What to do about it. Nobody but an operator takes such a mark away: it may keep a member out.
-pub(crate) const UPGRADE: &str = "docs/upgrading.md#a-quorum says how to change from one version of tenure to another: it takes the marks away at \
+pub(crate) const UPGRADE: &str = "https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#a-quorum says how to change from one version of tenure to another: it takes the marks away at \
      the members";
 
 /// What a look at one member showed.

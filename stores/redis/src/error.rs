@@ -42,19 +42,20 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "NOPERM",
         FaultKind::Misconfigured,
         "does not permit this user what a lock needs",
-        "give it the ACL line of docs/stores/redis.md, and +wait for replicas=",
+        "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md, and +wait for replicas=",
     ),
     (
         "TORN",
         FaultKind::InDoubt,
         "refused in the midst of a script what a lock needs",
-        "give this user the ACL line of docs/stores/redis.md",
+        "give this user the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md",
     ),
     (
         "MISCONF",
         FaultKind::Misconfigured,
         "takes no writes because it cannot save its data",
-        "see the server's log and its disk",
+        "free space in the server's directory (CONFIG GET dir) or let it write there, then run BGSAVE; until then no lock that \
+         is held can be renewed",
     ),
     ("EXECABORT", FaultKind::Unreachable, "refused a transaction", "see the server's log"),
     (
@@ -209,7 +210,7 @@ pub(crate) fn of_sentinel(place: &str, step: Step, error: Failure) -> Fault {
         ),
         Some("NOPERM") => (
             "does not permit this user to ask for the primary",
-            "give it the ACL line for sentinels of docs/stores/redis-sentinel.md",
+            "give it the ACL line for sentinels of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis-sentinel.md",
         ),
         _ => return of_step(place, step, error),
     };
@@ -302,7 +303,7 @@ pub(crate) fn mixed_up(place: &str) -> Fault {
 pub(crate) fn corrupt(place: &str) -> Fault {
     let what = format!("what Redis at {place} keeps of this lock makes no sense");
     let help = "see who else writes or evicts these keys, also whether another version of tenure does \
-                (docs/upgrading.md#redis); `tenure break` frees the lock, docs/stores/redis.md says when a clock has \
+                (https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#redis); `tenure break` frees the lock, https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md says when a clock has \
                 to be deleted";
     Fault::new(FaultKind::Corrupt, what, help)
 }
@@ -327,7 +328,7 @@ pub(crate) fn of_transaction(place: &str, code: Option<&str>) -> Option<Fault> {
         "NOPERM" => (
             FaultKind::Misconfigured,
             "does not permit this user what a lock without scripts needs",
-            "give it the ACL line of docs/stores/redis-without-scripts.md, and +wait for replicas=",
+            "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis-without-scripts.md, and +wait for replicas=",
         ),
         _ => return None,
     };
@@ -355,7 +356,7 @@ pub(crate) fn unreadable(place: &str) -> Fault {
     Fault::new(
         FaultKind::InDoubt,
         what,
-        "see who else writes these keys, also whether another version of tenure does (docs/upgrading.md#redis)",
+        "see who else writes these keys, also whether another version of tenure does (https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#redis)",
     )
 }
 
@@ -390,9 +391,9 @@ fn of_code(place: &str, error: &Failure) -> Option<Fault> {
     if refuses_scripts(error) {
         let what = format!("Redis at {place} lets this user run no scripts");
         let help = if place.contains(CLUSTER) {
-            "give it the ACL line of docs/stores/redis-cluster.md, on each node"
+            "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis-cluster.md, on each node"
         } else {
-            "give it the ACL line of docs/stores/redis.md; or write scripts=no into the URL, which is enough for a mutex"
+            "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md; or write scripts=no into the URL, which is enough for a mutex"
         };
         return Some(Fault::new(FaultKind::Misconfigured, what, help));
     }
@@ -411,7 +412,7 @@ fn of_entry(place: &str, entry: &(&str, FaultKind, &str, &str)) -> Fault {
     let (code, kind, what, help) = entry;
     let help = match *code {
         "NOPERM" | "TORN" if place.contains(CLUSTER) => {
-            "give it the ACL line of docs/stores/redis-cluster.md, on each node, and +wait for replicas="
+            "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis-cluster.md, on each node, and +wait for replicas="
         }
         "WRONGPASS" if place.contains(CLUSTER) => {
             "correct them in the URL, or give this node the user that the others have: users are not copied"

@@ -95,7 +95,7 @@ fn unknown(key: &str, place: &str, found: &[u8]) -> Fault {
          of tenure knows format {FORMAT} alone"
     );
     let help = "use the version of tenure that they are kept by, or another prefix in the URL; \
-                docs/upgrading.md#redis says how to change";
+                https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#redis says how to change";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn of_a_lock(place: &str, found: &str) -> Fault {
         "what Redis at {place} keeps of this lock is in format {found}, which another version of tenure writes: this \
          one knows format {FORMAT} alone"
     );
-    let help = "end every process of the other version, as docs/upgrading.md#redis says; then `tenure break` frees the \
+    let help = "end every process of the other version, as https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#redis says; then `tenure break` frees the \
                 lock, and it is free by itself a minute after its last lease";
     Fault::new(FaultKind::Corrupt, what, help)
 }

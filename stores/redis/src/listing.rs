@@ -47,18 +47,18 @@ where
             (name, Ok(seen)) => (name, seen),
             // What makes no sense must not hide the others.
             (name, Err(fault)) if fault.kind() == FaultKind::Corrupt => {
-                tracing::warn!(store = "redis", lock = %name, %fault, "left out of the list");
+                tracing::warn!(store = "redis", lock = %name, fault = %format_args!("{fault:#}"), "left out of the list");
                 continue;
             }
             // Nor may one that cannot be seen now, as its slot is on its way or its node is away.
             (name, Err(fault)) if in_cluster && fault.kind() == FaultKind::Unreachable => {
-                tracing::warn!(store = "redis", lock = %name, %fault, "left out of the list");
+                tracing::warn!(store = "redis", lock = %name, fault = %format_args!("{fault:#}"), "left out of the list");
                 misses(&mut listing.missing, &fault);
                 continue;
             }
             // Nor one that several share, of whom nothing is known without scripts.
             (name, Err(fault)) if fault.kind() == FaultKind::Unsupported => {
-                tracing::warn!(store = "redis", lock = %name, %fault, "left out of the list");
+                tracing::warn!(store = "redis", lock = %name, fault = %format_args!("{fault:#}"), "left out of the list");
                 misses(&mut listing.missing, &fault);
                 continue;
             }

@@ -196,7 +196,7 @@ impl Listener {
                     // A refusal breaks the connection, as the network does. Who is refused again and
                     // again still has what waiters need.
                     Err(Refusal::OfEvictions(fault)) => {
-                        tracing::debug!(store = "redis", %fault, "no hints of evictions");
+                        tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "no hints of evictions");
                         refused += 1;
                         all = refused < REFUSALS;
                         PAUSES.1
@@ -268,7 +268,7 @@ impl Listener {
 }
 
 fn silent(fault: &Fault) {
-    tracing::debug!(store = "redis", %fault, "no hints: waiters look by themselves");
+    tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "no hints: waiters look by themselves");
 }
 
 /// Returns when the connection has ended, or is silent when it should not be.

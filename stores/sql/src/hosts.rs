@@ -25,6 +25,28 @@ pub fn help_unreachable(said: &str) -> &'static str {
     }
 }
 
+/// Whether a server refuses the certificate that this client has shown, or misses one: it may say so as late as in its
+/// first answer.
+///
+/// ```
+/// assert!(tenure_sql::refuses_certificate("received fatal alert: UnknownCA"));
+/// assert!(!tenure_sql::refuses_certificate("received fatal alert: HandshakeFailure"));
+/// ```
+#[must_use]
+pub fn refuses_certificate(said: &str) -> bool {
+    let alerts = [
+        "BadCertificate",
+        "CertificateExpired",
+        "CertificateRequired",
+        "CertificateRevoked",
+        "CertificateUnknown",
+        "UnknownCA",
+        "UnsupportedCertificate",
+    ];
+    let alert = said.split_once("fatal alert: ").map(|(_, behind)| behind);
+    alert.is_some_and(|alert| alerts.iter().any(|one| alert.starts_with(one)))
+}
+
 /// What all of them said, in one fault; nothing if there was none.
 ///
 /// ```

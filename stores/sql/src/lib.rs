@@ -46,7 +46,7 @@ pub use database::{
 };
 pub use dues::Dues;
 pub use foreign::{Foreign, Refused, ignore, refuse};
-pub use hosts::{SILENT, UNREACHABLE, help_unreachable, none_of};
+pub use hosts::{SILENT, UNREACHABLE, help_unreachable, none_of, refuses_certificate};
 pub use options::SqlOptions;
 pub use random::random_part;
 pub use reserve::state_of;

@@ -15,12 +15,19 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
         Error::NoAuth | Error::InvalidAcl => (
             Misconfigured,
             "does not permit this user what a lock needs",
-            "give it cdrw on the base path and below, or see auth= and acl= in the URL",
+            "see who may do what: zkCli.sh getAcl PATH, from the base path down; give the user create, delete, read and write \
+             (cdrw). By auth=digest each password is taken at login, and a wrong one is another user",
+        ),
+        Error::NoSasl => (
+            Misconfigured,
+            "has no login by SASL",
+            "write auth=digest in the URL, or give the servers a SASLAuthenticationProvider and a section Server in their JAAS file",
         ),
         Error::AuthFailed => (
             Misconfigured,
             "refuses this user and password",
-            "correct them in the URL, where what is special is percent-encoded, or where they are read from; and see auth=",
+            "correct them in the URL, where what is special is percent-encoded, or where they are read from; if the user is known by \
+             digest, write auth=digest",
         ),
         Error::Unproven => (
             Misconfigured,
@@ -36,7 +43,11 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
                 "name the authority that signed it, ca= in the URL, and the hosts as it has them",
             ),
         ),
-        Error::QuotaExceeded => (Misconfigured, "has a quota that is reached", "raise it"),
+        Error::QuotaExceeded => (
+            Misconfigured,
+            "has a quota that is reached",
+            "see and raise it, of the base path or above: zkCli.sh listquota PATH, setquota -N COUNT PATH",
+        ),
         Error::NoChildrenForEphemerals => (
             Misconfigured,
             "has an ephemeral node of somebody else where the lock's directory is to be",
@@ -149,7 +160,7 @@ pub(crate) fn other_name() -> Fault {
 
 /// More may be there at the moment: others that come, and are refused too.
 pub(crate) fn full(max_waiters: usize) -> Fault {
-    let what = format!("{max_waiters} wait for it already, as many as are allowed");
+    let what = format!("its queue is full: {max_waiters} wait, which is max_waiters");
     Fault::new(FaultKind::Full, what, "try again when fewer wait")
 }
 

@@ -1,6 +1,6 @@
 //! What is said of a command line that cannot be read, besides what clap says.
 
-use std::{ffi::OsString, io::Write};
+use std::ffi::OsString;
 
 use clap::{
     builder::StyledStr,
@@ -10,12 +10,7 @@ use clap::{
 use tenure::config::without_passwords;
 
 use super::Cli;
-use crate::{
-    exit::{self, Failure},
-    explanation::Explanation,
-    output,
-    plain::plain,
-};
+use crate::{explanation::Explanation, plain::plain};
 
 const WAIT: &str =
     "write --wait TIME to give up waiting for the lock, --max-hold TIME to end the command";
@@ -40,8 +35,14 @@ const ELSEWHERE: [(&str, &str); 11] = [
     ("-o", CLOSED),
 ];
 
-/// Prints why the words cannot be read, and what may have been meant.
-pub(crate) fn explain(error: Error, words: &[OsString]) {
+/// Why the words cannot be read, and what may have been meant: as clap says it, or in parts where it is to be JSON.
+pub(crate) enum Unread {
+    Said(String),
+    Parts(Explanation),
+}
+
+/// Explains why the words cannot be read.
+pub(crate) fn explain(error: Error, words: &[OsString]) -> Unread {
     // The words are in it, and may come from a branch or a file: what misleads in them is told, not shown. A URL may
     // stand where none belongs.
     let shown = |word: &OsString| without_passwords(&plain(&word.to_string_lossy())).into();
@@ -54,8 +55,7 @@ pub(crate) fn explain(error: Error, words: &[OsString]) {
     }
     let text = error.render();
     if asks_for_json(words) {
-        output::refuse(&Failure::Usage(parted(&text.to_string())), Some(exit::USAGE));
-        return;
+        return Unread::Parts(parted(&text.to_string()));
     }
     let text = if is_plain {
         text.ansi().to_string()
@@ -63,8 +63,7 @@ pub(crate) fn explain(error: Error, words: &[OsString]) {
         // Without colours nothing is left of a sequence that a word had.
         text.to_string().split('\n').map(plain).collect::<Vec<_>>().join("\n")
     };
-    // The prefix of all that tenure says of itself, as the command writes to the same place.
-    let _ = write!(anstream::stderr(), "tenure: {text}");
+    Unread::Said(text)
 }
 
 /// Whether errors are to be JSON, as far as words say that cannot be read.

@@ -284,6 +284,12 @@ pub(crate) fn refuse(failure: &Failure, json: Option<u8>) {
     }
 }
 
+/// Says why a command line is not read, as it was put already.
+pub(crate) fn misread(text: &str) {
+    // The prefix of all that tenure says of itself, as the command writes to the same place.
+    let _ = write!(anstream::stderr(), "tenure: {text}");
+}
+
 /// Whether the command itself tells of it: why a lock was not acquired, that it was lost, or that somebody
 /// asks for it.
 fn told_anyway(event: &tracing::Metadata<'_>) -> bool {

@@ -112,9 +112,11 @@ impl Wait {
             Patience::For(wait) => human::length(wait),
             Patience::None | Patience::Endless => human::length(ttl),
         };
-        let message = format!(
-            "{store} did not answer within {length}; find the cause by tenure doctor, or wait longer"
-        );
-        Explanation::from(message).of_store(store)
+        Explanation::new(format!(
+            "the store cannot be opened: {store} did not answer within {length}"
+        ))
+        .kind(Some("unreachable"))
+        .advise("see what tenure doctor says of it, or wait longer: --wait")
+        .of_store(store)
     }
 }

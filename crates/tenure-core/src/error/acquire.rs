@@ -7,7 +7,6 @@ use crate::parts::Parts;
 use crate::{Fault, FaultKind, NameError};
 
 /// Why a lock was not acquired.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum AcquireError {
     /// The name cannot be used.

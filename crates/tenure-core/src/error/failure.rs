@@ -9,7 +9,6 @@ use crate::{
 };
 
 /// A store's fault in a call for a lock.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct StoreFailure {
     /// Which lock, in which store.
@@ -28,6 +27,7 @@ impl StoreFailure {
     pub(crate) fn parts(&self) -> Parts<'_> {
         let Self { lock, fault } = self;
         let message = without_store(fault.message(), &lock.store);
-        Parts::at(lock, message).because(fault.source()).help(fault.help())
+        let parts = Parts::at(lock, message).kind(fault.kind());
+        parts.because(fault.source()).help(fault.help())
     }
 }

@@ -35,7 +35,6 @@ pub enum BadHandle {
 }
 
 /// Why a guard did not become a handle. The guard is gone: what it held is being released.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum DetachError {
     /// The hold had been lost before.
@@ -52,7 +51,6 @@ pub enum DetachError {
 }
 
 /// Why a handle did not do what it is for.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum HandleError {
     /// Nothing is held by this handle any more.

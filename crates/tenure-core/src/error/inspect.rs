@@ -7,7 +7,6 @@ use crate::parts::Parts;
 use crate::{Fault, NameError};
 
 /// Why inspecting a lock, or another call that acquires nothing, failed.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum InspectError {
     /// The name cannot be used.
@@ -36,7 +35,6 @@ impl From<NameError> for InspectError {
 }
 
 /// Why nobody arrived at a latch, or was not let through.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum LatchError {
     /// The name cannot be used, or the store did not do it.

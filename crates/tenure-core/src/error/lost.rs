@@ -9,7 +9,7 @@ use crate::Fault;
 use crate::parts::Parts;
 
 /// A hold that ended before it was released. Whatever it protected may be in other hands.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Lost {
     /// Which lock, in which store.

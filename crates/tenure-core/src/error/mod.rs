@@ -26,8 +26,20 @@ pub use tenure_proto::{OutOfRange, latch::BadArrival, token::BadToken};
 pub use timed_out::TimedOut;
 
 pub use crate::address::LockAddress;
-use crate::error_of_parts;
+use crate::{debug_of_parts, error_of_parts};
 
+debug_of_parts!(
+    AcquireError,
+    AllReleaseError,
+    DetachError,
+    HandleError,
+    InspectError,
+    LatchError,
+    Lost,
+    ReleaseError,
+    StoreError,
+    StoreFailure
+);
 error_of_parts!(
     AcquireError,
     AllReleaseError,

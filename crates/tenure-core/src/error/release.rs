@@ -4,7 +4,6 @@ use super::{Lost, StoreFailure};
 use crate::parts::Parts;
 
 /// Why a release did not go as it should. The guard is gone all the same, and nothing renews it.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum ReleaseError {
     /// The hold had been lost before.
@@ -30,7 +29,6 @@ impl From<Lost> for ReleaseError {
 }
 
 /// Which locks of an [`AllGuard`](crate::AllGuard) were not released as they should be. All others were.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct AllReleaseError {
     /// How many locks the guard had.

@@ -3,7 +3,6 @@
 use crate::{Fault, address::without_store, parts::Parts};
 
 /// Why a store as a whole, and no lock of it, could not be asked: for a list of its locks, or after its health.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct StoreError {
     /// The store, without its password.
@@ -22,6 +21,7 @@ impl StoreError {
     pub(crate) fn parts(&self) -> Parts<'_> {
         let Self { store, fault } = self;
         Parts::new(format!("{store}: {}", without_store(fault.message(), store)))
+            .kind(fault.kind())
             .because(std::error::Error::source(fault))
             .help(fault.help())
     }

@@ -27,7 +27,7 @@ pub enum FaultKind {
 /// `{}` shows the message, and [`source`](Error::source) leads to what the system or the server said. `{:#}`
 /// shows all of it and the help, in one line. The texts never hold a password. Errors that carry a fault add the
 /// name of the lock and the store.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Fault {
     kind: FaultKind,
     message: String,
@@ -55,9 +55,11 @@ impl Fault {
         if self.kind == FaultKind::InDoubt {
             return self;
         }
-        let what = self.message_and_cause();
-        let what = format!("{what}, and no answer came before, so the lock may have been acquired");
-        Self::new(FaultKind::InDoubt, what, self.help)
+        let message = format!(
+            "{}, and no answer came before, so the lock may have been acquired",
+            self.message
+        );
+        Self { kind: FaultKind::InDoubt, message, ..self }
     }
 
     /// The same with more for the user to know.
@@ -127,6 +129,22 @@ impl fmt::Display for Fault {
             return f.write_str(&cut(&self.message));
         }
         write!(f, "{}; {}", self.message_and_cause(), self.help)
+    }
+}
+
+impl fmt::Debug for Fault {
+    /// Each part in a line of its own, and the structure in the alternate form.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            let Self { kind, message, help, cause } = self;
+            let mut shown = f.debug_struct("Fault");
+            shown.field("kind", kind).field("message", message);
+            return shown.field("cause", cause).field("help", help).finish();
+        }
+        f.write_str(&cut(&self.message))?;
+        causes(&self.message, self.source())
+            .try_for_each(|cause| write!(f, "\ncaused by: {cause}"))?;
+        write!(f, "\nhelp: {}", self.help)
     }
 }
 

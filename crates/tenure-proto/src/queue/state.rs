@@ -158,7 +158,7 @@ pub struct Wake {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueueError {
     /// As many wait for the name as the store allows.
-    #[error("{waiting} contenders wait already, which is the most the store allows for one name")]
+    #[error("its queue is full: {waiting} wait, which is max_waiters")]
     Full {
         /// How many wait.
         waiting: usize,

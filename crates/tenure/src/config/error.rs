@@ -13,7 +13,7 @@ use crate::url::without_passwords;
 ///
 /// `{}` shows the file and the line, or the variable, and what is wrong there. `{:#}` shows the help, too.
 /// A store's URL is never part of it with its password.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ConfigError {
     pub(super) origin: Origin,
     pub(super) what: String,
@@ -82,6 +82,7 @@ impl ConfigError {
     }
 }
 
+tenure_core::debug_of_parts!(ConfigError);
 tenure_core::error_of_parts!(ConfigError);
 
 /// Where a setting stands.

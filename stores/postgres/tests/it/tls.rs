@@ -69,7 +69,7 @@ async fn who_is_not_the_server_that_was_meant_is_refused() {
     let server = server(&certificates).await;
     let local = server.url().replace("127.0.0.1", "localhost");
     let unknown = refused(&format!("{local}?tls=yes")).await;
-    assert!(unknown.contains("certificate") && unknown.contains("ca="), "{unknown}");
+    assert!(unknown.contains("certificate") && unknown.contains("sslrootcert="), "{unknown}");
     let ca = certificates.file("ca.pem").display().to_string();
     let other_name = refused(&format!("{}?tls=yes&ca={ca}", server.url())).await;
     assert!(other_name.contains("certificate"), "{other_name}");

@@ -373,7 +373,7 @@ impl Cluster {
         loop {
             let manner = if pause < PAUSES.1 { Manner::SeveralAtOnce } else { Manner::OneByOne };
             if let Err(fault) = self.ask(&panel, manner).await {
-                tracing::debug!(store = "redis", %fault, "nobody tells who has which slots");
+                tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "nobody tells who has which slots");
             }
             let now = self.map();
             if last.as_ref().is_some_and(|last| !last.nodes().is_empty() && !last.agrees(&now)) {

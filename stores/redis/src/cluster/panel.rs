@@ -109,7 +109,7 @@ fn refused(at: &str, failure: Failure) -> Fault {
     }
     if failure.code() == Some("NOPERM") {
         let what = format!("Redis at {at} does not permit this user to ask who has which slots");
-        let help = "give it the ACL line of docs/stores/redis-cluster.md";
+        let help = "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis-cluster.md";
         return Fault::new(FaultKind::Misconfigured, what, help).because(format!("{failure:#}"));
     }
     error::of_connecting(at, failure)

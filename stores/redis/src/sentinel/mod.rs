@@ -192,7 +192,7 @@ impl Group {
             match self.ask(&panel).await {
                 Ok(_) => patience = PAUSES.0,
                 Err(fault) => {
-                    tracing::debug!(store = "redis", %fault, "the primary is not known");
+                    tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "the primary is not known");
                     patience = (patience * 2).min(PAUSES.1);
                 }
             }

@@ -21,6 +21,9 @@ pub(crate) enum Error {
     /// The session is over.
     SessionExpired,
     AuthFailed,
+    /// The server has no login by SASL.
+    #[cfg_attr(not(feature = "sasl"), allow(dead_code, reason = "it is not built in"))]
+    NoSasl,
     /// A server did not prove that it knows the password, as each does that was told it.
     Unproven,
     /// No server has a certificate that is trusted, and what is wrong with the last one.
@@ -60,7 +63,11 @@ impl Error {
     pub(super) const fn ends_session(&self) -> bool {
         matches!(
             self,
-            Self::SessionExpired | Self::AuthFailed | Self::Unproven | Self::ClientClosed
+            Self::SessionExpired
+                | Self::AuthFailed
+                | Self::NoSasl
+                | Self::Unproven
+                | Self::ClientClosed
         )
     }
 }
@@ -82,6 +89,7 @@ impl fmt::Display for Error {
             Self::Code(code) => return write!(f, "error {code} of the server"),
             Self::SessionExpired => "the session has expired",
             Self::AuthFailed => "the login failed",
+            Self::NoSasl => "the server has no login by SASL",
             Self::Unproven => "the server did not prove that it knows the password",
             Self::ClientClosed => "the session was closed",
             Self::ConnectionLoss => "the connection broke",

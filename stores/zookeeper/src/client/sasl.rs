@@ -17,6 +17,9 @@ pub(super) async fn log_in(live: &mut Live, user: &str, password: &str) -> Resul
     let mut nonce = [0; 16];
     getrandom::fill(&mut nonce).map_err(|_| Error::AuthFailed)?;
     let challenge = step(live, b"").await?;
+    if challenge.is_empty() {
+        return Err(Error::NoSasl);
+    }
     let proof = Proof::of(&challenge, user, password, &hex(&nonce)).ok_or(ODD)?;
     let answer = step(live, proof.text.as_bytes()).await?;
     // Who knows the password proves it, too.

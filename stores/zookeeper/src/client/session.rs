@@ -188,7 +188,9 @@ impl Session {
             let login = super::sasl::log_in(&mut live, &user, secret.expose());
             match timeout(most, login).await.map_err(|_| silent())? {
                 // Another server, or another password, may do: the session goes on until the ensemble ends it.
-                Err(error @ Error::AuthFailed) if goes_on => return Err(away(error.to_string())),
+                Err(error @ (Error::AuthFailed | Error::NoSasl)) if goes_on => {
+                    return Err(away(error.to_string()));
+                }
                 done => done?,
             }
             self.accepted();

@@ -264,7 +264,7 @@ async fn who_is_refused_is_told_how_many_may_wait_however_many_come_at_once() {
         match ended {
             Err(AcquireError::Full(failure)) => {
                 let said = format!("{:#}", failure.fault);
-                assert!(said.starts_with("2 wait for it already"), "{said}");
+                assert!(said.starts_with("its queue is full: 2 wait"), "{said}");
                 refused += 1;
             }
             Err(AcquireError::TimedOut(_)) => {}

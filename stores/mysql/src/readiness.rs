@@ -1,0 +1,37 @@
+//! The connection for renewals, made before it is needed.
+
+use std::sync::atomic::Ordering;
+
+use tenure_core::Fault;
+use tenure_sql::Database;
+
+use crate::{database::Mysql, error::Failure};
+
+impl Mysql {
+    /// Makes the connection for renewals ahead of the first, which may have little time.
+    pub(crate) fn expect_renewals(&self) {
+        if !self.common.warmed.swap(true, Ordering::Relaxed) {
+            let (common, limit) = (self.common.clone(), self.response_timeout());
+            self.common.home.spawn(async move {
+                // What fails now is tried again when it is needed.
+                let made = common.renewals.call(false, limit, |_| Box::pin(async { Ok(()) })).await;
+                common.warmed.store(made.is_ok(), Ordering::Relaxed);
+                if let Err(fault) = made.map_err(Failure::fault) {
+                    tracing::warn!(
+                        store = "mysql",
+                        location = common.location,
+                        fault = %format_args!("{fault:#}"),
+                        "there is no connection for renewals yet"
+                    );
+                }
+            });
+        }
+    }
+
+    /// Whether there is a connection for renewals, which have one of their own.
+    pub(crate) async fn reach_for_renewals(&self) -> Result<(), Fault> {
+        let limit = self.response_timeout();
+        let done = self.common.renewals.call(false, limit, |_| Box::pin(async { Ok(()) }));
+        done.await.map_err(Failure::fault)
+    }
+}
