@@ -127,6 +127,23 @@ fn with_a_warning_alone_the_command_of_a_lost_lock_runs_to_its_end_and_123_tells
     assert!(events(&output.stderr).iter().any(|event| event["event"] == "lost"));
 }
 
+/// As a command that cannot be run, and a command line that cannot be read.
+#[test]
+fn whatever_ends_the_command_is_an_event_where_events_are_asked_for() {
+    let scene = Scene::new();
+    let refused = scene.output(["--json", "run", "name", "--", "no-such-command"]);
+    assert_eq!(code(&refused), 127);
+    let told = events(&refused.stderr);
+    let why = told.iter().find(|event| event["event"] == "error").unwrap();
+    assert_eq!((&why["kind"], &why["exit_code"]), (&"not_run".into(), &127.into()));
+    assert!(told.iter().any(|event| event["event"] == "ended"), "{told:?}");
+    let misread = scene.output(["run", "name", "--json", "--nosuch", "--", "true"]);
+    assert_eq!(code(&misread), 2);
+    let told = events(&misread.stderr);
+    assert_eq!((&told[0]["event"], &told[0]["exit_code"]), (&"usage".into(), &2.into()));
+    assert!(told[0]["message"].as_str().unwrap().contains("'--nosuch'"), "{told:?}");
+}
+
 #[test]
 fn who_tries_once_hears_nothing_but_the_exit_code() {
     let scene = Scene::new();

@@ -23,6 +23,23 @@ async fn a_server_that_forgets_what_it_committed_is_found() {
     }
 }
 
+/// By the second one holds are renewed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_who_may_have_one_connection_alone_is_found() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    run(&mut conn, "create user few identified by 's3ntinel'").await;
+    run(&mut conn, "grant all on tenure.* to few").await;
+    let url = server.url().replace("root@", "few:s3ntinel@");
+    let url = format!("{url}?get_server_public_key=yes");
+    let found = async || store(&url).health().await.unwrap().remove(0);
+    assert_eq!(found().await.severity, Severity::Good);
+    run(&mut conn, "alter user few with max_user_connections 1").await;
+    let seen = found().await;
+    assert_eq!(seen.severity, Severity::Bad, "{seen:?}");
+    assert!(seen.help.as_ref().unwrap().contains("max_user_connections"), "{seen:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_databases_of_a_server_are_one_server_and_another_server_is_another() {
     let (one, other) = (MariadbServer::start(), MariadbServer::start());

@@ -97,7 +97,13 @@ async fn a_certificate_of_ours_is_shown_to_mysql() {
         ["client.pem", "client.key"].map(|file| certificates.file(file).display().to_string());
     take(&opened(&format!("{url}&ssl-cert={certificate}&ssl-key={key}")).await, "a", owner(1))
         .await;
-    refused(&url).await;
+    let missing = refused(&url).await;
+    assert!(missing.contains("REQUIRE X509"), "{missing}");
+    let stranger = Certificates::new();
+    let [other, its_key] = ["client.pem", "client.key"].map(|file| stranger.file(file));
+    let other = format!("ssl-cert={}&ssl-key={}", other.display(), its_key.display());
+    let foreign = refused(&format!("{url}&{other}")).await;
+    assert!(foreign.contains("does not accept the client's certificate"), "{foreign}");
     let alone = refused(&format!("{url}&ssl-cert={certificate}")).await;
     assert!(alone.contains("ssl-ca="), "{alone}");
 }

@@ -236,7 +236,13 @@ async fn a_certificate_of_ours_is_shown() {
     let url = server.url().replace("postgres@127.0.0.1", "shown@localhost");
     let url = format!("{url}?sslmode=verify-full&sslrootcert={ca}");
     opened(&format!("{url}&sslcert={certificate}&sslkey={key}")).await;
-    PostgresStore::open(&url).await.unwrap_err();
+    let missing = refused(&url).await;
+    assert!(missing.contains("name a certificate and its key"), "{missing}");
+    let stranger = Certificates::new();
+    let [other, its_key] = ["client.pem", "client.key"].map(|file| stranger.file(file));
+    let other = format!("sslcert={}&sslkey={}", other.display(), its_key.display());
+    let foreign = refused(&format!("{url}&{other}")).await;
+    assert!(foreign.contains("does not accept the client's certificate"), "{foreign}");
     let alone = refused(&format!("{url}&sslcert={certificate}")).await;
     assert!(alone.contains("sslrootcert="), "{alone}");
     let wrong = refused(&format!("{url}&sslcert={certificate}&sslkey={ca}")).await;

@@ -64,6 +64,17 @@ async fn a_lock_outlasts_a_change_of_the_password_of_sasl() {
     }
 }
 
+#[cfg(feature = "sasl")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_a_login_by_sasl_is_said_to_have_none_at_once() {
+    let server = ZookeeperServer::start();
+    let options = options(&server.address().to_string()).user("me").password(FIRST).sasl(true);
+    let fault = ZookeeperStore::open_with(options).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+    assert!(fault.message().contains("has no login by SASL"), "{fault:#}");
+    assert!(fault.help().contains("auth=digest"), "{fault:#}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_password_in_a_file_is_read_as_a_session_begins() {
     let (folder, server) = (tempfile::tempdir().unwrap(), ZookeeperServer::start());
