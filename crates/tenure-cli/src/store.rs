@@ -3,8 +3,6 @@
 use tenure::{Examination, OpenError, Tenure, config::Config};
 use tenure_core::parts::lacks_files;
 
-use tenure_url::SECRETS;
-
 use crate::{
     exit::Failure,
     output::{Event, Voice},
@@ -44,21 +42,6 @@ pub(crate) fn tell(tenure: &Tenure, config: &Config, voice: &Voice) {
     voice.event(&Event::Store { kind: store.kind(), location: &location, chosen_by });
 }
 
-/// Whether a password stands in the URL of a store, as far as can be told of one that may be written wrong.
-pub(crate) fn has_password(url: &str) -> bool {
-    let in_front = |member: &str| {
-        let credentials = member.split_once("://").and_then(|(_, behind)| behind.rsplit_once('@'));
-        let password = credentials.and_then(|(credentials, _)| credentials.split_once(':'));
-        password.is_some_and(|(_, password)| !password.is_empty())
-    };
-    let plain = url.to_ascii_lowercase();
-    let is_given = |secret: &&str| {
-        let setting = format!("{secret}=");
-        plain.split(&setting).skip(1).any(|value| !value.is_empty() && !value.starts_with('&'))
-    };
-    url.split(',').any(in_front) || SECRETS.iter().any(is_given)
-}
-
 /// Locks in the memory of this command are seen by no other, so they lock nothing.
 fn refuse_own_memory(config: &Config) -> Result<(), Failure> {
     let url = config.store().map_err(|error| Failure::Usage(error.into()))?;
@@ -75,27 +58,4 @@ fn refuse_own_memory(config: &Config) -> Result<(), Failure> {
          one in its default directory"
             .into(),
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::has_password;
-
-    #[test]
-    fn a_password_in_a_url_is_noticed() {
-        for url in [
-            "redis://:secret@host",
-            "quorum:redis://a,redis://me:secret@b,redis://c",
-            "unix:/run/redis.sock?password=secret",
-            "redis-sentinel://a,b?service=m&sentinel_password=secret",
-            "redis+unix:///run/redis.sock?Pass=secret",
-        ] {
-            assert!(has_password(url), "{url}");
-        }
-        for url in
-            ["redis://host", "postgres://me@host/db", "redis://me:@host", "file:/a:b@c", "main"]
-        {
-            assert!(!has_password(url), "{url}");
-        }
-    }
 }

@@ -45,7 +45,7 @@ pub use grammar::{Host, Url};
 pub use nearest::nearest;
 pub use password::Password;
 pub use pem::{Certificates, Pem};
-pub use redact::{SECRETS, is_scheme, without_password};
+pub use redact::{SECRETS, has_password, is_scheme, without_password};
 pub use secret::Secret;
 pub use settings::Settings;
 #[doc(hidden)]

@@ -77,6 +77,12 @@ impl Pem {
         &self.text
     }
 
+    /// Who named it, for errors.
+    #[cfg(feature = "tls")]
+    pub(crate) fn origin(&self) -> &str {
+        &self.origin
+    }
+
     /// What is wrong with it.
     pub(crate) fn wrong(&self, what: impl fmt::Display, help: &str) -> Fault {
         let what = format!("{} {what}", self.origin);

@@ -3,6 +3,31 @@
 /// How the names of settings end whose values are secret, in small letters.
 pub const SECRETS: [&str; 4] = ["password", "passwd", "pass", "pwd"];
 
+/// Whether a password stands in a URL, or in one of a list of URLs, as far as can be told of one that may be written wrong.
+/// A variable that gives one, `${NAME}`, is none.
+///
+/// ```
+/// use tenure_url::has_password;
+///
+/// assert!(has_password("redis://:secret@host") && has_password("unix:/x?password=secret&db=1"));
+/// assert!(!has_password("redis://:${PASSWORD}@host") && !has_password("redis://me:@host"));
+/// ```
+#[must_use]
+pub fn has_password(url: &str) -> bool {
+    let is_written = |password: &str| !password.is_empty() && !password.starts_with("${");
+    let in_front = |one: &str| {
+        let credentials = one.split_once("://").and_then(|(_, behind)| behind.rsplit_once('@'));
+        let password = credentials.and_then(|(credentials, _)| credentials.split_once(':'));
+        password.is_some_and(|(_, password)| is_written(password))
+    };
+    let settings = url.split(['?', '&', ',']).filter_map(|setting| setting.split_once('='));
+    let mut secrets = settings.filter(|(name, _)| {
+        let name = name.to_ascii_lowercase();
+        SECRETS.iter().any(|secret| name.ends_with(secret))
+    });
+    url.split(',').any(in_front) || secrets.any(|(_, password)| is_written(password))
+}
+
 /// Returns the URL with its password left out, for people and logs, whatever the scheme.
 ///
 /// A password that is not percent-encoded can hold any character. Where it cannot be told what belongs to it, more is
@@ -89,7 +114,7 @@ fn has_host_alone(url: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::without_password;
+    use super::{has_password, without_password};
 
     #[test]
     fn no_password_is_shown() {
@@ -136,6 +161,32 @@ mod tests {
             "Password=s3ntinel://",
         ] {
             assert!(!without_password(url).contains("s3ntinel"), "{}", without_password(url));
+        }
+    }
+
+    #[test]
+    fn a_password_in_a_url_is_noticed() {
+        for url in [
+            "redis://:secret@host",
+            "postgres://me:secret@host/db",
+            "quorum:redis://a,redis://me:secret@b,redis://c",
+            "unix:/run/redis.sock?password=secret",
+            "redis-sentinel://a,b?service=m&sentinel_password=secret",
+            "redis+unix:///run/redis.sock?Pass=secret",
+        ] {
+            assert!(has_password(url), "{url}");
+        }
+        for url in [
+            "redis://host?prefix=a",
+            "postgres://me@host/db",
+            "redis://me:@host",
+            "redis://:${PASSWORD}@host",
+            "unix:/x?password=${P}",
+            "unix:/x?password_file=/run/secrets/p",
+            "file:/a:b@c",
+            "main",
+        ] {
+            assert!(!has_password(url), "{url}");
         }
     }
 

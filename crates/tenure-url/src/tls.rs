@@ -35,9 +35,9 @@ impl Certificates {
             .map_err(|error| unusable(format!("TLS cannot be used: {error:#}")))?
             .with_root_certificates(self.roots()?);
         let mut config = match self.identity()? {
-            Some((chain, key)) => config.with_client_auth_cert(chain, key).map_err(|error| {
-                unusable(format!("the client's certificate cannot be used with its key: {error:#}"))
-            })?,
+            Some((chain, key)) => {
+                config.with_client_auth_cert(chain, key).map_err(|error| self.no_pair(&error))?
+            }
             None => config.with_no_client_auth(),
         };
         config.resumption = Resumption::disabled();
@@ -90,6 +90,18 @@ impl Certificates {
             }
         })?;
         Ok(Some((chain, key)))
+    }
+
+    /// Why a client's certificate and its key are of no use together.
+    fn no_pair(&self, error: &rustls::Error) -> Fault {
+        match &self.own {
+            Some((certificate, key)) if matches!(error, rustls::Error::InconsistentKeys(_)) => key
+                .wrong(
+                    format!("does not belong to {}", certificate.origin()),
+                    "name the key that the certificate was made from",
+                ),
+            _ => unusable(format!("the client's certificate cannot be used: {error:#}")),
+        }
     }
 
     /// What can be seen before a connection: whether all that is given can be used. The system's is not looked at.
@@ -217,6 +229,6 @@ mod tests {
         let other = others.file("client.key");
         let said =
             read(&files.file("ca.pem"), Some((&certificate, &other))).unwrap_err().to_string();
-        assert!(said.contains("with its key"), "{said}");
+        assert!(said.contains("does not belong to"), "{said}");
     }
 }

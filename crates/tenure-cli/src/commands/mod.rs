@@ -18,6 +18,7 @@ mod unlock;
 use std::{future::Future, pin::Pin, time::Duration};
 
 use tenure::{Fault, LockName, Tenure, config::Config};
+use tenure_url::has_password;
 
 use crate::{
     args::{Cli, Command, Common},
@@ -52,7 +53,7 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
     for name in settings::unknown_variables() {
         voice.event(&Event::UnknownVariable { name: &name, meant: settings::meant(&name) });
     }
-    if common.store.as_deref().is_some_and(store::has_password) {
+    if common.store.as_deref().is_some_and(has_password) {
         voice.event(&Event::PasswordShown);
     }
     match command {

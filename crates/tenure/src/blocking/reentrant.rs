@@ -16,6 +16,18 @@ use super::{
 ///
 /// Another thread that `work` starts has no scope, unless one is carried over with
 /// [`Scope::current`] and [`Scope::run_blocking`].
+///
+/// ```
+/// use tenure::blocking::{Tenure, reentrant::scope};
+///
+/// let ledger = Tenure::open("memory:")?.mutex("ledger").reentrant();
+/// scope(|| {
+///     let _outer = ledger.lock()?;
+///     let _inner = ledger.lock()?; // entered: no store is asked
+///     Ok::<_, tenure::Error>(())
+/// })?;
+/// # Ok::<(), tenure::Error>(())
+/// ```
 pub fn scope<O>(work: impl FnOnce() -> O) -> O {
     Scope::new().run_blocking(work)
 }

@@ -172,7 +172,7 @@ impl Config {
         let File { store, stores, defaults, mut locks, run } = file.unwrap_or_default();
         locks.sort_by_key(|(pattern, _)| pattern.fixed());
         let urls = stores.values().chain(&store).map(|(url, _)| url.as_str());
-        let has_password = { urls }.any(secrets::has_password);
+        let has_password = { urls }.any(tenure_url::has_password);
         let mut config = Self {
             store: Ok((HERE.to_owned(), None)),
             stores,

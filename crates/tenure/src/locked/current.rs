@@ -51,6 +51,25 @@ pub fn hold() -> Current {
 }
 
 /// The hold of a locked function, for the function itself to see. It does not prolong the hold.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use tenure::{Error, Tenure, locked, locked::Current};
+///
+/// #[locked(key = "order:{order}", store = store)]
+/// async fn pay(store: &Tenure, order: u64, #[hold] hold: &Current) -> Result<(), Error> {
+///     assert_eq!(hold.name().as_str(), "order:42");
+///     // Once more before what cannot be undone: it fails where the lock is lost.
+///     let token = hold.check()?;
+///     assert_eq!(token, hold.token());
+///     Ok(())
+/// }
+///
+/// let store = Tenure::open("memory:").await?;
+/// pay(&store, 42).await?;
+/// # Ok::<(), tenure::Error>(())
+/// # }).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Current {
     hold: Weak<Hold>,

@@ -1,6 +1,6 @@
 //! Why a locked function did not do its work, or should not have.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use tenure_core::{AcquireError, Error, Lost, error::LockAddress};
 
@@ -17,7 +17,7 @@ use tenure_core::{AcquireError, Error, Lost, error::LockAddress};
 ///     Locked(#[from] tenure::LockedError),
 /// }
 /// ```
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum LockedError {
     /// The lock was not acquired, and nothing of the function was run.
@@ -29,14 +29,45 @@ pub enum LockedError {
     Lost(#[from] Lost),
 }
 
+impl fmt::Debug for LockedError {
+    /// What a `main` prints that gives it back.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Acquire(error) => error.fmt(f),
+            Self::Lost(lost) => lost.fmt(f),
+        }
+    }
+}
+
 impl LockedError {
     /// Whether somebody else has the lock, so that nothing of the function was run.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use tenure::{LockedError, Tenure, locked};
+    ///
+    /// #[locked(name = "nightly", wait = "0s", store = store)]
+    /// async fn report(store: &Tenure) -> Result<(), LockedError> {
+    ///     Ok(())
+    /// }
+    ///
+    /// let store = Tenure::open("memory:").await?;
+    /// let held = store.mutex("nightly").lock().await?;
+    /// let error = report(&store).await.unwrap_err();
+    /// assert!(error.is_busy() && !error.is_lost());
+    /// assert_eq!(error.address().map(|address| address.name.as_str()), Some("nightly"));
+    /// assert!(error.help().is_some());
+    /// # held.release().await?;
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[must_use]
     pub const fn is_busy(&self) -> bool {
         matches!(self, Self::Acquire(error) if error.is_busy())
     }
 
-    /// Whether the lock was lost before the function was done: what it did may be half of it.
+    /// Whether the lock was lost before the function was done: what it did may be half of it. See
+    /// [`is_busy`](Self::is_busy) for an example.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
         matches!(self, Self::Lost(_))
@@ -64,7 +95,7 @@ impl LockedError {
         }
     }
 
-    /// What you can do about it, where there is something to do.
+    /// What you can do about it, where there is something to do. See [`is_busy`](Self::is_busy) for an example.
     #[must_use]
     pub fn help(&self) -> Option<Cow<'_, str>> {
         match self {
@@ -73,7 +104,8 @@ impl LockedError {
         }
     }
 
-    /// The lock that it is about, and the lock's store, where the error is about one lock.
+    /// The lock that it is about, and the lock's store, where the error is about one lock. See
+    /// [`is_busy`](Self::is_busy) for an example.
     #[must_use]
     pub fn address(&self) -> Option<&LockAddress> {
         match self {
