@@ -34,6 +34,15 @@ fn run_in(scene: &Scene, store: &str) -> Output {
     scene.output(["run", "name", "--no-wait", "--store", store, "--", "echo", "ran"])
 }
 
+/// It would mean a lock on this machine alone.
+#[test]
+fn an_empty_store_is_refused() {
+    let scene = Scene::new();
+    is_refused(&run_in(&scene, ""), &["--store: the store is empty", "write file:"]);
+    let variable = scene.run_command("name", "echo ran").env("TENURE_STORE", "").output().unwrap();
+    is_refused(&variable, &["the variable TENURE_STORE: the store is empty"]);
+}
+
 #[test]
 fn a_store_that_no_other_command_sees_is_refused_by_all_of_them() {
     let scene = Scene::new();

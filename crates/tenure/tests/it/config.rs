@@ -239,6 +239,30 @@ fn the_example_of_the_page_is_a_configuration() {
     assert!(!debug.contains("None"), "a key is missing in the example: {debug}");
 }
 
+/// It would mean a lock on this machine alone.
+#[tokio::test]
+async fn an_empty_url_is_refused_wherever_it_comes_from() {
+    for url in ["", " "] {
+        let fault = match Tenure::open(url).await {
+            Err(OpenError::Url { fault, .. }) => fault,
+            other => panic!("{other:?}"),
+        };
+        assert!(fault.help().contains("write file: for the embedded store"), "{fault:#}");
+        assert!(tenure::blocking::Tenure::open(url).is_err());
+        assert!(Tenure::examine(url).await.is_err());
+        let mut config = parse("").unwrap();
+        config.use_store(url, "--store");
+        for mistake in [
+            parse(&format!("store = '{url}'")).and_then(|config| config.store().map(drop)),
+            parse_with("", &[("TENURE_STORE", url)]).and_then(|config| config.store().map(drop)),
+            config.store().map(drop),
+        ] {
+            let mistake = mistake.unwrap_err();
+            assert!(mistake.to_string().ends_with("the store is empty"), "{mistake}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_url_that_is_written_wrong_is_refused_before_anything_is_opened() {
     for (url, says) in [
