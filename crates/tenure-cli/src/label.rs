@@ -59,7 +59,10 @@ pub(crate) fn of_this_process(command: &[OsString]) -> String {
 }
 
 fn label(me: &Me, process: u32, command: &[OsString]) -> String {
-    let name = command.first().and_then(|program| Path::new(program).file_name());
+    let program = command.first().map(Path::new);
+    // What stands where the command belongs may be a URL, or a handle: everybody reads labels.
+    let is_name = |program: &&Path| !program.to_string_lossy().contains(['@', ':']);
+    let name = program.filter(is_name).and_then(Path::file_name);
     let name = name.map(|name| format!(" {}", name.to_string_lossy())).unwrap_or_default();
     let mut label = cleaned(&format!("{me}/{process}{name}"));
     while label.len() > Ask::MAX_LABEL - DETACHED.len() {

@@ -13,6 +13,7 @@ use tenure_url::nearest;
 use crate::{
     args,
     exit::{Codes, Failure},
+    explanation::Explanation,
     handle, label,
 };
 
@@ -24,6 +25,18 @@ pub(crate) fn load(common: &args::Common) -> Result<Config, Failure> {
     let mut config = Config::load().map_err(|error| Failure::Usage(error.into()))?;
     if let Some(store) = &common.store {
         config.use_store(store, "--store");
+    }
+    // It would mean a lock on this machine alone.
+    if config.store_chosen_by().is_none()
+        && let Some(slip) = unknown_variables().into_iter().find(|name| meant(name) == Some(STORE))
+    {
+        let why = Explanation::new(format!(
+            "the variable {slip} is set, but tenure knows none of that name, and nothing chooses a store"
+        ));
+        let help = format!(
+            "write {STORE}, or unset it; --store file: is the embedded store on this machine"
+        );
+        return Err(Failure::Usage(why.advise(help)));
     }
     Ok(config)
 }
@@ -44,8 +57,15 @@ pub(crate) fn unknown_variables() -> Vec<String> {
     unknown
 }
 
+/// The variable that names a store.
+const STORE: &str = "TENURE_STORE";
+
 /// The variable of tenure's that was meant by this one, most likely.
 pub(crate) fn meant(unknown: &str) -> Option<&'static str> {
+    // As other tools have it.
+    if ["_URL", "_URI", "_DSN", "_STORES"].iter().any(|end| unknown.ends_with(end)) {
+        return Some(STORE);
+    }
     let behind = |name: &'static str| name.strip_prefix("TENURE_");
     let meant =
         nearest(unknown.strip_prefix("TENURE_")?, VARIABLES.iter().copied().filter_map(behind))?;
@@ -124,6 +144,8 @@ pub(crate) struct Plan {
     pub(crate) margin: Duration,
     pub(crate) fair: bool,
     pub(crate) label: Option<String>,
+    /// The same, or what the configuration says of the lock, or of the first of several.
+    pub(crate) told_label: Option<String>,
 }
 
 impl Plan {
@@ -164,6 +186,7 @@ impl Plan {
             margin: Duration::ZERO,
             fair: lock.fair,
             label: label(&lock.asking, &[&defaults], &[]),
+            told_label: lock.asking.label.clone().or_else(|| defaults.label.clone()),
         })
     }
 
@@ -191,6 +214,7 @@ impl Plan {
             margin: Duration::ZERO,
             fair: false,
             label: label(&hold.asking, &defaults.iter().collect::<Vec<_>>(), &hold.command),
+            told_label: defaults.iter().find_map(|of| of.label.clone()),
         };
         plan.fitting(LeaseScope::Hold)
     }

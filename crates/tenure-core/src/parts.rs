@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, error::Error, fmt};
 
-use crate::{address::LockAddress, store::FaultKind};
+use crate::address::LockAddress;
 
 /// The parts of an error.
 ///
@@ -15,7 +15,7 @@ pub struct Parts<'a> {
     source: Option<&'a (dyn Error + 'static)>,
     help: Option<Cow<'a, str>>,
     address: Option<&'a LockAddress>,
-    kind: Option<FaultKind>,
+    kind: Option<String>,
 }
 
 impl<'a> Parts<'a> {
@@ -52,8 +52,8 @@ impl<'a> Parts<'a> {
 
     /// The same of a store's fault: whether it may have had an effect.
     #[must_use]
-    pub fn kind(self, kind: FaultKind) -> Self {
-        Self { kind: Some(kind), ..self }
+    pub fn kind(self, kind: impl fmt::Debug) -> Self {
+        Self { kind: Some(format!("{kind:?}")), ..self }
     }
 
     /// What the user can do.
@@ -114,8 +114,8 @@ impl Parts<'_> {
         if let Some(LockAddress { name, store, .. }) = self.address {
             shown.field("lock", name).field("store", store);
         }
-        if let Some(kind) = self.kind {
-            shown.field("kind", &kind);
+        if let Some(kind) = &self.kind {
+            shown.field("kind", &format_args!("{kind}"));
         }
         if let Some(source) = self.source {
             shown.field("source", source);
@@ -155,14 +155,35 @@ pub fn lacks_files(error: &(dyn Error + 'static)) -> bool {
 /// As many bytes as are shown of what a server or the system says.
 const SHOWN: usize = 1024;
 
-/// So much of a text as people read.
+/// So much of a text as people read, and nothing in it that would be a line or a colour of its own: what a server says
+/// may come from anybody.
 pub(crate) fn cut(text: &str) -> Cow<'_, str> {
-    if text.len() <= SHOWN {
+    let fits = |end: &usize| text.is_char_boundary(*end);
+    let short = match text.len() {
+        ..=SHOWN => text,
+        _ => &text[..(0..=SHOWN).rev().find(fits).unwrap_or_default()],
+    };
+    if short.len() == text.len() && !short.contains(misleads) {
         return text.into();
     }
-    let fits = |end: &usize| text.is_char_boundary(*end);
-    let end = (0..=SHOWN).rev().find(fits).unwrap_or_default();
-    format!("{}…", &text[..end]).into()
+    let mut shown = String::with_capacity(short.len() + 4);
+    for c in short.chars() {
+        if misleads(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    if short.len() < text.len() {
+        shown.push('…');
+    }
+    shown.into()
+}
+
+/// Whether it moves what stands beside it, or a terminal acts on it.
+fn misleads(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Gives an error its `Debug` by its `parts()`: what a `main` prints that gives it back, boxed or not.

@@ -1,6 +1,7 @@
 //! Passwords that are known, and those that are read at each login.
 
 mod reading;
+mod verdicts;
 
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
@@ -99,37 +100,44 @@ impl Password {
         })))
     }
 
-    /// Notes that a server took it.
-    pub fn accepted(&self) {
+    /// Notes that a server took it for this login: a user and a server, however they are written.
+    pub fn accepted(&self, login: &str) {
         if let Source::File { read, .. } | Source::Function(read) = &self.0 {
-            read.accepted();
+            read.verdicts().accepted(login);
         }
     }
 
-    /// What it means that a server refuses it, which `fault` says.
+    /// What it means that a server refuses `secret`, which `fault` says, for this login.
     ///
-    /// One that is read at each login and was accepted before may have been changed a moment ago, here or at the server: it
-    /// is [`Unreachable`](FaultKind::Unreachable), and the next login reads it again. Any other is what `fault` says.
+    /// One that is read at each login and was accepted there before may have been changed a moment ago, here or at the
+    /// server: it is [`Unreachable`](FaultKind::Unreachable), and the next login reads it again. The same password is not
+    /// tried again for ten seconds: servers lock users out. Any other is what `fault` says.
     #[must_use]
-    pub fn refused(&self, fault: Fault) -> Fault {
+    pub fn refused(&self, login: &str, secret: &Secret, fault: Fault) -> Fault {
         match &self.0 {
-            Source::File { read, .. } | Source::Function(read) if read.was_accepted() => {
-                fault.with_kind(FaultKind::Unreachable)
+            Source::File { read, .. } | Source::Function(read) => {
+                read.verdicts().refused(login, secret, fault)
             }
-            _ => fault,
+            Source::Known(_) => fault,
         }
     }
 
-    /// Returns the password for a login at `store`, read anew where it may have changed.
+    /// Returns the password for a login at `store`, read anew where it may have changed. `login` is the user and the server.
     ///
     /// It needs the timers of a tokio runtime, and leaves a quarter of `connect_timeout` to the login.
     ///
     /// # Errors
-    /// An [`Unreachable`](FaultKind::Unreachable) fault if it cannot be read, is empty, or takes too long.
+    /// An [`Unreachable`](FaultKind::Unreachable) fault if it cannot be read, is empty, or takes too long; and what the
+    /// server said of the same one a moment ago.
     ///
     /// # Cancel safety
     /// Cancel-safe: a future that reads it is dropped, and a call that blocks ends by itself.
-    pub async fn read(&self, store: &str, connect_timeout: Duration) -> Result<Secret, Fault> {
+    pub async fn read(
+        &self,
+        login: &str,
+        store: &str,
+        connect_timeout: Duration,
+    ) -> Result<Secret, Fault> {
         let (origin, read, help) = match &self.0 {
             Source::Known(secret) => return Ok(secret.clone()),
             Source::File { path, read } => {
@@ -150,7 +158,7 @@ impl Password {
             Ok(Ok(secret)) if secret.expose().is_empty() => {
                 Err(failed("gave an empty one".to_owned(), help))
             }
-            Ok(Ok(secret)) => Ok(secret),
+            Ok(Ok(secret)) => read.verdicts().check(login, &secret).map(|()| secret),
             Ok(Err(error)) => Err(failed("gave none".to_owned(), help).because(error)),
             Err(_) => {
                 let help = "see what it waits for, or raise connect_timeout";

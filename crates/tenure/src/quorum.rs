@@ -47,7 +47,7 @@ fn place(url: &str) -> Option<String> {
 }
 
 fn parts(list: &str) -> impl Iterator<Item = &str> {
-    list.split(',').map(str::trim).filter(|part| !part.is_empty())
+    list.split(',').map(str::trim)
 }
 
 /// `options` with the setting in `part`; nothing if that is a member.
@@ -154,6 +154,11 @@ fn is_cluster(scheme: &str) -> bool {
 }
 
 fn unknown(url: &str, number: usize) -> Fault {
+    if url.is_empty() {
+        let what = format!("member number {number} is empty");
+        let help = "set the variable that it comes from, or take its comma away";
+        return Fault::new(FaultKind::Misconfigured, what, help);
+    }
     let what = match shown_member(url).as_str() {
         // It may be a piece of a password.
         HIDDEN => format!("member number {number} cannot be a member of a quorum"),

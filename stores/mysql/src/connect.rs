@@ -61,25 +61,28 @@ impl Maker {
         let share = if others > 1 { others.saturating_add(1) } else { 1 };
         let connect_timeout = sql.connect_timeout / share;
         let connecting = async {
-            let password = match &sql.password {
+            let login = format!("{}@{host}:{port}", sql.user.as_deref().unwrap_or_default());
+            let secret = match &sql.password {
                 Some(password) => {
                     let location = self.options.location();
-                    Some(password.read(&location, connect_timeout).await?)
+                    Some(password.read(&login, &location, connect_timeout).await?)
                 }
                 None => None,
             };
-            let conn = Conn::open(&self.way(host, port, password.as_ref())).await;
-            // Nobody needs it any more.
-            drop(password);
+            let conn = Conn::open(&self.way(host, port, secret.as_ref())).await;
             let conn = conn.map_err(|error| {
                 let fault = error::of_connecting(&error, &server, self.tls.encryption().is_some());
-                match &sql.password {
-                    Some(password) if error::refuses_login(&error) => password.refused(fault),
+                match sql.password.as_ref().zip(secret.as_ref()) {
+                    Some((password, secret)) if error::refuses_login(&error) => {
+                        password.refused(&login, secret, fault)
+                    }
                     _ => fault,
                 }
             })?;
+            // Nobody needs it any more.
+            drop(secret);
             if let Some(password) = &sql.password {
-                password.accepted();
+                password.accepted(&login);
             }
             let mut session = Session::new(conn);
             let is_read_only = self.introduce(&mut session).await.map_err(Failure::fault)?;

@@ -180,18 +180,22 @@ async fn opened(
     location: &str,
     connect_timeout: Duration,
 ) -> Result<(Connection, Polled), Fault> {
+    let login =
+        format!("{}@{}:{}", options.sql.user.as_deref().unwrap_or_default(), server.0, server.1);
+    let secret = match &options.sql.password {
+        Some(password) => Some(password.read(&login, location, connect_timeout).await?),
+        None => None,
+    };
     let refused = |error: NotMade| {
         let fault = error::of_connecting(&error, location);
-        match &options.sql.password {
-            Some(password) if error::refuses_password(&error) => password.refused(fault),
+        match options.sql.password.as_ref().zip(secret.as_ref()) {
+            Some((password, secret)) if error::refuses_password(&error) => {
+                password.refused(&login, secret, fault)
+            }
             _ => fault,
         }
     };
-    let password = match &options.sql.password {
-        Some(password) => Some(password.read(location, connect_timeout).await?),
-        None => None,
-    };
-    let mut bare = config(options, password.as_ref(), server);
+    let mut bare = config(options, secret.as_ref(), server);
     let mut told = bare.clone();
     let limit = statement_limit(options);
     let answers = Arc::new(Answers::new()?);
@@ -211,7 +215,7 @@ async fn opened(
         Err(error) => return Err(refused(error)),
     };
     if let Some(password) = &options.sql.password {
-        password.accepted();
+        password.accepted(&login);
     }
     let is_direct = AtomicBool::new(is_direct);
     Ok((

@@ -71,9 +71,10 @@ pub(crate) async fn walk(
             Ok(greeted) => greeted,
             Err(failure) => {
                 let said = |failure| error::of_step(place, journal.at, failure);
-                return Err(options.login.failed(failure, said));
+                return Err(options.login.failed(place, whom.secret.as_ref(), failure, said));
             }
         };
+        options.login.accepted(place);
         if greeting.is_sentinel() {
             return Err(a_sentinel(place));
         }

@@ -32,26 +32,41 @@ impl Login {
         connect_timeout: Duration,
     ) -> Result<Option<Secret>, Fault> {
         match &self.password {
-            Some(password) => password.read(place, connect_timeout).await.map(Some),
+            Some(password) => {
+                password.read(&self.at(place), place, connect_timeout).await.map(Some)
+            }
             None => Ok(None),
         }
     }
 
-    /// Notes that a server took it.
-    pub(crate) fn accepted(&self) {
+    /// This user there, by one text.
+    fn at(&self, place: &str) -> String {
+        format!("{}@{place}", self.user())
+    }
+
+    /// Notes that the server at `place` took it.
+    pub(crate) fn accepted(&self, place: &str) {
         if let Some(password) = &self.password {
-            password.accepted();
+            password.accepted(&self.at(place));
         }
     }
 
     /// The fault that a login has failed by, as `said` words it: a password that is read at each login may be right at the
     /// next one.
-    pub(crate) fn failed(&self, failure: Failure, said: impl FnOnce(Failure) -> Fault) -> Fault {
-        let password = self.password.as_ref().filter(|_| failure.code() == Some("WRONGPASS"));
+    pub(crate) fn failed(
+        &self,
+        place: &str,
+        secret: Option<&Secret>,
+        failure: Failure,
+        said: impl FnOnce(Failure) -> Fault,
+    ) -> Fault {
+        let is_refused = failure.code() == Some("WRONGPASS");
         let fault = said(failure);
-        match password {
-            Some(password) => password.refused(fault),
-            None => fault,
+        match self.password.as_ref().zip(secret) {
+            Some((password, secret)) if is_refused => {
+                password.refused(&self.at(place), secret, fault)
+            }
+            _ => fault,
         }
     }
 

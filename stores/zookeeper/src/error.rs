@@ -18,6 +18,11 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
             "see who may do what: zkCli.sh getAcl PATH, from the base path down; give the user create, delete, read and write \
              (cdrw). By auth=digest each password is taken at login, and a wrong one is another user",
         ),
+        Error::Stale => (
+            Unreachable,
+            "refuses this user and password",
+            "correct the password where it is read from: the next login reads it again",
+        ),
         Error::NoSasl => (
             Misconfigured,
             "has no login by SASL",

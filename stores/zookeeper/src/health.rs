@@ -52,7 +52,7 @@ impl Shared {
         let mut diagnostics = probe::diagnostics(&all);
         diagnostics.push(if probe::none_begins(&all) {
             let found = format!("no session begins with ZooKeeper at {}", self.place);
-            Diagnostic::bad("connection", found, "S6", "do what stands behind its servers below")
+            Diagnostic::bad("connection", found, "S6", "do what stands behind its servers above")
         } else {
             Diagnostic::failed("connection", fault).touches("S6")
         });

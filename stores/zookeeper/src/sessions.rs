@@ -120,7 +120,7 @@ impl Sessions {
         let secret = match &digest {
             Some(login) => {
                 let limit = self.options.response_timeout;
-                Some(login.password.read(&self.place, limit).await?)
+                Some(login.password.read(&login.user, &self.place, limit).await?)
             }
             None => None,
         };
@@ -141,12 +141,7 @@ impl Sessions {
             Some(Err(error)) => {
                 // It was begun, and over before it was of any use.
                 self.present().pause.begun(Instant::now());
-                let is_refused = matches!(error, Error::AuthFailed);
-                let fault = error::of_call(&self.place, error, false);
-                return Err(match self.options.login() {
-                    Some(login) if is_refused => login.password.refused(fault),
-                    _ => fault,
-                });
+                return Err(error::of_call(&self.place, error, false));
             }
             None => return Err(self.away()),
         };

@@ -54,15 +54,16 @@ pub(crate) fn explain(error: Error, words: &[OsString]) -> Unread {
         error.insert(ContextKind::Suggested, hint);
     }
     let text = error.render();
-    if asks_for_json(words) {
-        return Unread::Parts(parted(&text.to_string()));
-    }
-    let text = if is_plain {
-        text.ansi().to_string()
-    } else {
-        // Without colours nothing is left of a sequence that a word had.
-        text.to_string().split('\n').map(plain).collect::<Vec<_>>().join("\n")
+    // Without colours nothing is left of a sequence that a word had.
+    let escaped = || {
+        let text = text.to_string();
+        let lines = text.split('\n').map(|line| without_passwords(&plain(line)));
+        lines.collect::<Vec<_>>().join("\n")
     };
+    if asks_for_json(words) {
+        return Unread::Parts(parted(&escaped()));
+    }
+    let text = if is_plain { text.ansi().to_string() } else { escaped() };
     Unread::Said(text)
 }
 

@@ -29,7 +29,7 @@ pub(super) async fn elect(
     voice: &Voice,
 ) -> Result<u8, Failure> {
     let plan = Plan::to_lead(&args, config)?;
-    voice.hold_as(plan.label.as_deref());
+    voice.hold_as(plan.label.as_deref().or(plan.told_label.as_deref()));
     let wait = Wait::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;

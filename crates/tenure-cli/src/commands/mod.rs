@@ -27,7 +27,7 @@ use crate::{
     handle::read::given,
     output::{Event, Voice},
     settings,
-    store::{self, open},
+    store::open,
     system,
 };
 

@@ -100,7 +100,7 @@ fn sentence(event: &Event<'_>) -> String {
             format!("waiting for {name}: {who}{}", ahead(others))
         }
         Event::StoreAway { name, why } => {
-            format!("waiting for {name}, also while the store is away: {why}")
+            format!("waiting for {name}, also while the store is unreachable: {why}")
         }
         Event::QueueFull { name, why } => {
             format!("waiting for {name}, also while its queue is full: {why}")

@@ -36,7 +36,7 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
             "event": "waiting", "lock": name, "holder": holder.map(contender), "ahead": ahead,
         }),
         Event::StoreAway { name, why } => {
-            json!({ "event": "store_away", "lock": name, "message": why })
+            json!({ "event": "store_unreachable", "lock": name, "message": why })
         }
         Event::QueueFull { name, why } => {
             json!({ "event": "queue_full", "lock": name, "message": why })

@@ -13,6 +13,7 @@ use std::{
 
 use fork::{Fork, fork};
 use nix::unistd::{Pid, getpgrp, setpgid};
+use tenure::config::without_passwords;
 
 use super::{signals, terminal::Terminal};
 use crate::{
@@ -93,7 +94,9 @@ fn settle(guardian: u32) -> io::Result<()> {
 }
 
 fn explain(program: &OsStr, error: &io::Error, json: bool) -> u8 {
-    let why = Explanation::new(format!("command {:?} cannot be run", program.to_string_lossy()));
+    // It may be a URL that stands in its place.
+    let shown = without_passwords(&program.to_string_lossy());
+    let why = Explanation::new(format!("command {shown:?} cannot be run"));
     let why = why.because(error).kind(Some("not_run"));
     let (help, code) = if error.kind() == io::ErrorKind::NotFound {
         ("correct its spelling, or name it by its whole path", exit::NOT_FOUND)

@@ -77,7 +77,7 @@ impl Waiting {
         // Who is in the way then is told once more when it answers.
         shown.said = None;
         if self.voice.has_terminal() {
-            let text = format!("waiting for {}: the store is away: {why}", self.name);
+            let text = format!("waiting for {}: the store is unreachable: {why}", self.name);
             shown.bar().set_style(text_line(plain(&text)));
         } else {
             self.voice.event(&Event::StoreAway { name: &self.name, why });

@@ -48,7 +48,7 @@ fn a_wait_that_saw_the_lock_busy_gives_124_although_the_store_went_away() {
         let output = away.ends();
         let said = events(&output.stderr);
         assert_eq!((code(&output), text(&output.stdout)), (124, ""), "{said:?}");
-        let gone = said.iter().find(|event| event["event"] == "store_away").unwrap();
+        let gone = said.iter().find(|event| event["event"] == "store_unreachable").unwrap();
         assert!(gone["message"].as_str().unwrap().contains("cannot be reached"), "{gone}");
         let last = said.last().unwrap();
         assert_eq!((&last["event"], &last["exit_code"]), (&"busy".into(), &124.into()), "{last}");
@@ -76,9 +76,9 @@ fn a_waiter_says_with_v_once_that_the_store_is_away() {
     let address = away.server.address().to_string();
     away.server.kill();
     eventually("it says that the store is away", || {
-        said().contains("while the store is away") && said().contains(&address)
+        said().contains("while the store is unreachable") && said().contains(&address)
     });
-    assert_eq!(said().matches("while the store is away").count(), 1, "once: {}", said());
+    assert_eq!(said().matches("while the store is unreachable").count(), 1, "once: {}", said());
     drop(second);
 }
 
@@ -112,7 +112,7 @@ fn a_terminal_shows_that_the_store_is_away_and_who_holds_the_lock_when_it_is_bac
     let seen = || fs::read_to_string(&screen).unwrap_or_default();
     eventually("it shows who holds the lock", || seen().contains("held by \"web-7\" for"));
     away.stop();
-    let gone = "waiting for name: the store is away: ";
+    let gone = "waiting for name: the store is unreachable: ";
     eventually("it shows that the store is away", || seen().contains(gone));
     send(i32::try_from(away.server.pid().unwrap()).unwrap(), Signal::SIGCONT);
     eventually("it shows again who holds the lock", || {
@@ -140,10 +140,12 @@ fn a_store_that_is_down_at_the_start_is_waited_for() {
         running.env("TENURE_STORE", scene.store()).stderr(fs::File::create(&said).unwrap());
         let running = Running::start(running.stdin(Stdio::null()).stdout(Stdio::piped()));
         let said = || fs::read_to_string(&said).unwrap();
-        eventually("it says that the store is away", || said().contains("the store is away"));
+        eventually("it says that the store is away", || {
+            said().contains("the store is unreachable")
+        });
         server.restart();
         assert_eq!(code(&running.wait()), 0, "{words}: {}", said());
-        assert_eq!(said().matches("the store is away").count(), 1, "once: {}", said());
+        assert_eq!(said().matches("the store is unreachable").count(), 1, "once: {}", said());
     }
 }
 
@@ -156,7 +158,7 @@ fn what_no_wait_mends_is_an_error_at_once() {
         scene.output(["run", "a", "--wait", "60s", "--json", "--store", &wrong, "--", "true"]);
     assert_eq!(code(&refused), 125);
     let away = |output: &std::process::Output| {
-        events(&output.stderr).iter().any(|event| event["event"] == "store_away")
+        events(&output.stderr).iter().any(|event| event["event"] == "store_unreachable")
     };
     assert!(!away(&refused), "{}", text(&refused.stderr));
     server.kill();

@@ -158,6 +158,17 @@ impl Error for Fault {
 mod tests {
     use super::*;
 
+    /// It would be a line of the log, or a part of the error, by itself.
+    #[test]
+    fn what_a_server_says_stays_in_its_line() {
+        let said = "no\nhelp: run this\u{1b}[2J\u{202e}";
+        let fault = Fault::new(FaultKind::Unreachable, "it failed", "try again").because(said);
+        for text in [format!("{fault:#}"), format!("{fault:?}"), fault.message_and_cause()] {
+            assert!(text.contains("no\\nhelp: run this\\u{1b}[2J\\u{202e}"), "{text}");
+        }
+        assert_eq!(format!("{fault:?}").lines().count(), 3);
+    }
+
     #[test]
     fn what_a_server_says_at_length_is_cut() {
         let long = "é".repeat(50_000);

@@ -6,10 +6,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     process,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
 };
 
 use futures_util::future::{Either, select};
@@ -19,6 +16,7 @@ use tokio::{
     sync::{Semaphore, oneshot},
 };
 
+use super::verdicts::Verdicts;
 use crate::Secret;
 
 /// The most threads of the process for it.
@@ -42,7 +40,7 @@ struct Inner {
     read: Box<dyn Fn(Gone) -> Read + Send + Sync>,
     left: Arc<Semaphore>,
     process: u32,
-    was_accepted: AtomicBool,
+    verdicts: Verdicts,
 }
 
 impl Reading {
@@ -74,16 +72,12 @@ impl Reading {
 
     fn of(read: Box<dyn Fn(Gone) -> Read + Send + Sync>) -> Self {
         let (left, process) = (Arc::new(Semaphore::new(CALLS)), process::id());
-        Self(Arc::new(Inner { read, left, process, was_accepted: AtomicBool::new(false) }))
+        Self(Arc::new(Inner { read, left, process, verdicts: Verdicts::default() }))
     }
 
-    /// Notes that a server took what it gave.
-    pub(super) fn accepted(&self) {
-        self.0.was_accepted.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn was_accepted(&self) -> bool {
-        self.0.was_accepted.load(Ordering::Relaxed)
+    /// What servers said of what it gave.
+    pub(super) fn verdicts(&self) -> &Verdicts {
+        &self.0.verdicts
     }
 
     /// Whether both are clones of one.

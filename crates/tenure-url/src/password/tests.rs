@@ -25,7 +25,7 @@ fn read(password: &Password) -> Result<String, Fault> {
 }
 
 fn read_within(password: &Password, within: Duration) -> Result<String, Fault> {
-    let read = runtime().block_on(password.read("some://host", within));
+    let read = runtime().block_on(password.read("me@host", "some://host", within));
     read.map(|secret| secret.expose().to_owned())
 }
 
@@ -134,6 +134,33 @@ fn one_that_blocks_for_ever_leaves_threads_to_the_others() {
     }
     let other = Password::from_blocking(|| Ok::<_, Fault>("here"));
     assert_eq!(read(&other).unwrap(), "here");
+}
+
+#[test]
+fn a_password_that_was_right_is_refused_for_a_while_and_not_tried_again_at_once() {
+    let now = Arc::new(Mutex::new("first"));
+    let told = now.clone();
+    let password = Password::from_blocking(move || Ok::<_, Fault>(*told.lock().unwrap()));
+    let refuses = |login: &str, password: &Password| {
+        let secret = (*now.lock().unwrap()).into();
+        let fault = Fault::new(FaultKind::Misconfigured, "it is refused", "correct it");
+        password.refused(login, &secret, fault).kind()
+    };
+    assert_eq!(refuses("me@host", &password), FaultKind::Misconfigured, "never taken");
+    assert_eq!(read(&password).unwrap(), "first");
+    password.accepted("me@host");
+    assert_eq!(refuses("you@host", &password), FaultKind::Misconfigured, "another user");
+    assert_eq!(refuses("me@host", &password), FaultKind::Unreachable);
+    let again = read(&password).unwrap_err();
+    assert_eq!((again.kind(), again.message()), (FaultKind::Unreachable, "it is refused"));
+    *now.lock().unwrap() = "second";
+    assert_eq!(read(&password).unwrap(), "second");
+    *now.lock().unwrap() = "first";
+    password.accepted("me@host");
+    assert_eq!(read(&password).unwrap(), "first");
+    let known = Password::from("first");
+    known.accepted("me@host");
+    assert_eq!(refuses("me@host", &known), FaultKind::Misconfigured);
 }
 
 #[test]

@@ -388,11 +388,13 @@ impl Config {
 /// The embedded store in its default place.
 const HERE: &str = "file:";
 
-/// A variable of this process that is set to something, or the one that names a store. Bytes that are no text make a value that
+/// A variable of this process that is set to something, or one that names a store or the configuration: these are refused
+/// where they are empty. Bytes that are no text make a value that
 /// is refused where it is used, rather than one that is overlooked.
 fn set(name: &str) -> Option<String> {
     let value = env::var_os(name)?.to_string_lossy().into_owned();
-    Some(value).filter(|value| !value.is_empty() || name == variables::STORE)
+    let counts = [variables::STORE, variables::CONFIG].contains(&name);
+    Some(value).filter(|value| !value.is_empty() || counts)
 }
 
 impl fmt::Debug for Config {

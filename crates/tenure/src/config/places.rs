@@ -10,7 +10,7 @@ use tenure_core::files::{self, NamedFile};
 use super::{
     ConfigError,
     error::{Origin, Wrong},
-    variables::Variables,
+    variables::{CONFIG, Variables},
 };
 
 /// More than any configuration has.
@@ -36,7 +36,12 @@ pub(super) struct Access {
 
 /// The first configuration file there is: the one that TENURE_CONFIG names, the user's, the system's.
 pub(super) fn find(variables: Variables<'_>) -> Result<Option<Place>, ConfigError> {
-    if let Some(path) = variables("TENURE_CONFIG").map(PathBuf::from) {
+    if let Some(path) = variables(CONFIG).map(PathBuf::from) {
+        // Without it locks may be kept on this machine alone.
+        if path.as_os_str().is_empty() {
+            let help = "name a file, write /dev/null for none, or unset it";
+            return Err(Origin::Variable(CONFIG).error(Wrong::new("it is empty", help)));
+        }
         let help = "correct the variable TENURE_CONFIG, or unset it";
         return read(&path)
             .map_err(|error| {

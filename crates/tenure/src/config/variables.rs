@@ -18,7 +18,7 @@ pub(super) type Variables<'v> = &'v dyn Fn(&str) -> Option<String>;
 /// assert!(tenure::config::VARIABLES.contains(&"TENURE_STORE"));
 /// ```
 pub const VARIABLES: &[&str] = &[
-    "TENURE_CONFIG",
+    CONFIG,
     STORE,
     "TENURE_TTL",
     "TENURE_WAIT",
@@ -29,6 +29,8 @@ pub const VARIABLES: &[&str] = &[
     "TENURE_FAIR",
 ];
 
+/// The variable that names a configuration file.
+pub(super) const CONFIG: &str = "TENURE_CONFIG";
 /// The variable that names a store.
 pub(super) const STORE: &str = "TENURE_STORE";
 

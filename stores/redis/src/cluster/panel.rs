@@ -88,7 +88,10 @@ impl Panel {
             };
             let greeted = greet(&whom, None, &mut journal).await;
             let said = |failure| error::of_step(at, journal.at, failure);
-            greeted.map_err(|failure| options.login.failed(failure, said))
+            let greeted = greeted
+                .map_err(|failure| options.login.failed(at, whom.secret.as_ref(), failure, said))?;
+            options.login.accepted(at);
+            Ok(greeted)
         };
         let greeted = tokio::time::timeout(options.connect_timeout, greeting).await;
         let silent = |_| Err(error::of_step(at, journal.at, ErrorKind::TimedOut.into()));

@@ -154,11 +154,14 @@ impl Seat {
         let mut journal = Journal::new();
         let greeted = greet(&whom, hear, &mut journal).await;
         match greeted {
-            Ok((connection, greeting)) if greeting.is_sentinel() => Ok(connection),
+            Ok((connection, greeting)) if greeting.is_sentinel() => {
+                sentinels.login.accepted(&self.at());
+                Ok(connection)
+            }
             Ok(_) => Err(no_sentinel(&self.at())),
             Err(failure) => {
                 let said = |failure| error::of_sentinel(&self.at(), journal.at, failure);
-                Err(sentinels.login.failed(failure, said))
+                Err(sentinels.login.failed(&self.at(), whom.secret.as_ref(), failure, said))
             }
         }
     }

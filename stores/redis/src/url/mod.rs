@@ -143,12 +143,11 @@ impl Files {
     }
 }
 
-/// The one server, or this machine's.
+/// The one server. Where a variable with the host was empty, this machine's would be another one for each caller.
 fn server(url: &Url) -> Result<(String, u16), Fault> {
     match url.hosts.as_slice() {
-        [] => Ok(("localhost".to_owned(), DEFAULT_PORT)),
-        [host] if host.name.is_empty() => {
-            Ok(("localhost".to_owned(), host.port.unwrap_or(DEFAULT_PORT)))
+        [] => {
+            Err(DIALECT.wrong_but("it names no host", "write redis://host, or redis://localhost"))
         }
         [_] => Ok(url.servers(DEFAULT_PORT)?.swap_remove(0)),
         _ => {

@@ -23,8 +23,11 @@ fn each_part_of_a_url_is_read() {
 
 #[test]
 fn short_urls_mean_the_usual_place() {
-    for url in ["redis://", "redis://localhost", "redis://localhost:6379/0"] {
+    for url in ["redis://localhost", "redis://localhost:6379", "redis://localhost:6379/0"] {
         assert_eq!(RedisOptions::from_url(url).unwrap().location(), "redis://localhost:6379/0");
+    }
+    for url in ["redis://", "redis:///0", "redis://:6379", "redis://:s3cret@/0"] {
+        assert!(RedisOptions::from_url(url).is_err(), "{url}");
     }
     let six = RedisOptions::from_url("rediss://[::1]:7000").unwrap();
     assert_eq!(six.location(), "rediss://[::1]:7000/0");

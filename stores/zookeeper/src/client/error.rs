@@ -21,6 +21,9 @@ pub(crate) enum Error {
     /// The session is over.
     SessionExpired,
     AuthFailed,
+    /// The same, and the password is read at each login and was right before.
+    #[cfg_attr(not(feature = "sasl"), allow(dead_code, reason = "it is not built in"))]
+    Stale,
     /// The server has no login by SASL.
     #[cfg_attr(not(feature = "sasl"), allow(dead_code, reason = "it is not built in"))]
     NoSasl,
@@ -65,10 +68,15 @@ impl Error {
             self,
             Self::SessionExpired
                 | Self::AuthFailed
-                | Self::NoSasl
+                | Self::Stale
                 | Self::Unproven
                 | Self::ClientClosed
         )
+    }
+
+    /// Whether a server refuses the login, which another one may take.
+    pub(super) const fn refuses_login(&self) -> bool {
+        matches!(self, Self::AuthFailed | Self::Stale | Self::NoSasl)
     }
 }
 
@@ -88,8 +96,8 @@ impl fmt::Display for Error {
             Self::Unimplemented => "the server does not know how",
             Self::Code(code) => return write!(f, "error {code} of the server"),
             Self::SessionExpired => "the session has expired",
-            Self::AuthFailed => "the login failed",
-            Self::NoSasl => "the server has no login by SASL",
+            Self::AuthFailed | Self::Stale => "it refuses this user and password",
+            Self::NoSasl => "it has no login by SASL",
             Self::Unproven => "the server did not prove that it knows the password",
             Self::ClientClosed => "the session was closed",
             Self::ConnectionLoss => "the connection broke",

@@ -8,13 +8,11 @@ use tokio::{
     time::Instant,
 };
 
-#[cfg(feature = "sasl")]
-use super::wire::{Header, Reader};
 use super::{
     Error, Result,
     calls::{Answers, Kind, ROOM},
     stream,
-    wire::{Writer, op},
+    wire::{Header, Reader, Writer, op},
 };
 
 /// As much as is written ahead of what a server takes.
@@ -144,7 +142,6 @@ impl Live {
     }
 
     /// The answer to what was asked without one's own number for it.
-    #[cfg(feature = "sasl")]
     pub(super) async fn asked_alone(&mut self, op: i32, body: &Writer) -> Result<Bytes> {
         self.request(0, op, body);
         let answer = self.answer(ANSWER).await?;

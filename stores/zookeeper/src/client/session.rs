@@ -4,7 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::{Buf, Bytes};
 #[cfg(feature = "sasl")]
-use tenure_url::Password;
+use tenure_core::{Fault, FaultKind};
+#[cfg(feature = "sasl")]
+use tenure_url::{Password, Secret};
 use tokio::{
     io::AsyncReadExt,
     sync::{mpsc, watch},
@@ -110,12 +112,14 @@ impl Session {
 
     /// A connection with a server that goes on with the session, or begins it.
     async fn start(&mut self) -> Result<Live> {
+        let goes_on = self.id != 0;
         // The ensemble has ended the session by then, whatever becomes of us.
-        let whole = if self.id == 0 { self.length } else { self.length * 7 / 5 };
+        let whole = if goes_on { self.length * 7 / 5 } else { self.length };
         let until = self.heard + whole;
-        let longest =
-            if self.id == 0 { Duration::MAX } else { Servers::longest_pause(self.length) };
-        let (mut last, mut untrusted): (Option<Arc<str>>, _) = (None, 0);
+        // Nothing is held by it any more, whatever a server says that takes no login.
+        let over = self.heard + self.length;
+        let longest = if goes_on { Servers::longest_pause(self.length) } else { Duration::MAX };
+        let (mut last, mut useless): (Option<Arc<str>>, _) = (None, 0);
         loop {
             let now = Instant::now();
             if now >= until {
@@ -131,15 +135,26 @@ impl Session {
                     self.states.send_replace(SessionState::SyncConnected);
                     return Ok(live);
                 }
-                Err(error) if error.ends_session() => return Err(error),
+                // Another server, or another password, may do for a session that was there before.
+                Err(error) if goes_on && error.refuses_login() && Instant::now() >= over => {
+                    self.end(&server).await;
+                    return Err(Error::SessionExpired);
+                }
+                Err(error) if error.ends_session() && !(goes_on && error.refuses_login()) => {
+                    return Err(error);
+                }
                 Err(error) => {
-                    untrusted =
-                        if matches!(error, Error::Untrusted(_)) { untrusted + 1 } else { 0 };
+                    let is_useless = matches!(error, Error::Untrusted(_) | Error::NoSasl);
+                    useless = if is_useless { useless + 1 } else { 0 };
                     // Of no use later either, until somebody changes something.
-                    if self.id == 0 && untrusted >= self.servers.count() {
+                    if !goes_on && useless >= self.servers.count() {
                         return Err(error);
                     }
-                    let why: Arc<str> = error.to_string().into();
+                    let (host, port) = &server;
+                    let why: Arc<str> = match &error {
+                        Error::Away(why) | Error::Untrusted(why) => why.clone(),
+                        _ => format!("{host}:{port}: {error}").into(),
+                    };
                     self.trouble.tell(Some(why.clone()));
                     last = Some(why);
                 }
@@ -147,12 +162,23 @@ impl Session {
         }
     }
 
+    /// Ends the session at a server that would keep it for as long again, as it was greeted, and takes no login. That it
+    /// is ended so or not at all is no harm: nothing is held by it.
+    async fn end(&mut self, (host, port): &(String, u16)) {
+        let most = self.patience();
+        let ending = async {
+            let stream = stream::connect(host, *port, self.encryption.as_ref()).await;
+            let mut live = Live::new(stream.map_err(|_| Error::ConnectionLoss)?);
+            self.greet(&mut live).await?;
+            live.asked_alone(op::CLOSE, &Writer::default()).await.map(drop)
+        };
+        let _: std::result::Result<Result<()>, _> = timeout(most, ending).await;
+    }
+
     async fn start_with(&mut self, server: &(String, u16), until: Instant) -> Result<Live> {
         let (host, port) = server;
         let away = |why: String| Error::Away(format!("{host}:{port}: {why}").into());
         let (now, most) = (Instant::now(), self.patience());
-        #[cfg(feature = "sasl")]
-        let goes_on = self.id != 0;
         // Nothing is held yet where it begins.
         let patience = if self.id == 0 { most } else { self.servers.patience(self.length, most) };
         let connecting = stream::connect(host, *port, self.encryption.as_ref());
@@ -170,7 +196,8 @@ impl Session {
         #[cfg(feature = "sasl")]
         let login = match &self.sasl {
             Some((user, password)) => {
-                let secret = password.read(&format!("{host}:{port}"), most).await;
+                let at = format!("{host}:{port}");
+                let secret = password.read(&format!("{user}@{at}"), &at, most).await;
                 let secret = secret.map_err(|fault| Error::Away(format!("{fault:#}").into()))?;
                 Some((user.clone(), secret))
             }
@@ -186,25 +213,32 @@ impl Session {
         #[cfg(feature = "sasl")]
         if let Some((user, secret)) = login {
             let login = super::sasl::log_in(&mut live, &user, secret.expose());
-            match timeout(most, login).await.map_err(|_| silent())? {
-                // Another server, or another password, may do: the session goes on until the ensemble ends it.
-                Err(error @ (Error::AuthFailed | Error::NoSasl)) if goes_on => {
-                    return Err(away(error.to_string()));
-                }
-                done => done?,
+            let done = timeout(most, login).await.map_err(|_| silent())?;
+            let was_right = self.was_right(&done, &format!("{user}@{host}:{port}"), &secret);
+            if was_right {
+                return Err(Error::Stale);
             }
-            self.accepted();
+            done?;
         }
         timeout(most, self.resume(&mut live)).await.map_err(|_| silent())??;
         Ok(live)
     }
 
-    /// Notes that a server took the password.
+    /// Notes whether a server took the password. Whether it refuses one of those that it took before.
     #[cfg(feature = "sasl")]
-    fn accepted(&self) {
-        if let Some((_, password)) = &self.sasl {
-            password.accepted();
+    fn was_right(&self, done: &Result<()>, login: &str, secret: &Secret) -> bool {
+        let Some((_, password)) = &self.sasl else { return false };
+        match done {
+            Ok(()) => password.accepted(login),
+            Err(Error::AuthFailed) => {
+                let what = format!("{login} is refused with this password");
+                let help = "correct it where it is read from";
+                let fault = Fault::new(FaultKind::Misconfigured, what, help);
+                return password.refused(login, secret, fault).is_transient();
+            }
+            Err(_) => {}
         }
+        false
     }
 
     /// Begins the session, or goes on with it.

@@ -1,0 +1,73 @@
+//! What servers said of the passwords that one source gave.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tenure_core::{Fault, FaultKind};
+
+use crate::Secret;
+
+/// How soon the same password is tried again: a server may lock a user out that tries it too often.
+const PAUSE: Duration = Duration::from_secs(10);
+/// How many users of servers are remembered.
+const MOST: usize = 256;
+
+/// By user and server. No password is kept, but a number by which the same one is known again in this process.
+#[derive(Default)]
+pub(super) struct Verdicts {
+    by_login: Mutex<HashMap<String, Verdict>>,
+    digests: RandomState,
+}
+
+#[derive(Default)]
+struct Verdict {
+    was_accepted: bool,
+    refused: Option<(u64, Instant, Fault)>,
+}
+
+impl Verdicts {
+    /// Notes that a server took one for this login.
+    pub(super) fn accepted(&self, login: &str) {
+        self.of(login, |verdict| *verdict = Verdict { was_accepted: true, refused: None });
+    }
+
+    /// What it means that a server refuses this one, which `fault` says.
+    pub(super) fn refused(&self, login: &str, secret: &Secret, fault: Fault) -> Fault {
+        let digest = self.digests.hash_one(secret.expose());
+        self.of(login, |verdict| {
+            if !verdict.was_accepted {
+                return fault;
+            }
+            let fault = fault.with_kind(FaultKind::Unreachable);
+            verdict.refused = Some((digest, Instant::now(), fault.clone()));
+            fault
+        })
+    }
+
+    /// Refuses this one where the server did so a moment ago.
+    pub(super) fn check(&self, login: &str, secret: &Secret) -> Result<(), Fault> {
+        let digest = self.digests.hash_one(secret.expose());
+        match self.lock().get(login).and_then(|verdict| verdict.refused.as_ref()) {
+            Some((refused, since, fault)) if *refused == digest && since.elapsed() < PAUSE => {
+                Err(fault.clone())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn of<T>(&self, login: &str, change: impl FnOnce(&mut Verdict) -> T) -> T {
+        let mut all = self.lock();
+        if all.len() >= MOST && !all.contains_key(login) {
+            all.clear();
+        }
+        change(all.entry(login.to_owned()).or_default())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Verdict>> {
+        self.by_login.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
