@@ -79,23 +79,23 @@ fn a_password_that_is_wrong_is_an_error_at_once_and_never_shown() {
 
 #[test]
 fn a_password_in_a_url_that_makes_no_sense_is_never_shown() {
-    for (url, expected) in [
-        (format!("redis://:{SENTINEL}@"), 125),
-        (format!("redis://:{SENTINEL}@host:port"), 2),
-        (format!("redis://:{SENTINEL}@host/database"), 2),
-        (format!("redis://:{SENTINEL}@host?prefix={{"), 2),
-        (format!("redis:/:{SENTINEL}@host"), 2),
-        (format!("redis://:%ff{SENTINEL}@host"), 2),
-        (format!("redis://:x@{SENTINEL}@127.0.0.1:1"), 2),
-        (format!("redis://:x/{SENTINEL}@127.0.0.1:1"), 2),
-        (format!("redis://:x?{SENTINEL}@127.0.0.1:1"), 2),
-        (format!("redsi://:{SENTINEL}@host"), 2),
-        (format!("unix:relative?password={SENTINEL}"), 2),
+    for url in [
+        format!("redis://:{SENTINEL}@"),
+        format!("redis://:{SENTINEL}@host:port"),
+        format!("redis://:{SENTINEL}@host/database"),
+        format!("redis://:{SENTINEL}@host?prefix={{"),
+        format!("redis:/:{SENTINEL}@host"),
+        format!("redis://:%ff{SENTINEL}@host"),
+        format!("redis://:x@{SENTINEL}@127.0.0.1:1"),
+        format!("redis://:x/{SENTINEL}@127.0.0.1:1"),
+        format!("redis://:x?{SENTINEL}@127.0.0.1:1"),
+        format!("redsi://:{SENTINEL}@host"),
+        format!("unix:relative?password={SENTINEL}"),
     ] {
         let scene = Scene::with_store(&url);
         for voice in ["-vvv", "--json"] {
             let output = scene.output(["ls", voice]);
-            assert_eq!(code(&output), expected, "{url}: {}", text(&output.stderr));
+            assert_eq!(code(&output), 2, "{url}: {}", text(&output.stderr));
             shows_nothing(&output, &url);
         }
         shows_nothing(&scene.output(["run", "--help"]), &url);
