@@ -103,7 +103,7 @@ impl Pem {
             _ => format!("holds no {kind} in PEM"),
         };
         let help = match kind {
-            KEY => "name a file with -----BEGIN PRIVATE KEY----- or of that kind",
+            KEY => "name a file that begins with -----BEGIN and the kind of key",
             _ => {
                 "name a file with -----BEGIN CERTIFICATE-----; from DER it is made so: openssl x509 -inform der -in ca.der -out ca.pem"
             }
