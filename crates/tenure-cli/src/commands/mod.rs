@@ -51,7 +51,11 @@ fn load(common: &Common, voice: &Voice) -> Result<Config, Failure> {
 pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
     let Cli { common, command } = cli;
     for name in settings::unknown_variables() {
-        voice.event(&Event::UnknownVariable { name: &name, meant: settings::meant(&name) });
+        let meant = settings::meant(&name);
+        // Others may be of another tool, and are of interest to whoever looks for a mistake.
+        if meant.is_some() || voice.is_verbose() {
+            voice.event(&Event::UnknownVariable { name: &name, meant });
+        }
     }
     if common.store.as_deref().is_some_and(has_password) {
         voice.event(&Event::PasswordShown);

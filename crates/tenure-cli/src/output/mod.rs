@@ -192,6 +192,11 @@ impl Voice {
         self.codes
     }
 
+    /// Whether somebody wants to hear more.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
     /// Whether nothing but errors is to be said.
     pub(crate) const fn is_quiet(&self) -> bool {
         self.quiet

@@ -173,6 +173,8 @@ fn a_variable_that_tenure_does_not_know_is_told_where_one_of_its_own_was_meant_o
     assert!(loud.contains(slip) && loud.contains("TENURE_BACKEND"), "{loud}");
     assert!(!loud.contains("TENURE_TOKEN_2"), "{loud}");
     assert_eq!((said(""), said("-q")), (slip.to_owned(), String::new()));
+    let told = said("--json");
+    assert!(told.contains("TENURE_WIAT") && !told.contains("TENURE_BACKEND"), "{told}");
 }
 
 #[test]
