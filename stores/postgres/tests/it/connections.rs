@@ -143,7 +143,9 @@ async fn who_finds_no_connection_free_is_told_what_helps() {
     }
     let fault = tenure_postgres::PostgresStore::open(&server.url()).await.unwrap_err();
     assert!(fault.is_transient(), "{fault:#}");
-    assert!(fault.help().contains("more connections") && !fault.help().contains("connections="));
+    assert!(
+        fault.help().contains("needs two connections") && !fault.help().contains("connections=")
+    );
 }
 
 /// Whoever gives up before the store does leaves nobody else with a connection that hangs.

@@ -75,7 +75,10 @@ async fn each_right_that_is_missing_is_said_at_once() {
     is_misconfigured(&fault, &["tables of tenure are not there", "tenure schema postgres"]);
     drop(PostgresStore::open(&url).await.unwrap());
     let fault = PostgresStore::open(&own).await.unwrap_err();
-    is_misconfigured(&fault, &["grant this user", "permission denied for schema"]);
+    is_misconfigured(
+        &fault,
+        &["lacks rights on the tables", "tenure schema postgres", "permission denied for schema"],
+    );
     sql(&url, &format!("grant usage on schema tenure to {role}; grant select on tenure.meta, tenure.locks to {role}"))
         .await;
     let began = Instant::now();
