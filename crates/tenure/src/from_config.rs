@@ -36,7 +36,7 @@ impl Tenure {
     /// use tenure::{Tenure, config::Config};
     ///
     /// let mut config = Config::parse(None, |_| None)?;
-    /// config.use_store("memory:");
+    /// config.use_store("memory:", "--store");
     /// let tenure = Tenure::from_config(&config).await?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
@@ -63,7 +63,7 @@ impl Tenure {
     /// use tenure::{Tenure, config::Config};
     ///
     /// let mut config = Config::parse(None, |_| None)?;
-    /// config.use_store("memory:");
+    /// config.use_store("memory:", "--store");
     /// assert_eq!(Tenure::examine_config(&config).await?.kind, "memory");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();

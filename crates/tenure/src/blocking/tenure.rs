@@ -79,7 +79,7 @@ impl Tenure {
     /// use tenure::{blocking::Tenure, config::Config};
     ///
     /// let mut config = Config::parse(None, |_| None)?;
-    /// config.use_store("memory:");
+    /// config.use_store("memory:", "--store");
     /// let tenure = Tenure::from_config(&config)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
