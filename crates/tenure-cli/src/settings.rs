@@ -144,8 +144,8 @@ pub(crate) struct Plan {
     pub(crate) margin: Duration,
     pub(crate) fair: bool,
     pub(crate) label: Option<String>,
-    /// The same, or what the configuration says of the lock, or of the first of several.
-    pub(crate) told_label: Option<String>,
+    /// What the configuration says of the lock, or of the first of several.
+    configured_label: Option<String>,
 }
 
 impl Plan {
@@ -186,7 +186,7 @@ impl Plan {
             margin: Duration::ZERO,
             fair: lock.fair,
             label: label(&lock.asking, &[&defaults], &[]),
-            told_label: lock.asking.label.clone().or_else(|| defaults.label.clone()),
+            configured_label: defaults.label.clone(),
         })
     }
 
@@ -214,9 +214,14 @@ impl Plan {
             margin: Duration::ZERO,
             fair: false,
             label: label(&hold.asking, &defaults.iter().collect::<Vec<_>>(), &hold.command),
-            told_label: defaults.iter().find_map(|of| of.label.clone()),
+            configured_label: defaults.iter().find_map(|of| of.label.clone()),
         };
         plan.fitting(LeaseScope::Hold)
+    }
+
+    /// What the holds of this command are labelled with, as events tell it.
+    pub(crate) fn told_label(&self) -> Option<&str> {
+        self.label.as_deref().or(self.configured_label.as_deref())
     }
 
     /// The configuration to open the store by, which is to suit this hold.

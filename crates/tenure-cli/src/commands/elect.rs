@@ -29,7 +29,7 @@ pub(super) async fn elect(
     voice: &Voice,
 ) -> Result<u8, Failure> {
     let plan = Plan::to_lead(&args, config)?;
-    voice.hold_as(plan.label.as_deref().or(plan.told_label.as_deref()));
+    voice.hold_as(plan.told_label());
     let wait = Wait::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
@@ -59,7 +59,7 @@ async fn lead(
             if error.is_transient() { Failure::Away(error.into()) } else { Failure::failed(error) }
         })
     };
-    let away = |why: &str| voice.event(&Event::StoreAway { name, why });
+    let away = |why: &str| voice.event(&Event::StoreUnreachable { name, why });
     signals.unless_ended(wait.open(&tenure.store().location(), plan.ttl, look, away)).await?;
     let (names, without) = ([&args.name], Vec::from_iter(args.hold.hidden()));
     let under_lock = UnderLock {

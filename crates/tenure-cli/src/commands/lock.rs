@@ -40,7 +40,7 @@ pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> R
         can_hand_over()?;
     }
     let plan = Plan::to_lock(args, config)?;
-    voice.hold_as(plan.label.as_deref().or(plan.told_label.as_deref()));
+    voice.hold_as(plan.told_label());
     let wait = Wait::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;

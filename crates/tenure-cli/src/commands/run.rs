@@ -29,7 +29,7 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
     let names: Vec<&LockName> = names.iter().collect();
     let name = together(names.iter().copied());
     let plan = Plan::to_run(&args, &names, config)?;
-    voice.hold_as(plan.label.as_deref().or(plan.told_label.as_deref()));
+    voice.hold_as(plan.told_label());
     let wait = Wait::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;

@@ -99,7 +99,7 @@ fn sentence(event: &Event<'_>) -> String {
             let who = who.map_or("nobody holds it yet".into(), |who| holder(who, now()));
             format!("waiting for {name}: {who}{}", ahead(others))
         }
-        Event::StoreAway { name, why } => {
+        Event::StoreUnreachable { name, why } => {
             format!("waiting for {name}, also while the store is unreachable: {why}")
         }
         Event::QueueFull { name, why } => {

@@ -35,7 +35,7 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
         Event::Waiting { name, holder, ahead } => json!({
             "event": "waiting", "lock": name, "holder": holder.map(contender), "ahead": ahead,
         }),
-        Event::StoreAway { name, why } => {
+        Event::StoreUnreachable { name, why } => {
             json!({ "event": "store_unreachable", "lock": name, "message": why })
         }
         Event::QueueFull { name, why } => {

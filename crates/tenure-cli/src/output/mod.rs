@@ -67,7 +67,7 @@ pub(crate) enum Event<'a> {
         holder: Option<&'a Contender>,
         ahead: u32,
     },
-    StoreAway {
+    StoreUnreachable {
         name: &'a str,
         why: &'a str,
     },
@@ -244,7 +244,7 @@ impl Voice {
             Event::Store { .. }
             | Event::UnknownVariable { meant: None, .. }
             | Event::Waiting { .. }
-            | Event::StoreAway { .. }
+            | Event::StoreUnreachable { .. }
             | Event::QueueFull { .. }
             | Event::Acquired { .. }
             | Event::Ended { .. }

@@ -80,7 +80,7 @@ impl Waiting {
             let text = format!("waiting for {}: the store is unreachable: {why}", self.name);
             shown.bar().set_style(text_line(plain(&text)));
         } else {
-            self.voice.event(&Event::StoreAway { name: &self.name, why });
+            self.voice.event(&Event::StoreUnreachable { name: &self.name, why });
         }
     }
 

@@ -9,7 +9,7 @@ use nix::unistd::{Uid, User, gethostname};
 
 use crate::{
     process::{Running, code},
-    scene::{Scene, eventually, json, text},
+    scene::{Scene, events, eventually, json, text},
     screen::Screen,
 };
 
@@ -22,6 +22,23 @@ fn me() -> String {
 
 fn label(scene: &Scene, name: &str) -> String {
     scene.show(name)["holders"][0]["label"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn events_have_the_label_that_a_variable_says() {
+    let scene = Scene::new();
+    let mut command = scene.run_command("name --json", "true");
+    let told = events(&command.env("TENURE_LABEL", "web-7").output().unwrap().stderr);
+    assert!(!told.is_empty() && told.iter().all(|event| event["label"] == "web-7"), "{told:?}");
+}
+
+/// It may be a URL or a handle that stands in the wrong place, and everybody reads labels.
+#[test]
+fn neither_label_nor_error_shows_a_password_that_stands_where_the_command_belongs() {
+    let scene = Scene::new();
+    let refused = scene.output(["run", "name", "--json", "--", "redis://me:s3ntinel@host", "x"]);
+    assert_eq!(code(&refused), 127);
+    assert!(!text(&refused.stderr).contains("s3ntinel"), "{}", text(&refused.stderr));
 }
 
 #[test]

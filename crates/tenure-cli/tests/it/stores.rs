@@ -44,6 +44,18 @@ fn an_empty_store_is_refused() {
 }
 
 #[test]
+fn a_variable_that_is_nearly_the_stores_is_refused_where_nothing_chooses_one() {
+    let scene = Scene::new();
+    for slip in ["TENURE_STOER", "TENURE_REDIS_URL"] {
+        let mut alone = scene.run_command("name", "echo ran");
+        let alone = alone.env_remove("TENURE_STORE").env(slip, "redis://a").output().unwrap();
+        is_refused(&alone, &[slip, "nothing chooses a store", "write TENURE_STORE"]);
+        let chosen = scene.run_command("name", "echo ran").env(slip, "redis://a").output().unwrap();
+        assert_eq!((code(&chosen), text(&chosen.stdout)), (0, "ran\n"), "{slip}");
+    }
+}
+
+#[test]
 fn a_store_that_no_other_command_sees_is_refused_by_all_of_them() {
     let scene = Scene::new();
     let quorum = "quorum:file:/a, memory:,file:/b";

@@ -28,23 +28,18 @@ pub use timed_out::TimedOut;
 pub use crate::address::LockAddress;
 use crate::{debug_of_parts, error_of_parts};
 
-debug_of_parts!(
+/// `Error` shows in its `Debug` which of them it is.
+macro_rules! errors {
+    ($($error:ident),+) => {
+        debug_of_parts!($($error),+);
+        error_of_parts!(Error, $($error),+);
+    };
+}
+
+errors!(
     AcquireError,
     AllReleaseError,
     DetachError,
-    HandleError,
-    InspectError,
-    LatchError,
-    Lost,
-    ReleaseError,
-    StoreError,
-    StoreFailure
-);
-error_of_parts!(
-    AcquireError,
-    AllReleaseError,
-    DetachError,
-    Error,
     HandleError,
     InspectError,
     LatchError,
