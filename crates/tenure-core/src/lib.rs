@@ -17,7 +17,6 @@ mod engine;
 pub mod entropy;
 pub mod error;
 pub mod files;
-mod insist;
 pub mod kinds;
 mod local;
 mod names;
@@ -28,6 +27,7 @@ mod oversight;
 mod pace;
 #[doc(hidden)]
 pub mod parts;
+mod retry_until;
 pub mod runtime;
 #[cfg(feature = "serde")]
 mod serde;

@@ -95,7 +95,7 @@ impl Trial {
         if !matches!(granted, Answer::Granted { .. }) {
             return Err(unusual("is held by another doctor"));
         }
-        store.acquire(name, &ask(waiter, Intent::Wait { place: None })).await?;
+        store.acquire(name, &ask(waiter, Intent::Wait { position: None })).await?;
         let renewal = Renewal { name: name.clone(), owner: *holder, ttl };
         let begun = Instant::now();
         match store.renew(&[renewal]).await.pop() {

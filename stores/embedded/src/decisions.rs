@@ -124,7 +124,7 @@ mod tests {
             kind: Kind::Mutex,
             mode: Mode::Exclusive,
             order: Order::Fifo,
-            intent: Intent::Wait { place: None },
+            intent: Intent::Wait { position: None },
             ttl: Duration::from_secs(60),
             label: "test".to_owned(),
         }

@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) const LIMITS: Limits = Limits {
     claim_window: Duration::from_millis(200),
-    place_ttl: Duration::from_secs(10),
+    position_ttl: Duration::from_secs(10),
     look: LOOK,
     max_waiters: 1_000,
     max_holders: 1_000,
@@ -60,7 +60,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     incarnation: true,
     tells_evictions: true,
     tells_release_requests: false,
-    place_ttl: LIMITS.place_ttl,
+    position_ttl: LIMITS.position_ttl,
     place_back: true,
     claim_window: LIMITS.claim_window,
     max_waiters: LIMITS.max_waiters,

@@ -27,7 +27,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(&str, NameState)> {
 mod tests {
     use tenure_core::proto::{
         Owner, Timestamp, Token,
-        queue::{Client, Holder, Kind, Mode, Place, Presence, Waiter},
+        queue::{Client, Holder, Kind, Mode, Position, Presence, Waiter},
     };
     use tenure_testkit::fuzz;
 
@@ -51,7 +51,7 @@ mod tests {
             client,
             kind: Kind::Mutex,
             mode: Mode::Exclusive,
-            place: Place(9),
+            position: Position(9),
             keep_until: Timestamp::from_nanos(1 << 41),
             presence: Presence::Offered(Timestamp::from_nanos(1 << 42)),
             asks_by: Timestamp::ZERO,
@@ -59,7 +59,7 @@ mod tests {
             since: 6,
             label: "é".into(),
         };
-        NameState { last_time: 1, next_place: 10, holders: vec![holder], waiters: vec![waiter] }
+        NameState { last_time: 1, next_position: 10, holders: vec![holder], waiters: vec![waiter] }
     }
 
     #[test]

@@ -218,7 +218,7 @@ fn seen(row: &Row, client: Client) -> Result<Seen, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::proto::queue::{Kind, Label, Mode, Place, Waiter};
+    use tenure_core::proto::queue::{Kind, Label, Mode, Position, Waiter};
 
     use super::*;
 
@@ -238,7 +238,7 @@ mod tests {
             client: Client([client; 16]),
             kind: Kind::Mutex,
             mode: Mode::Exclusive,
-            place: Place(client.into()),
+            position: Position(client.into()),
             keep_until: Timestamp::from_nanos(1),
             presence,
             asks_by: Timestamp::ZERO,

@@ -431,7 +431,7 @@ impl<'a> Asking<'a> {
             quorum.shared.holds.looked(&ask.owner, looks);
         }
         let retry_after = pause.min(soonest.max(SHORTEST_RETRY));
-        Answer::Busy { retry_after, ahead: 0, holder, place: None }
+        Answer::Busy { retry_after, ahead: 0, holder, position: None }
     }
 
     /// No majority answered. What a minority granted stays, for the next ask of this acquisition or
@@ -468,7 +468,7 @@ impl<'a> Asking<'a> {
     /// A majority has the name for others: what was granted before is gone.
     fn held_by_others(self) -> Answer {
         let retry_after = self.retry_after.unwrap_or(SHORTEST_RETRY);
-        Answer::Busy { retry_after, ahead: 0, holder: self.holder, place: None }
+        Answer::Busy { retry_after, ahead: 0, holder: self.holder, position: None }
     }
 
     /// The members to which an ask of this attempt may still come.

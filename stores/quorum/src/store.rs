@@ -266,7 +266,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
         incarnation: false,
         tells_evictions: telling >= majority(members.len()),
         tells_release_requests: false,
-        place_ttl: Duration::ZERO,
+        position_ttl: Duration::ZERO,
         place_back: false,
         claim_window: Duration::ZERO,
         max_waiters: 0,

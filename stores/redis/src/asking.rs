@@ -34,7 +34,7 @@ impl RedisStore {
             return Err(QueueError::Permits { take, of }.into());
         }
         let first =
-            old.is_none() && matches!(ask.intent, Intent::Try | Intent::Wait { place: None });
+            old.is_none() && matches!(ask.intent, Intent::Try | Intent::Wait { position: None });
         let crowded_names = &self.shared.crowded_names;
         if first && !crowded_names.contains(name) {
             let owner = wire::owner(&ask.owner);
@@ -82,10 +82,10 @@ impl RedisStore {
 
     /// What an answer says of the holder, and when to ask again.
     fn seen_by(&self, ask: &Ask, answer: &mut Answer) {
-        let Answer::Busy { holder, retry_after, place, .. } = answer else { return };
+        let Answer::Busy { holder, retry_after, position, .. } = answer else { return };
         self.by_the_clock(&mut *holder);
-        // It has no place behind one without scripts, which tells nobody, and whose lease may be endless.
-        if place.is_none() && matches!(ask.intent, Intent::Wait { .. }) {
+        // It has no position behind one without scripts, which tells nobody, and whose lease may be endless.
+        if position.is_none() && matches!(ask.intent, Intent::Wait { .. }) {
             let ends = holder.as_ref().is_none_or(|holder| holder.left.is_some());
             *retry_after = if ends { optimistic::LOOK.min(*retry_after) } else { optimistic::LOOK };
         }
@@ -122,7 +122,7 @@ impl RedisStore {
                 self.shared.crowded_names.remove(name);
             }
         }
-        if !matches!(answer, Answer::Busy { place: None, .. }) {
+        if !matches!(answer, Answer::Busy { position: None, .. }) {
             self.listen();
         }
         Ok(answer)

@@ -7,7 +7,7 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{
-            Answer, Contender, Grant, Place, QueueError, Raised, Released, Snapshot, TakenOver,
+            Answer, Contender, Grant, Position, QueueError, Raised, Released, Snapshot, TakenOver,
         },
         time::ceil_millis,
     },
@@ -84,9 +84,9 @@ impl Reply {
             "busy" => {
                 let retry_after = Duration::from_micros(fields.number()?).max(SHORTEST_RETRY);
                 let ahead = u32::try_from(fields.number()?).unwrap_or(u32::MAX);
-                let place = fields.text()?.parse().ok().map(Place);
+                let position = fields.text()?.parse().ok().map(Position);
                 let holder = if fields.0.len() == 0 { None } else { Some(fields.contender()?) };
-                Ok(Answer::Busy { retry_after, ahead, holder, place })
+                Ok(Answer::Busy { retry_after, ahead, holder, position })
             }
             "full" => {
                 let waiting = usize::try_from(fields.number()?).unwrap_or(usize::MAX);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use tenure_core::{
     Owner,
-    proto::queue::{Ask, Intent, Kind, Limits, Mode, Order, Place},
+    proto::queue::{Ask, Intent, Kind, Limits, Mode, Order, Position},
 };
 
 /// The mode as scripts write it.
@@ -89,8 +89,8 @@ pub(crate) fn manner(ask: &Ask) -> &'static str {
 pub(crate) fn place(intent: Intent) -> String {
     const MOST: u64 = 1 << 52;
     match intent {
-        Intent::Wait { place: Some(Place(place)) } => place.min(MOST).to_string(),
-        Intent::Wait { place: None } | Intent::Try => String::new(),
+        Intent::Wait { position: Some(Position(place)) } => place.min(MOST).to_string(),
+        Intent::Wait { position: None } | Intent::Try => String::new(),
     }
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn limits(limits: &Limits) -> String {
     format!(
         "{} {} {} {} {} {}",
         limits.claim_window.as_micros(),
-        limits.place_ttl.as_micros(),
+        limits.position_ttl.as_micros(),
         limits.look.as_micros(),
         limits.max_waiters,
         limits.max_holders,

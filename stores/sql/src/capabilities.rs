@@ -29,7 +29,7 @@ pub fn capabilities(limits: &Limits) -> Capabilities {
         incarnation: true,
         tells_evictions: false,
         tells_release_requests: false,
-        place_ttl: limits.place_ttl,
+        position_ttl: limits.position_ttl,
         place_back: true,
         claim_window: limits.claim_window,
         max_waiters: limits.max_waiters,

@@ -74,7 +74,7 @@ impl SqlOptions {
             tls: TlsOptions::default(),
             limits: Limits {
                 claim_window: Duration::from_millis(500),
-                place_ttl: Duration::from_secs(10),
+                position_ttl: Duration::from_secs(10),
                 look: Duration::from_secs(1),
                 max_waiters: 1_000,
                 max_holders: 1_000,
@@ -105,7 +105,7 @@ impl SqlOptions {
             options.set_claim_window(length)?;
         }
         // As it was called in earlier versions.
-        parts.settings.alias("place_ttl", "position_ttl")?;
+        parts.settings.alias("position_ttl", "position_ttl")?;
         if let Some(length) = parts.length("position_ttl", None, POSITION_TTLS)? {
             options.set_position_ttl(length)?;
         }
@@ -146,7 +146,7 @@ impl SqlOptions {
     /// A fault if it is out of range.
     pub fn set_claim_window(&mut self, length: Duration) -> Result<(), Fault> {
         self.limits.claim_window = within("claim_window", length, CLAIM_WINDOWS)?;
-        self.limits.place_ttl = self.limits.place_ttl.max(length);
+        self.limits.position_ttl = self.limits.position_ttl.max(length);
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl SqlOptions {
     /// # Errors
     /// A fault if it is out of range.
     pub fn set_position_ttl(&mut self, length: Duration) -> Result<(), Fault> {
-        self.limits.place_ttl = within("position_ttl", length, POSITION_TTLS)?;
+        self.limits.position_ttl = within("position_ttl", length, POSITION_TTLS)?;
         self.limits.claim_window = self.limits.claim_window.min(length);
         Ok(())
     }

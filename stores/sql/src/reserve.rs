@@ -113,7 +113,7 @@ pub fn state_of(others: &[u8]) -> Option<NameState> {
 mod tests {
     use tenure_core::{
         Owner, Timestamp,
-        proto::queue::{Client, Kind, Mode, Place, Presence, Waiter},
+        proto::queue::{Client, Kind, Mode, Position, Presence, Waiter},
     };
 
     use super::*;
@@ -133,7 +133,7 @@ mod tests {
                 client: Client([4; 16]),
                 kind: Kind::Mutex,
                 mode: Mode::Exclusive,
-                place: Place(1),
+                position: Position(1),
                 keep_until: Timestamp::from_nanos(5),
                 presence: Presence::Present,
                 asks_by: Timestamp::ZERO,

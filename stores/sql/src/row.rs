@@ -213,7 +213,7 @@ impl Sole {
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::proto::queue::Place;
+    use tenure_core::proto::queue::Position;
 
     use super::*;
 
@@ -237,7 +237,7 @@ mod tests {
             client: Client([4; 16]),
             kind: Kind::Mutex,
             mode: Mode::Exclusive,
-            place: Place(1),
+            position: Position(1),
             keep_until: Timestamp::from_nanos(5),
             presence: Presence::Present,
             asks_by: Timestamp::ZERO,
@@ -262,12 +262,12 @@ mod tests {
         for holders in [vec![], vec![alone], vec![shared.clone(), shared], vec![kept]] {
             for waiters in [vec![], vec![waiter()]] {
                 let mut state =
-                    NameState { last_time: 7, next_place: 2, holders: holders.clone(), waiters };
+                    NameState { last_time: 7, next_position: 2, holders: holders.clone(), waiters };
                 let row = Row { version: 4, ..Row::default() }.after(state.clone(), &[]).unwrap();
                 assert_eq!(row.version, 5);
                 assert_eq!(row.sole.is_some(), state.holders == [holder(Mode::Exclusive, false)]);
                 if row.others.is_none() {
-                    state.next_place = 0;
+                    state.next_position = 0;
                 }
                 assert_eq!(row.state(0).unwrap(), state);
             }
@@ -279,7 +279,7 @@ mod tests {
     }
 
     fn row_of(holders: Vec<Holder>, waiters: Vec<Waiter>) -> Row {
-        let state = NameState { last_time: 7, next_place: 2, holders, waiters };
+        let state = NameState { last_time: 7, next_position: 2, holders, waiters };
         Row::default().after(state, &[]).unwrap()
     }
 

@@ -137,7 +137,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
     async fn ask_at_once(&self, name: &LockName, ask: &Ask) -> Result<Attempt<Answer>, Fault> {
         let (owner, kind, client) = (&ask.owner, number_of(ask.kind), self.0.client());
         let grant = Grant { owner, client, kind, ttl: ask.ttl, label: shortened(&ask.label) };
-        let waited = matches!(ask.intent, Intent::Wait { place: Some(_) });
+        let waited = matches!(ask.intent, Intent::Wait { position: Some(_) });
         Ok(match (ask.mode, waited) {
             (Mode::Exclusive, true) => match self.0.claim(name, &grant).await? {
                 Attempt::Done(Claimed { token, others_waiting }) => {

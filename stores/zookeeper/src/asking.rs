@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join;
 use tenure_core::{
     Clock, Fault, LockName, Owner, SystemClock, Timestamp, Token,
-    proto::queue::{Answer, Ask, Contender, Intent, Place as Number},
+    proto::queue::{Answer, Ask, Contender, Intent, Position},
 };
 
 use crate::{
@@ -285,9 +285,9 @@ impl Asking<'_> {
             Some(node) => self.look_at(&self.place.dir, node).await?,
             None => None,
         };
-        let place = self.number();
+        let position = self.position();
         let retry_after = self.shared.options.session / 20;
-        Ok(Answer::Busy { retry_after, ahead: 0, holder, place })
+        Ok(Answer::Busy { retry_after, ahead: 0, holder, position })
     }
 
     /// Waits for the node in front.
@@ -323,16 +323,16 @@ impl Asking<'_> {
     pub(crate) fn waiting(&self, holder: Option<Contender>, ahead: usize) -> Answer {
         let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
         let retry_after = self.shared.options.session / 3;
-        let place = if self.ask.intent == Intent::Try { None } else { self.number() };
-        Answer::Busy { retry_after, ahead, holder, place }
+        let position = if self.ask.intent == Intent::Try { None } else { self.position() };
+        Answer::Busy { retry_after, ahead, holder, position }
     }
 
-    /// The place as it is told: the transaction that made the node.
-    fn number(&self) -> Option<Number> {
+    /// The position as it is told: the transaction that made the node.
+    fn position(&self) -> Option<Position> {
         let czxid = self
             .entries()
             .with(&self.ask.owner, |entry| entry.place.as_ref().map(|placed| placed.czxid))??;
-        u64::try_from(czxid).ok().map(Number)
+        u64::try_from(czxid).ok().map(Position)
     }
 
     /// The name is granted to the owner of this node, if that is there. Nothing, if it is not.
@@ -418,7 +418,7 @@ impl Asking<'_> {
         };
         let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
         let retry_after = self.shared.options.session / 20;
-        Ok(Answer::Busy { retry_after, ahead, holder, place: None })
+        Ok(Answer::Busy { retry_after, ahead, holder, position: None })
     }
 
     /// A contender as people see it; nothing if it is gone.

@@ -32,7 +32,7 @@ pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
         incarnation: false,
         tells_evictions: true,
         tells_release_requests: true,
-        place_ttl: options.session,
+        position_ttl: options.session,
         place_back: false,
         claim_window: options.session,
         max_waiters: options.max_waiters,

@@ -191,7 +191,7 @@ impl Asking<'_> {
         };
         let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
         let retry_after = self.shared.options.session / 20;
-        Ok(Answer::Busy { retry_after, ahead, holder, place: None })
+        Ok(Answer::Busy { retry_after, ahead, holder, position: None })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     acquisition::{
         Acquisition,
         guard::Guard,
-        lease::{Along, Lease},
+        lease::{HandoverState, Lease},
     },
     context::Context,
     driver::{before_or, pause},
@@ -147,7 +147,11 @@ impl<'a> Contention<'a> {
             kind: self.settings.kind,
             mode: self.settings.mode,
             order,
-            intent: if tries { Intent::Try } else { Intent::Wait { place: acquisition.place() } },
+            intent: if tries {
+                Intent::Try
+            } else {
+                Intent::Wait { position: acquisition.position() }
+            },
             ttl,
             label: (*self.settings.label).to_owned(),
         };
@@ -157,7 +161,7 @@ impl<'a> Contention<'a> {
         let useful = sent.saturating_add(ttl.min(LONGEST_CALL));
         let until = if tries { useful } else { useful.min(self.give_up) };
         let Context { store, clock, .. } = &**self.context;
-        let over = |along: &mut Along| {
+        let over = |along: &mut HandoverState| {
             let over = along.over.as_mut()?;
             over.believe(false);
             Some(over.owner())
@@ -197,7 +201,7 @@ impl<'a> Contention<'a> {
                 let held = Lease::start(self.context, self.name, *acquisition, held, wants, head);
                 Ok(Step::Done(Outcome::Acquired(Guard::new(held))))
             }
-            Some(Ok(Answer::Busy { retry_after, ahead, holder, place })) => {
+            Some(Ok(Answer::Busy { retry_after, ahead, holder, position })) => {
                 self.let_go_done();
                 self.failing = None;
                 self.backoff.reset();
@@ -206,7 +210,7 @@ impl<'a> Contention<'a> {
                     self.context.observer.contended(self.name);
                 }
                 if let Some(acquisition) = &mut self.acquisition {
-                    acquisition.busy(place);
+                    acquisition.busy(position);
                 }
                 (self.seen.holder, self.seen.ahead) = (holder, ahead);
                 if tries {

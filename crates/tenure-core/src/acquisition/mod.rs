@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{
     Owner, Timestamp,
-    queue::Place,
+    queue::Position,
     rule::{Rule, kept},
 };
 
@@ -28,7 +28,7 @@ pub(crate) struct Acquisition {
     name: LockName,
     owner: Owner,
     wakeups: Option<Wakeups>,
-    place: Option<Place>,
+    position: Option<Position>,
     stage: Stage,
     before_call: Stage,
     /// The longest lease that was asked for.
@@ -43,7 +43,7 @@ pub(crate) struct Acquisition {
 enum Stage {
     /// Nothing.
     Idle,
-    /// Perhaps a place in the queue.
+    /// Perhaps a position in the queue.
     Waits,
     /// A call was sent whose answer is not known.
     Unknown,
@@ -73,7 +73,7 @@ impl Acquisition {
             context: context.clone(),
             name: name.clone(),
             owner,
-            place: None,
+            position: None,
             stage: Stage::Idle,
             before_call: Stage::Idle,
             ttl: Duration::ZERO,
@@ -103,8 +103,8 @@ impl Acquisition {
         self.owner
     }
 
-    pub(crate) fn place(&self) -> Option<Place> {
-        self.place
+    pub(crate) fn position(&self) -> Option<Position> {
+        self.position
     }
 
     pub(crate) fn wakeups(&mut self) -> &mut Wakeups {
@@ -123,10 +123,10 @@ impl Acquisition {
     }
 
     /// The store says that the name is busy.
-    pub(crate) fn busy(&mut self, place: Option<Place>) {
-        self.place = place.or(self.place);
-        // Who only tries is told of no place, and may have one by an earlier call.
-        let waits = place.is_some() || self.before_call != Stage::Idle;
+    pub(crate) fn busy(&mut self, position: Option<Position>) {
+        self.position = position.or(self.position);
+        // Who only tries is told of no position, and may have one by an earlier call.
+        let waits = position.is_some() || self.before_call != Stage::Idle;
         self.stage = if waits { Stage::Waits } else { Stage::Idle };
     }
 
@@ -190,10 +190,10 @@ impl Acquisition {
         })
     }
 
-    /// How long what a call left at the store lasts, unless it is taken back: a lease, or a place.
+    /// How long what a call left at the store lasts, unless it is taken back: a lease, or a position.
     fn lasts(&self) -> Duration {
-        let place_ttl = self.context.store.capabilities().place_ttl;
-        if self.wakeups.is_some() { self.ttl.max(place_ttl) } else { self.ttl }
+        let position_ttl = self.context.store.capabilities().position_ttl;
+        if self.wakeups.is_some() { self.ttl.max(position_ttl) } else { self.ttl }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
     Fault, FaultKind, InspectError, LatchError, LockName,
     acquire::Acquirer,
     context::Context,
-    insist::{PATIENCE, insist},
+    retry_until::{PATIENCE, retry_until},
 };
 
 /// A gate that opens when as many have arrived as it counts. A handle: cheap to make, to clone and
@@ -113,13 +113,13 @@ impl Latch {
         let until = context.now().saturating_add(PATIENCE);
         let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_secs(1));
         loop {
-            let answer = insist(context, name, until, || store.acquire(name, &ask)).await?;
+            let answer = retry_until(context, name, until, || store.acquire(name, &ask)).await?;
             if let Answer::Granted { .. } = answer {
                 // Whatever it answers, another process may be arriving under this name as well.
                 // What counts is what the store shows then.
-                insist(context, name, until, || store.release(name, &ask.owner, keep)).await?;
+                retry_until(context, name, until, || store.release(name, &ask.owner, keep)).await?;
             }
-            let seen = insist(context, name, until, || store.inspect(name)).await?;
+            let seen = retry_until(context, name, until, || store.inspect(name)).await?;
             let unseen = !kept(Rule::ArrivalIsSeen);
             if unseen || latch::arrived(&seen).iter().any(|arrival| arrival == who) {
                 return Ok(latch::remaining(self.count, &seen));
@@ -181,9 +181,9 @@ impl Latch {
     pub async fn reset(&self) -> Result<(), LatchError> {
         let (context, name) = (self.context(), self.target.usable_name()?);
         let until = context.now().saturating_add(PATIENCE);
-        let seen = insist(context, name, until, || context.store.inspect(name)).await?;
+        let seen = retry_until(context, name, until, || context.store.inspect(name)).await?;
         self.nobody_in_the_way(name, &seen)?;
-        insist(context, name, until, || context.store.evict(name)).await?;
+        retry_until(context, name, until, || context.store.evict(name)).await?;
         Ok(())
     }
 
@@ -276,7 +276,7 @@ impl LatchWait {
         loop {
             let now = context.now();
             let until = now.saturating_add(PATIENCE).min(give_up);
-            let looked = insist(context, name, until, || context.store.inspect(name)).await;
+            let looked = retry_until(context, name, until, || context.store.inspect(name)).await;
             let remaining = match (looked, last) {
                 (Ok(seen), _) => latch::remaining(latch.count, &seen),
                 // The end of the wait cut the last look short.

@@ -4,12 +4,12 @@ use std::{sync::Weak, time::Duration};
 
 use tenure_proto::{Timestamp, local::LocalQueue, queue::Contender};
 
-use super::{PassedOn, Waiter};
+use super::{Transferable, Waiter};
 use crate::engine::Key;
 
 /// The queue of one name.
 #[derive(Debug)]
-pub(super) struct Entry<L: PassedOn> {
+pub(super) struct Entry<L: Transferable> {
     pub(super) queue: LocalQueue<Waiter<L>>,
     /// By what the name is held, if a task of this process does.
     pub(super) holder: Option<Weak<L>>,
@@ -21,21 +21,21 @@ pub(super) struct Entry<L: PassedOn> {
 
 /// What a name has that others were met at.
 #[derive(Debug)]
-struct Rare<L: PassedOn> {
+struct Rare<L: Transferable> {
     /// What goes along with the head.
-    pub(super) along: L::Along,
+    pub(super) along: L::HandoverState,
     /// Whom the store named as holder, if no task of this process is.
     pub(super) seen: Option<Contender>,
 }
 
-impl<L: PassedOn> Entry<L> {
+impl<L: Transferable> Entry<L> {
     /// An empty queue, whose tasks have as long as `window` to take what they are handed.
     pub(super) fn new(window: Duration) -> Self {
         Self { queue: LocalQueue::new(window), holder: None, on_time: None, rare: None }
     }
 
     /// Does something with what goes along with the head.
-    pub(super) fn along<T>(&mut self, work: impl FnOnce(&mut L::Along) -> T) -> T {
+    pub(super) fn along<T>(&mut self, work: impl FnOnce(&mut L::HandoverState) -> T) -> T {
         work(&mut self.rare().along)
     }
 
@@ -56,7 +56,9 @@ impl<L: PassedOn> Entry<L> {
     }
 
     fn rare(&mut self) -> &mut Rare<L> {
-        self.rare.get_or_insert_with(|| Box::new(Rare { along: L::Along::default(), seen: None }))
+        self.rare.get_or_insert_with(|| {
+            Box::new(Rare { along: L::HandoverState::default(), seen: None })
+        })
     }
 }
 

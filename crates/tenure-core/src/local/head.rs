@@ -14,14 +14,14 @@ use tenure_proto::{
     queue::Contender,
 };
 
-use super::{Entry, Names, PassedOn, Queues, Waiter};
-use crate::{names::NameUse, options::Wants};
+use super::{Entry, Names, Queues, Transferable, Waiter};
+use crate::{names::NameUse, options::HoldRequest};
 
 /// The head of the queue of one name, as a task or a lease has it; dropping it leaves the queue.
 ///
 /// It may have gone on to another task, which is noticed where it matters: then nothing here changes
 /// anything.
-pub(crate) struct Head<L: PassedOn> {
+pub(crate) struct Head<L: Transferable> {
     queues: Queues<L>,
     name: NameUse,
     ticket: Ticket,
@@ -31,7 +31,7 @@ pub(crate) struct Head<L: PassedOn> {
     left: AtomicBool,
 }
 
-impl<L: PassedOn> Head<L> {
+impl<L: Transferable> Head<L> {
     pub(super) fn new(queues: &Queues<L>, name: NameUse, ticket: Ticket, came_along: bool) -> Self {
         let left = AtomicBool::new(false);
         Self { queues: queues.clone(), name, ticket, came_along, left }
@@ -43,7 +43,10 @@ impl<L: PassedOn> Head<L> {
     }
 
     /// Takes something of what came along with the head from another task, if it is still here.
-    pub(crate) fn came_along<T>(&self, take: impl FnOnce(&mut L::Along) -> Option<T>) -> Option<T> {
+    pub(crate) fn came_along<T>(
+        &self,
+        take: impl FnOnce(&mut L::HandoverState) -> Option<T>,
+    ) -> Option<T> {
         if self.came_along { self.along(take).flatten() } else { None }
     }
 
@@ -60,7 +63,7 @@ impl<L: PassedOn> Head<L> {
     }
 
     /// Does something with what goes along with the head, if it is still here.
-    pub(crate) fn along<T>(&self, work: impl FnOnce(&mut L::Along) -> T) -> Option<T> {
+    pub(crate) fn along<T>(&self, work: impl FnOnce(&mut L::HandoverState) -> T) -> Option<T> {
         self.entry(|entry| entry.along(work))
     }
 
@@ -108,30 +111,30 @@ impl<L: PassedOn> Head<L> {
     }
 }
 
-impl<L: PassedOn> Drop for Head<L> {
+impl<L: Transferable> Drop for Head<L> {
     fn drop(&mut self) {
         self.leave();
     }
 }
 
-impl<L: PassedOn> fmt::Debug for Head<L> {
+impl<L: Transferable> fmt::Debug for Head<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Head").field("name", &self.name).field("ticket", &self.ticket).finish()
     }
 }
 
 /// The queues while a lease at the head is let go of. Locked before the lease, never after it.
-pub(crate) struct Locked<'a, L: PassedOn> {
+pub(crate) struct Locked<'a, L: Transferable> {
     head: &'a Head<L>,
     names: MutexGuard<'a, Names<L>>,
 }
 
-impl<L: PassedOn> Locked<'_, L> {
+impl<L: Transferable> Locked<'_, L> {
     /// To whom the lease goes, or the head. `lease` says what it is worth to the one that waits.
     pub(crate) fn released(
         &mut self,
         now: Timestamp,
-        lease: impl FnOnce(&Wants) -> AtRelease,
+        lease: impl FnOnce(&HoldRequest) -> AtRelease,
     ) -> Handoff<Waiter<L>> {
         let ticket = self.head.ticket;
         self.entry().map_or(Handoff::Nothing, |entry| {
@@ -146,7 +149,7 @@ impl<L: PassedOn> Locked<'_, L> {
     }
 
     /// Does something with what goes along with the head.
-    pub(crate) fn along(&mut self, work: impl FnOnce(&mut L::Along)) {
+    pub(crate) fn along(&mut self, work: impl FnOnce(&mut L::HandoverState)) {
         if let Some(entry) = self.entry() {
             entry.along(work);
         }

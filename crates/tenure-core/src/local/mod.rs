@@ -32,15 +32,15 @@ use crate::{
     context::Context,
     engine::{Job, OnTime, WakesEngine},
     names::NameUse,
-    options::{Busy, Wants},
+    options::{Busy, HoldRequest},
 };
 
 /// What the tasks of a process pass on to each other: a lease.
-pub(crate) trait PassedOn: fmt::Debug + Send + Sync + Sized + 'static {
+pub(crate) trait Transferable: fmt::Debug + Send + Sync + Sized + 'static {
     /// What a task has of it.
     type Hold: fmt::Debug + Send;
     /// What goes along with the head of a queue from task to task.
-    type Along: Default + fmt::Debug + Send;
+    type HandoverState: Default + fmt::Debug + Send;
 
     /// Who holds it, for people to see; nobody if it is over.
     fn contender(&self) -> Option<Contender>;
@@ -48,10 +48,10 @@ pub(crate) trait PassedOn: fmt::Debug + Send + Sync + Sized + 'static {
 
 /// The queues of one [`Tenure`](crate::Tenure). Cheap to clone. The slots bound how many wait.
 #[derive(Debug)]
-pub(crate) struct Queues<L: PassedOn>(Arc<Inner<L>>);
+pub(crate) struct Queues<L: Transferable>(Arc<Inner<L>>);
 
 #[derive(Debug)]
-struct Inner<L: PassedOn> {
+struct Inner<L: Transferable> {
     context: Arc<Context>,
     names: Mutex<Names<L>>,
     /// How many tickets there have been. They are drawn where the names are locked, so that they rise in
@@ -64,14 +64,14 @@ type Names<L> = HashMap<NameUse, Box<Entry<L>>>;
 
 /// A task that waits behind others of its process.
 #[derive(Debug)]
-pub(crate) struct Waiter<L: PassedOn> {
-    pub(crate) wants: Wants,
+pub(crate) struct Waiter<L: Transferable> {
+    pub(crate) wants: HoldRequest,
     sender: oneshot::Sender<Handed<L>>,
 }
 
 /// What a task is handed that waits.
 #[derive(Debug)]
-pub(crate) enum Handed<L: PassedOn> {
+pub(crate) enum Handed<L: Transferable> {
     /// The head of the queue, if it takes it in time.
     Head,
     /// What it waited for, if it takes it in time.
@@ -79,20 +79,20 @@ pub(crate) enum Handed<L: PassedOn> {
 }
 
 /// Where a task stands in its process.
-pub(crate) enum Joined<'a, L: PassedOn> {
+pub(crate) enum Joined<'a, L: Transferable> {
     /// Nobody else here has or wants the name.
     Head(Head<L>),
     /// Others come first.
     Behind(Waiting<'a, L>),
 }
 
-impl<L: PassedOn> Clone for Queues<L> {
+impl<L: Transferable> Clone for Queues<L> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<L: PassedOn> Queues<L> {
+impl<L: Transferable> Queues<L> {
     pub(crate) fn new(context: &Arc<Context>) -> Self {
         Self(Arc::new(Inner {
             context: context.clone(),
@@ -102,7 +102,7 @@ impl<L: PassedOn> Queues<L> {
     }
 
     /// Queues for `name` in this process.
-    pub(crate) fn join(&self, name: NameUse, wants: &Wants) -> Joined<'_, L> {
+    pub(crate) fn join(&self, name: NameUse, wants: &HoldRequest) -> Joined<'_, L> {
         let mut names = self.0.lock();
         let ticket = self.0.ticket();
         if self.0.entry(&mut names, &name).queue.join_if_empty(ticket) {
@@ -174,7 +174,7 @@ impl<L: PassedOn> Queues<L> {
     }
 }
 
-impl<L: PassedOn> Inner<L> {
+impl<L: Transferable> Inner<L> {
     fn entry<'a>(&self, names: &'a mut Names<L>, name: &NameUse) -> &'a mut Entry<L> {
         // One look is enough, as most names are not there yet.
         names
@@ -270,7 +270,7 @@ impl<L: PassedOn> Inner<L> {
     }
 }
 
-impl<L: PassedOn> OnTime for Inner<L> {
+impl<L: Transferable> OnTime for Inner<L> {
     fn on_time(self: Arc<Self>, name: &NameUse, now: Timestamp) {
         let mut names = self.lock();
         let Some(entry) = names.get_mut(name) else { return };
@@ -281,7 +281,7 @@ impl<L: PassedOn> OnTime for Inner<L> {
     }
 }
 
-impl<L: PassedOn> Waiter<L> {
+impl<L: Transferable> Waiter<L> {
     /// Hands it a hold; back if the task has just gone.
     pub(crate) fn give(self, hold: L::Hold) -> Option<L::Hold> {
         match self.sender.send(Handed::Hold(hold)) {

@@ -3,11 +3,11 @@
 use tenure_proto::local::Ticket;
 use tokio::sync::oneshot;
 
-use super::{Handed, Head, PassedOn, Queues};
+use super::{Handed, Head, Queues, Transferable};
 use crate::{names::NameUse, options::Busy};
 
 /// The place of a task in the queue of its process; dropping it leaves the queue.
-pub(crate) struct Waiting<'a, L: PassedOn> {
+pub(crate) struct Waiting<'a, L: Transferable> {
     queues: &'a Queues<L>,
     name: NameUse,
     /// None once it has the head, or a hold.
@@ -15,7 +15,7 @@ pub(crate) struct Waiting<'a, L: PassedOn> {
     handed: oneshot::Receiver<Handed<L>>,
 }
 
-impl<'a, L: PassedOn> Waiting<'a, L> {
+impl<'a, L: Transferable> Waiting<'a, L> {
     pub(super) fn new(
         queues: &'a Queues<L>,
         name: NameUse,
@@ -56,7 +56,7 @@ impl<'a, L: PassedOn> Waiting<'a, L> {
     }
 }
 
-impl<L: PassedOn> Drop for Waiting<'_, L> {
+impl<L: Transferable> Drop for Waiting<'_, L> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
             self.queues.inner().leave(&self.name, ticket);

@@ -69,7 +69,7 @@ pub(crate) struct Settings {
 
 /// What a task of this process wants that is passed a lease.
 #[derive(Clone, Debug)]
-pub(crate) struct Wants {
+pub(crate) struct HoldRequest {
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
     pub(crate) terms: Terms,
@@ -148,9 +148,9 @@ impl Settings {
     }
 
     /// What a task of this process needs to know to pass the lock on to the one with these settings.
-    pub(crate) fn wants(&self) -> Wants {
+    pub(crate) fn wants(&self) -> HoldRequest {
         let Self { kind, mode, terms, hold_at_least, .. } = *self;
-        Wants { kind, mode, terms, hold_at_least, label: self.label.clone() }
+        HoldRequest { kind, mode, terms, hold_at_least, label: self.label.clone() }
     }
 }
 

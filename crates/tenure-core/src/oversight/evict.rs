@@ -9,7 +9,7 @@ use tenure_proto::{
 
 use crate::{
     Fault, FaultKind, InspectError, LockName, context::Context, error::StoreFailure,
-    insist::ask_once,
+    retry_until::ask_once,
 };
 
 /// How long an answer is waited for.

@@ -13,7 +13,7 @@ use crate::{
     LockName,
     context::Context,
     error::StoreError,
-    insist::{PATIENCE, ask_once, not_forked},
+    retry_until::{PATIENCE, ask_once, not_forked},
     store::Listing,
 };
 

@@ -13,14 +13,14 @@ use crate::{
     InspectError, LockName,
     context::Context,
     error::StoreError,
-    insist::{PATIENCE, ask_once, insist},
+    retry_until::{PATIENCE, ask_once, retry_until},
     store::Diagnostic,
 };
 
 /// Who holds a name and who waits for it, by the store's account at one moment.
 pub(crate) async fn inspect(context: &Context, name: &LockName) -> Result<Snapshot, InspectError> {
     let until = context.now().saturating_add(PATIENCE);
-    insist(context, name, until, || context.store.inspect(name)).await
+    retry_until(context, name, until, || context.store.inspect(name)).await
 }
 
 /// Which promise holds in the store.

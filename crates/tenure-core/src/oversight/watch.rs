@@ -10,7 +10,7 @@ use crate::{
     InspectError, LockName, NameError, Wakeups,
     context::Context,
     driver::{Either, first, pause},
-    insist::not_forked,
+    retry_until::not_forked,
 };
 
 /// The changes of one lock, one after the other, without a part in it.

@@ -33,7 +33,7 @@ use crate::{
 const LIMITS: Limits = Limits {
     notices_absence: true,
     claim_window: Duration::from_millis(500),
-    place_ttl: Duration::from_secs(10),
+    position_ttl: Duration::from_secs(10),
     look: Duration::from_secs(1),
     max_waiters: 1_000,
     max_holders: 1_000,
@@ -59,7 +59,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     incarnation: true,
     tells_evictions: true,
     tells_release_requests: false,
-    place_ttl: LIMITS.place_ttl,
+    position_ttl: LIMITS.position_ttl,
     place_back: true,
     claim_window: LIMITS.claim_window,
     max_waiters: LIMITS.max_waiters,

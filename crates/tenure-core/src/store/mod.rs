@@ -146,7 +146,7 @@ pub struct Capabilities {
     /// Whether [`Store::evictions`] tells of release requests. Without it no holder is ever asked to let go.
     pub tells_release_requests: bool,
     /// How long a place in the queue is kept without being asked for again.
-    pub place_ttl: Duration,
+    pub position_ttl: Duration,
     /// Whether a place that ended is given back to who names it.
     pub place_back: bool,
     /// How long a waiter has to claim what it is offered.

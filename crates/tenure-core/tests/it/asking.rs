@@ -11,7 +11,7 @@ use std::{
 use futures_util::FutureExt;
 use tenure_core::{
     AcquireError, Fault, FaultKind, LockName, ManualClock, Store, Tenure,
-    proto::queue::{Ask, Intent, Place},
+    proto::queue::{Ask, Intent, Position},
 };
 
 use crate::{
@@ -39,11 +39,11 @@ async fn a_waiter_listens_before_it_asks_and_asks_again_with_its_place() {
     let theirs = other.mutex("a").ttl(TTL).lock().await.unwrap();
     let mut waiting = Box::pin(tenure.mutex("a").ttl(TTL).lock().into_future());
     assert!((&mut waiting).now_or_never().is_none());
-    let first = Call::Ask(Intent::Wait { place: None });
+    let first = Call::Ask(Intent::Wait { position: None });
     assert_eq!(store.diary(), [Call::Listen, first]);
     clock.advance(TTL / 2);
     assert!((&mut waiting).now_or_never().is_none());
-    let again = Call::Ask(Intent::Wait { place: Some(Place(0)) });
+    let again = Call::Ask(Intent::Wait { position: Some(Position(0)) });
     assert_eq!(store.diary(), [again]);
     theirs.release().await.unwrap();
     waiting.await.unwrap().release().await.unwrap();
@@ -257,7 +257,7 @@ async fn the_next_task_asks_with_the_place_of_the_one_that_was_dropped() {
     clock.advance(TTL / 2);
     settle().await;
     let diary = store.diary();
-    let with_place = Call::Ask(Intent::Wait { place: Some(Place(0)) });
+    let with_place = Call::Ask(Intent::Wait { position: Some(Position(0)) });
     assert!(diary.contains(&with_place) && !diary.contains(&Call::Release), "{diary:?}");
     theirs.release().await.unwrap();
     second.await.unwrap().unwrap().release().await.unwrap();

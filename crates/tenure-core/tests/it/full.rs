@@ -20,7 +20,7 @@ fn ask(number: u128) -> Ask {
         kind: Kind::Mutex,
         mode: Mode::Exclusive,
         order: Order::Fifo,
-        intent: Intent::Wait { place: None },
+        intent: Intent::Wait { position: None },
         ttl: Duration::from_secs(3600),
         label: String::new(),
     }

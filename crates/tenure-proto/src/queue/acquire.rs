@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Answer, Ask, Client, Holder, Intent, Mode, Moment, NameState, Order, Place, Presence,
+    Answer, Ask, Client, Holder, Intent, Mode, Moment, NameState, Order, Position, Presence,
     QueueError, Waiter, Wake,
 };
 use crate::{
@@ -48,14 +48,14 @@ impl NameState {
             let wake = self.offer(at);
             return Ok((answer, wake));
         }
-        let place = match ask.intent {
+        let position = match ask.intent {
             Intent::Try => None,
             Intent::Wait { .. } if self.keeps(&ask.owner) => None,
-            Intent::Wait { place } => Some(self.keep_place(ask, place, client, at)?),
+            Intent::Wait { position } => Some(self.keep_position(ask, position, client, at)?),
         };
         let wake = self.offer(at);
-        let answer = self.busy(ask, place, at);
-        if let Answer::Busy { retry_after, place: Some(_), .. } = &answer
+        let answer = self.busy(ask, position, at);
+        if let Answer::Busy { retry_after, position: Some(_), .. } = &answer
             && let Some(index) = self.waiter(&ask.owner)
             && let Some(waiter) = self.waiters.get_mut(index)
         {
@@ -161,10 +161,10 @@ impl NameState {
     /// Where in the queue an ask that is not in it yet would stand.
     fn index_of(&self, ask: &Ask) -> usize {
         match ask.intent {
-            Intent::Wait { place: Some(place) } => {
-                self.waiters.partition_point(|waiter| waiter.place <= place)
+            Intent::Wait { position: Some(position) } => {
+                self.waiters.partition_point(|waiter| waiter.position <= position)
             }
-            Intent::Wait { place: None } | Intent::Try => self.waiters.len(),
+            Intent::Wait { position: None } | Intent::Try => self.waiters.len(),
         }
     }
 
@@ -188,14 +188,14 @@ impl NameState {
         Ok(Answer::Granted { token, left: ask.ttl, others_waiting })
     }
 
-    fn keep_place(
+    fn keep_position(
         &mut self,
         ask: &Ask,
-        place: Option<Place>,
+        position: Option<Position>,
         client: Client,
         at: &Moment<'_>,
-    ) -> Result<Place, QueueError> {
-        let keep_until = at.now.saturating_add(at.limits.place_ttl);
+    ) -> Result<Position, QueueError> {
+        let keep_until = at.now.saturating_add(at.limits.position_ttl);
         if let Some(index) = self.waiter(&ask.owner)
             && let Some(waiter) = self.waiters.get_mut(index)
         {
@@ -203,7 +203,7 @@ impl NameState {
             // It is here: when it asks again is told with the answer.
             (waiter.keep_until, waiter.asks_by) = (keep_until, Timestamp::ZERO);
             (waiter.kind, waiter.mode) = (ask.kind, ask.mode);
-            return Ok(waiter.place);
+            return Ok(waiter.position);
         }
         if self.waiters.len() >= at.limits.max_waiters {
             self.waiters.retain(|waiter| at.lives(waiter.client));
@@ -211,10 +211,10 @@ impl NameState {
         if self.waiters.len() >= at.limits.max_waiters {
             return Err(QueueError::Full { waiting: self.waiters.len() });
         }
-        // A place of another life of this name may lie beyond all that were given out since.
-        let place = place.unwrap_or(Place(self.next_place));
-        self.next_place = self.next_place.max(place.0.saturating_add(1));
-        let index = self.waiters.partition_point(|waiter| waiter.place <= place);
+        // A position of another life of this name may lie beyond all that were given out since.
+        let position = position.unwrap_or(Position(self.next_position));
+        self.next_position = self.next_position.max(position.0.saturating_add(1));
+        let index = self.waiters.partition_point(|waiter| waiter.position <= position);
         self.waiters.insert(
             index,
             Waiter {
@@ -222,7 +222,7 @@ impl NameState {
                 client,
                 kind: ask.kind,
                 mode: ask.mode,
-                place,
+                position,
                 keep_until,
                 presence: Presence::Present,
                 asks_by: Timestamp::ZERO,
@@ -231,14 +231,14 @@ impl NameState {
                 label: (&ask.label).into(),
             },
         );
-        Ok(place)
+        Ok(position)
     }
 
-    fn busy(&self, ask: &Ask, place: Option<Place>, at: &Moment<'_>) -> Answer {
+    fn busy(&self, ask: &Ask, position: Option<Position>, at: &Moment<'_>) -> Answer {
         let in_front = self
             .waiters
             .iter()
-            .take_while(|waiter| place.is_none_or(|place| waiter.place < place))
+            .take_while(|waiter| position.is_none_or(|position| waiter.position < position))
             .filter(|waiter| waiter.owner != ask.owner);
         let (mut offered, mut present) = (0_u32, 0_u32);
         for waiter in in_front {
@@ -267,9 +267,9 @@ impl NameState {
         let retry_after = change
             .saturating_add(stagger)
             .min(patience)
-            .min(at.limits.place_ttl / 3)
+            .min(at.limits.position_ttl / 3)
             .max(SHORTEST_RETRY);
         let holder = self.holders.first().map(|holder| holder.describe(at.now));
-        Answer::Busy { retry_after, ahead, holder, place }
+        Answer::Busy { retry_after, ahead, holder, position }
     }
 }

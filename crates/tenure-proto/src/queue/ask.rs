@@ -20,17 +20,17 @@ pub enum Order {
 pub enum Intent {
     /// It leaves nothing behind.
     Try,
-    /// It keeps a place in the queue for one place ttl. A store without a queue answers it like a
+    /// It keeps a position in the queue for one position ttl. A store without a queue answers it like a
     /// try.
     Wait {
-        /// The place it had before, which it gets back.
-        place: Option<Place>,
+        /// The position it had before, which it gets back.
+        position: Option<Position>,
     },
 }
 
-/// A place in the queue of one name; smaller is earlier.
+/// A position in the queue of one name; smaller is earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(pub u64);
+pub struct Position(pub u64);
 
 /// One ask for a name.
 #[derive(Clone, Debug)]
@@ -77,8 +77,8 @@ pub enum Answer {
         ahead: u32,
         /// One of those who hold the name, if anybody does.
         holder: Option<Contender>,
-        /// The place in the queue, for an ask that waits in a store that has one.
-        place: Option<Place>,
+        /// The position in the queue, for an ask that waits in a store that has one.
+        position: Option<Position>,
     },
 }
 

@@ -17,7 +17,7 @@ mod take_over;
 mod together;
 mod wire;
 
-pub use ask::{Answer, Ask, Contender, Intent, Order, Place, Snapshot, Waiting};
+pub use ask::{Answer, Ask, Contender, Intent, Order, Position, Snapshot, Waiting};
 pub use kind::{Kind, NoKind};
 pub use label::Label;
 pub use mode::Mode;

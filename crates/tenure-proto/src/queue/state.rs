@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{Contender, Kind, Label, Mode, Place, Snapshot, Waiting};
+use super::{Contender, Kind, Label, Mode, Position, Snapshot, Waiting};
 use crate::{
     HoldId, Owner, Timestamp, Token,
     rule::{Rule, kept},
@@ -50,7 +50,7 @@ pub enum Presence {
     Present,
     /// It comes next and has until this moment to claim its grant.
     Offered(Timestamp),
-    /// It did not claim its grant in time. It keeps its place until it asks again.
+    /// It did not claim its grant in time. It keeps its position until it asks again.
     Absent,
 }
 
@@ -65,9 +65,9 @@ pub struct Waiter {
     pub kind: Kind,
     /// How it wants to hold the name.
     pub mode: Mode,
-    /// Its place in the queue.
-    pub place: Place,
-    /// Until when its place is kept if it does not ask again.
+    /// Its position in the queue.
+    pub position: Position,
+    /// Until when its position is kept if it does not ask again.
     pub keep_until: Timestamp,
     /// Whether it is there.
     pub presence: Presence,
@@ -88,8 +88,8 @@ pub struct Waiter {
 pub struct Limits {
     /// How long a waiter has to claim its grant.
     pub claim_window: Duration,
-    /// How long a place is kept without being asked for again.
-    pub place_ttl: Duration,
+    /// How long a position is kept without being asked for again.
+    pub position_ttl: Duration,
     /// How often the first waiter looks by itself, at the latest.
     pub look: Duration,
     /// Whether the store finds out by itself which waiters are gone: by their processes, or by whom its hints
@@ -106,7 +106,7 @@ pub struct Limits {
 impl Limits {
     /// By how much a waiter may be late to ask before what is free is offered past it.
     pub(super) fn lateness(&self) -> Duration {
-        self.place_ttl / if self.notices_absence { 5 } else { 10 }
+        self.position_ttl / if self.notices_absence { 5 } else { 10 }
     }
 
     /// How often a waiter looks by itself that has so many ahead, at the latest.
@@ -192,11 +192,11 @@ pub enum QueueError {
 pub struct NameState {
     /// The time of the last token, in microseconds since the Unix epoch. It never goes back.
     pub last_time: u64,
-    /// The place that the next newcomer gets.
-    pub next_place: u64,
+    /// The position that the next newcomer gets.
+    pub next_position: u64,
     /// Those who hold the name.
     pub holders: Vec<Holder>,
-    /// Those who wait for it, by place.
+    /// Those who wait for it, by position.
     pub waiters: Vec<Waiter>,
 }
 

@@ -1,6 +1,6 @@
 //! The state of a name as bytes, for stores that keep it as it is. All numbers are little-endian.
 
-use super::{Ask, Client, Holder, Kind, Mode, NameState, Place, Presence, Waiter};
+use super::{Ask, Client, Holder, Kind, Mode, NameState, Position, Presence, Waiter};
 use crate::{Owner, Timestamp, Token};
 
 /// How many bytes a holder or a waiter has at least.
@@ -13,7 +13,7 @@ impl NameState {
     pub fn write_to(&self, to: &mut Vec<u8>) {
         to.reserve(USUAL * (1 + self.holders.len() + self.waiters.len()));
         number(to, self.last_time);
-        number(to, self.next_place);
+        number(to, self.next_position);
         number(to, self.holders.len() as u64);
         for holder in &self.holders {
             to.extend_from_slice(holder.owner.as_bytes());
@@ -30,7 +30,7 @@ impl NameState {
             to.extend_from_slice(waiter.owner.as_bytes());
             to.extend_from_slice(&waiter.client.0);
             used_as(to, waiter.kind, waiter.mode);
-            number(to, waiter.place.0);
+            number(to, waiter.position.0);
             number(to, waiter.keep_until.as_nanos());
             let (presence, until) = match waiter.presence {
                 // Earlier versions wrote zero, and do not look at it.
@@ -49,8 +49,8 @@ impl NameState {
     #[must_use]
     pub fn read_from(bytes: &[u8]) -> Option<Self> {
         let mut from = Reader(bytes);
-        let (last_time, next_place) = (from.number()?, from.number()?);
-        let mut state = Self { last_time, next_place, ..Self::default() };
+        let (last_time, next_position) = (from.number()?, from.number()?);
+        let mut state = Self { last_time, next_position, ..Self::default() };
         let holders = from.count()?;
         state.holders.reserve(holders);
         for _ in 0..holders {
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
         let owner = Owner::from_bytes(self.bytes()?);
         let client = Client(self.bytes()?);
         let (kind, mode) = (self.kind()?, self.mode()?);
-        let (place, keep_until) = (Place(self.number()?), self.time()?);
+        let (position, keep_until) = (Position(self.number()?), self.time()?);
         let (presence, asks_by) = self.presence()?;
         let (since, label) = (self.number()?, self.text()?.into());
         let came_back = false;
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
             client,
             kind,
             mode,
-            place,
+            position,
             keep_until,
             presence,
             asks_by,
@@ -229,7 +229,7 @@ mod tests {
             client,
             kind,
             mode,
-            place: Place(3),
+            position: Position(3),
             keep_until: Timestamp::from_nanos(9),
             presence: Presence::Present,
             asks_by: Timestamp::from_nanos(4),
@@ -243,7 +243,7 @@ mod tests {
             ..waiter.clone()
         };
         let (holders, waiters) = (vec![holder], vec![waiter, offered]);
-        let mut state = NameState { last_time: 6, next_place: 4, holders, waiters };
+        let mut state = NameState { last_time: 6, next_position: 4, holders, waiters };
         let mut bytes = Vec::new();
         state.write_to(&mut bytes);
         state.holders[0].label = "é".repeat(Ask::MAX_LABEL / 2).into();

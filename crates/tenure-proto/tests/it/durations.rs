@@ -106,13 +106,13 @@ proptest! {
         keep in length(),
         later in length(),
         claim_window in length(),
-        place_ttl in length(),
+        position_ttl in length(),
         look in length(),
     ) {
         let mut world = World::new();
         world.now = now;
         world.limits.claim_window = claim_window;
-        world.limits.place_ttl = place_ttl;
+        world.limits.position_ttl = position_ttl;
         world.limits.look = look;
         let first = world.acquire(&Ask { ttl, ..ask(1) });
         let all_left = matches!(first, Answer::Granted { left, .. } if left == ttl);
@@ -122,7 +122,7 @@ proptest! {
         for number in 2..=6 {
             if let Answer::Busy { retry_after, .. } = world.acquire(&ask(number)) {
                 prop_assert!(retry_after >= Duration::from_millis(1));
-                prop_assert!(retry_after <= (place_ttl / 3).max(Duration::from_millis(1)));
+                prop_assert!(retry_after <= (position_ttl / 3).max(Duration::from_millis(1)));
             }
         }
         world.release_keeping(1, keep);

@@ -161,8 +161,8 @@ fn an_owner_that_let_go_with_keep_is_there_once() {
     world.take(&reads);
     world.release_keeping(1, ms(3_000));
     assert!(is_busy(&world.acquire(&reads)));
-    let waits = Ask { intent: Intent::Wait { place: None }, ..reads.clone() };
-    assert!(matches!(world.acquire(&waits), Answer::Busy { place: None, .. }));
+    let waits = Ask { intent: Intent::Wait { position: None }, ..reads.clone() };
+    assert!(matches!(world.acquire(&waits), Answer::Busy { position: None, .. }));
     assert_eq!((world.state.holders.len(), world.state.waiters.len()), (1, 0));
     world.take(&Ask { mode: Mode::Shared, order: Order::Barging, ..a_try(ask(2)) });
     world.later(ms(3_000));

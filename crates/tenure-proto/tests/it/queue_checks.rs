@@ -76,31 +76,37 @@ impl Model {
                 self.in_order(ask, waited, before)?;
                 self.token_rises(token)
             }
-            Ok(Answer::Busy { retry_after, place, .. }) => {
+            Ok(Answer::Busy { retry_after, position, .. }) => {
                 let offered = waited.is_some_and(|waiter| {
                     matches!(waiter.presence, Presence::Offered(_)) && waiter.mode == ask.mode
                 });
                 ensure(!offered, "an offer was not kept")?;
                 ensure(retry_after >= ms(1), "a busy answer makes a loop without a pause")?;
-                ensure(retry_after <= LIMITS.place_ttl / 3, "a place ends before it is asked for")?;
+                ensure(
+                    retry_after <= LIMITS.position_ttl / 3,
+                    "a position ends before it is asked for",
+                )?;
                 let waits = self.waiter(ask);
                 if ask.intent == Intent::Try {
-                    return ensure(waits.is_none() || waited.is_some(), "a try left a place");
+                    return ensure(waits.is_none() || waited.is_some(), "a try left a position");
                 }
                 if kept {
                     return ensure(waits.is_none(), "who is kept waits for itself");
                 }
-                let waits = waits.ok_or("a waiter has no place")?;
+                let waits = waits.ok_or("a waiter has no position")?;
                 ensure(waits.mode == ask.mode, "a waiter stands there in an earlier mode")?;
-                ensure(place == Some(waits.place), "a waiter was told another place")?;
+                ensure(position == Some(waits.position), "a waiter was told another position")?;
                 ensure(waits.presence != Presence::Absent, "a waiter that asks is absent")?;
                 let asked_for = match ask.intent {
-                    Intent::Wait { place } => place,
+                    Intent::Wait { position } => position,
                     Intent::Try => None,
                 };
-                let had = waited.map(|waiter| waiter.place).or(asked_for);
-                ensure(had.is_none_or(|had| had == waits.place), "a place was not given back")?;
-                self.contenders[who].place = place;
+                let had = waited.map(|waiter| waiter.position).or(asked_for);
+                ensure(
+                    had.is_none_or(|had| had == waits.position),
+                    "a position was not given back",
+                )?;
+                self.contenders[who].position = position;
                 Ok(())
             }
             Err(QueueError::Full { waiting }) => {
@@ -121,16 +127,16 @@ impl Model {
         if ask.order == Order::Barging || offered {
             return Ok(());
         }
-        let place = match (waited, ask.intent) {
-            (Some(waiter), _) => Some(waiter.place),
-            (None, Intent::Wait { place }) => place,
+        let position = match (waited, ask.intent) {
+            (Some(waiter), _) => Some(waiter.position),
+            (None, Intent::Wait { position }) => position,
             (None, Intent::Try) => None,
         };
         let mut modes: Vec<Mode> = before
             .waiters
             .iter()
             .filter(|other| other.owner != ask.owner && other.presence != Presence::Absent)
-            .filter(|other| place.is_none_or(|place| other.place <= place))
+            .filter(|other| position.is_none_or(|position| other.position <= position))
             .filter(|other| !self.world.dead.contains(&other.client))
             .map(|other| other.mode)
             .collect();
@@ -161,10 +167,10 @@ impl Model {
         for waiter in before.waiters.iter().filter(|waiter| Some(waiter.owner) != mine) {
             let kept = state.waiters.iter().any(|now| {
                 now.owner == waiter.owner
-                    && now.place == waiter.place
+                    && now.position == waiter.position
                     && now.keep_until == waiter.keep_until
             });
-            ensure(kept || dead(waiter.client), "another owner's place was touched")?;
+            ensure(kept || dead(waiter.client), "another owner's position was touched")?;
         }
         Ok(())
     }
@@ -209,7 +215,10 @@ impl Model {
         ensure(together(&self.in_force()), "two hold or are offered what only one can have")?;
         ensure(state.waiters.len() <= limits.max_waiters, "too many wait")?;
         ensure(state.holders.len() <= limits.max_holders, "too many hold")?;
-        ensure(state.waiters.is_sorted_by_key(|waiter| waiter.place), "the queue is out of order")?;
+        ensure(
+            state.waiters.is_sorted_by_key(|waiter| waiter.position),
+            "the queue is out of order",
+        )?;
         let claim_by = self.world.now.saturating_add(limits.claim_window);
         let bounded = state.waiters.iter().all(|waiter| match waiter.presence {
             Presence::Offered(until) => until <= claim_by,

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use tenure_proto::{
     Renewed, Token,
     queue::{
-        Answer, Ask, Client, Holder, Intent, Mode, Order, Place, Presence, QueueError, Raised,
+        Answer, Ask, Client, Holder, Intent, Mode, Order, Position, Presence, QueueError, Raised,
         TakeOver, TakenOver, Waiter,
     },
 };
@@ -76,10 +76,10 @@ pub(crate) fn history() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
-/// What a contender last asked, and the place it was told.
+/// What a contender last asked, and the position it was told.
 pub(crate) struct Contender {
     last: Ask,
-    pub(crate) place: Option<Place>,
+    pub(crate) position: Option<Position>,
 }
 
 /// What of a name was in force just before a step.
@@ -115,7 +115,7 @@ impl Model {
         world.limits.max_waiters = 4;
         world.limits.max_holders = 3;
         let contenders =
-            (1..=CONTENDERS).map(|number| Contender { last: ask(number), place: None });
+            (1..=CONTENDERS).map(|number| Contender { last: ask(number), position: None });
         Self { world, contenders: contenders.collect(), fresh: CONTENDERS, greatest: None }
     }
 
@@ -124,7 +124,7 @@ impl Model {
         let mut waiters = self.world.state.waiters.clone();
         waiters.retain(|waiter| waiter.keep_until > now);
         for waiter in &mut waiters {
-            let late = waiter.asks_by.saturating_add(LIMITS.place_ttl / 5) <= now;
+            let late = waiter.asks_by.saturating_add(LIMITS.position_ttl / 5) <= now;
             let is_overdue = late && !waiter.came_back && waiter.presence == Presence::Present;
             if is_overdue || matches!(waiter.presence, Presence::Offered(until) if until <= now) {
                 waiter.presence = Presence::Absent;
@@ -167,7 +167,7 @@ impl Model {
     }
 
     /// A contender that is in the middle of an acquisition goes on with it; else it begins one,
-    /// with the place that it had.
+    /// with the position that it had.
     fn next_ask(
         &mut self,
         who: usize,
@@ -181,15 +181,15 @@ impl Model {
         let goes_on = !self.world.dead.contains(&Client(*mine.as_bytes()))
             && (before.holders.iter().any(|holder| holder.owner == mine && !holder.lingering)
                 || before.waiters.iter().any(|waiter| waiter.owner == mine));
-        let intent = match (waits, contender.place) {
+        let intent = match (waits, contender.position) {
             (false, _) => Intent::Try,
-            (true, place) if goes_on => Intent::Wait { place },
-            (true, _) => Intent::Wait { place: None },
+            (true, position) if goes_on => Intent::Wait { position },
+            (true, _) => Intent::Wait { position: None },
         };
         if goes_on {
             return Ask { mode, order, intent, ..contender.last.clone() };
         }
-        self.contenders[who].place = None;
+        self.contenders[who].position = None;
         self.fresh += 1;
         Ask { mode, order, intent, ..ask(self.fresh) }
     }
@@ -218,7 +218,7 @@ impl Model {
         let last = self.contenders[who].last.clone();
         let number = last.owner.as_bytes()[0];
         self.fresh += 1;
-        let intent = Intent::Wait { place: None };
+        let intent = Intent::Wait { position: None };
         let next = Ask { mode: last.mode, order: last.order, intent, ..ask(self.fresh) };
         let answer = self.world.turn(number, &next);
         if matches!(answer, Err(QueueError::Full { .. })) {
@@ -236,7 +236,7 @@ impl Model {
             !(granted && passed && next.mode == Mode::Exclusive),
             "a turn was granted before those who waited",
         )?;
-        self.contenders[who] = Contender { last: next.clone(), place: None };
+        self.contenders[who] = Contender { last: next.clone(), position: None };
         let mut others = before.waiters.clone();
         others.retain(|waiter| waiter.owner != last.owner);
         let after_letting_go = Before { holders: Vec::new(), waiters: others };
@@ -266,7 +266,7 @@ impl Model {
                 ensure(now.token == grant.token && grant.left == TTL, "told another grant")?;
                 ensure(now.mode == mode, "it is held otherwise")?;
                 ensure((now.client == Client::NOBODY) == detached, "it is another process's")?;
-                self.contenders[who] = Contender { last: heir, place: None };
+                self.contenders[who] = Contender { last: heir, position: None };
                 self.token_rises(grant.token)
             }
             (held, answer) => Err(format!("held {held:?}, but the take-over said {answer:?}")),
@@ -295,7 +295,7 @@ impl Model {
         let keep = if keeps { KEEP } else { Duration::ZERO };
         self.world.release_keeping(ask.owner.as_bytes()[0], keep);
         ensure(self.holder(&ask).is_none(), "a release left the hold")?;
-        ensure(self.waiter(&ask).is_none(), "a release left the place")?;
+        ensure(self.waiter(&ask).is_none(), "a release left the position")?;
         self.others_untouched(Some(&ask), before, false)?;
         self.all_who_fit_are_offered(before)
     }

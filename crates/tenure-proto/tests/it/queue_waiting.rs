@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use tenure_proto::queue::{Ask, Client, Intent, Moment, Place, QueueError};
+use tenure_proto::queue::{Ask, Client, Intent, Moment, Position, QueueError};
 
 use crate::world::{
     LIMITS, World, a_try, ahead, ask, client, is_busy, ms, owner, permits, retry_after,
@@ -27,7 +27,7 @@ fn an_offer_makes_no_place_last_longer() {
     world.queue(&ask(2));
     world.release(1);
     assert_eq!(world.woken, [owner(2)]);
-    world.later(LIMITS.place_ttl);
+    world.later(LIMITS.position_ttl);
     assert_eq!(world.inspect().waiters.len(), 0);
 }
 
@@ -40,8 +40,8 @@ fn a_waiter_that_names_its_lost_place_gets_it_back() {
     world.state.waiters.clear();
     world.queue(&ask(4));
     world.queue(&ask(5));
-    let back = Ask { intent: Intent::Wait { place: Some(Place(1)) }, ..ask(3) };
-    assert_eq!((place, world.queue(&back)), (Place(1), Place(1)));
+    let back = Ask { intent: Intent::Wait { position: Some(Position(1)) }, ..ask(3) };
+    assert_eq!((place, world.queue(&back)), (Position(1), Position(1)));
     let order: Vec<_> = world.inspect().waiters.into_iter().map(|waiter| waiter.label).collect();
     assert_eq!(order, ["contender 3", "contender 4", "contender 5"]);
 }
@@ -50,8 +50,8 @@ fn a_waiter_that_names_its_lost_place_gets_it_back() {
 fn a_newcomer_stands_behind_a_place_of_another_life_of_the_name() {
     let mut world = World::new();
     world.take(&ask(1));
-    let far = Intent::Wait { place: Some(Place(u64::MAX)) };
-    assert_eq!(world.queue(&Ask { intent: far, ..ask(2) }), Place(u64::MAX));
+    let far = Intent::Wait { position: Some(Position(u64::MAX)) };
+    assert_eq!(world.queue(&Ask { intent: far, ..ask(2) }), Position(u64::MAX));
     world.queue(&ask(3));
     assert_eq!(ahead(&world.acquire(&ask(3))), 0, "equal places cannot be told apart");
     world.release(1);
@@ -196,7 +196,7 @@ fn who_names_the_place_of_another_stands_behind_it() {
     world.later(ms(8_000));
     world.queue(&ask(2));
     world.later(ms(2_000));
-    let same = Ask { intent: Intent::Wait { place: Some(place) }, ..ask(3) };
+    let same = Ask { intent: Intent::Wait { position: Some(place) }, ..ask(3) };
     assert_eq!(world.queue(&same), place);
     assert_eq!(world.woken, [owner(2)]);
 }

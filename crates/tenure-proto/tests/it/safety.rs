@@ -161,7 +161,7 @@ fn s6_a_lost_wake_up_delays_a_waiter_by_a_stated_bound() {
                 next_look[index] = world.now.saturating_add(retry_after);
             }
         }
-        assert!(world.now.since(released) < LIMITS.place_ttl, "{waiters:?} still wait");
+        assert!(world.now.since(released) < LIMITS.position_ttl, "{waiters:?} still wait");
     }
 }
 
@@ -268,7 +268,7 @@ fn s8_dead_contenders_hold_up_the_line_for_a_stated_bound() {
             let line = |finds_out, reaches_nobody| Line { dead, died, finds_out, reaches_nobody };
             let idle = |finds_out| line(finds_out, false).idle();
             assert_eq!(line(true, true).idle(), Duration::ZERO, "{dead} out of reach");
-            let late = LIMITS.place_ttl * 2 / 3;
+            let late = LIMITS.position_ttl * 2 / 3;
             assert!(idle(true) <= late, "{dead} dead for {died:?}");
             // A look, and a window and a half for each.
             let bound = LIMITS.look + LIMITS.claim_window * u32::from(dead) * 3 / 2;
@@ -285,7 +285,7 @@ fn one_out_of_reach_gets_its_turn() -> bool {
     let mut world = World::new();
     world.cut_off.insert(client(DEAF));
     let mut due = BTreeMap::from([1, 2, 3, DEAF].map(|number| (number, world.now)));
-    let end = world.now.saturating_add(LIMITS.place_ttl);
+    let end = world.now.saturating_add(LIMITS.position_ttl);
     while world.now < end {
         for number in [1, 2, 3, DEAF] {
             if due[&number] > world.now {

@@ -5,14 +5,14 @@ use std::{collections::BTreeSet, time::Duration};
 use tenure_proto::{
     Owner, Renewed, Timestamp, Token,
     queue::{
-        Answer, Ask, Client, Intent, Kind, Limits, Mode, Moment, NameState, Order, Place,
+        Answer, Ask, Client, Intent, Kind, Limits, Mode, Moment, NameState, Order, Position,
         QueueError, Released, Snapshot, TakeOver, TakenOver, Wake,
     },
 };
 
 pub(crate) const LIMITS: Limits = Limits {
     claim_window: ms(500),
-    place_ttl: ms(9_000),
+    position_ttl: ms(9_000),
     look: ms(1_000),
     max_waiters: 8,
     max_holders: 8,
@@ -47,7 +47,7 @@ pub(crate) fn ask(number: u8) -> Ask {
         kind: Kind::Mutex,
         mode: Mode::Exclusive,
         order: Order::Fifo,
-        intent: Intent::Wait { place: None },
+        intent: Intent::Wait { position: None },
         ttl: TTL,
         label: format!("contender {number}"),
     }
@@ -142,9 +142,9 @@ impl World {
     }
 
     /// The place of an ask that has to wait.
-    pub(crate) fn queue(&mut self, ask: &Ask) -> Place {
+    pub(crate) fn queue(&mut self, ask: &Ask) -> Position {
         match self.acquire(ask) {
-            Answer::Busy { place: Some(place), .. } => place,
+            Answer::Busy { position: Some(place), .. } => place,
             other => panic!("{ask:?} was answered {other:?}"),
         }
     }

@@ -46,10 +46,10 @@ pub async fn lengths_declared_are_usable(scene: Scene) {
     let can = client.can();
     if can.fifo {
         assert!(can.max_waiters > 0);
-        assert!(can.place_ttl >= can.claim_window, "{can:?}");
+        assert!(can.position_ttl >= can.claim_window, "{can:?}");
     } else {
         assert!(!can.handoff, "{can:?}");
-        let figures = (can.place_ttl, can.claim_window, can.max_waiters);
+        let figures = (can.position_ttl, can.claim_window, can.max_waiters);
         assert_eq!(figures, (Duration::ZERO, Duration::ZERO, 0));
     }
     assert!(can.max_holders > 0);

@@ -7,7 +7,7 @@ use tenure_core::{
     proto::{
         Owner, Renewed, Token,
         queue::{
-            self, Answer, Ask, Contender, Intent, Kind, Mode, Order, Place, Raised, Released,
+            self, Answer, Ask, Contender, Intent, Kind, Mode, Order, Position, Raised, Released,
             Snapshot, TakeOver, TakenOver, Together,
         },
     },
@@ -50,7 +50,7 @@ pub struct Busy {
     /// Who holds the name.
     pub holder: Option<Contender>,
     /// The place in the queue.
-    pub place: Option<Place>,
+    pub position: Option<Position>,
 }
 
 impl Scene {
@@ -141,7 +141,7 @@ impl Client {
     /// An ask of a fresh owner that keeps a place.
     #[must_use]
     pub fn waits(&self) -> Ask {
-        Ask { intent: Intent::Wait { place: None }, ..self.tries() }
+        Ask { intent: Intent::Wait { position: None }, ..self.tries() }
     }
 
     /// What makes the hold of `from` that of a fresh owner, who holds it as an exclusive one for long.
@@ -385,8 +385,8 @@ pub(super) fn granted(answer: Answer) -> Grant {
 #[must_use]
 pub(super) fn busy(answer: Answer) -> Busy {
     match answer {
-        Answer::Busy { retry_after, ahead, holder, place } => {
-            Busy { retry_after, ahead, holder, place }
+        Answer::Busy { retry_after, ahead, holder, position } => {
+            Busy { retry_after, ahead, holder, position }
         }
         Answer::Granted { .. } => panic!("granted although it is taken: {answer:?}"),
     }

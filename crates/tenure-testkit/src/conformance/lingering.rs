@@ -103,7 +103,7 @@ pub async fn a_kept_owner_is_granted_nothing(scene: Scene) {
     one.let_go_keeping(&held.owner, LONG).await;
     for client in [&one, &other] {
         client.busy(&held).await;
-        client.busy(&Ask { intent: Intent::Wait { place: None }, ..held.clone() }).await;
+        client.busy(&Ask { intent: Intent::Wait { position: None }, ..held.clone() }).await;
     }
     let seen = one.inspect().await;
     assert_eq!((seen.holders.len(), seen.waiters.len()), (1, 0), "{seen:?}");

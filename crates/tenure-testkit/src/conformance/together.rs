@@ -107,7 +107,7 @@ pub async fn one_busy_name_leaves_the_others_free(scene: Scene) {
     for (index, text) in NAMES.into_iter().enumerate() {
         let held = Ask { label: text.to_owned(), ..other.tries() };
         let grant = other.on(text).lock(&held).await;
-        for waits in [Intent::Try, Intent::Wait { place: None }] {
+        for waits in [Intent::Try, Intent::Wait { position: None }] {
             let asks = with(tries(&client), index, |ask| ask.intent = waits);
             let answer = sound(client.ask_together(&asks).await);
             let Together::Busy { index: at, ahead, holder } = answer else { panic!("{answer:?}") };

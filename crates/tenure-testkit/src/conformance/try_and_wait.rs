@@ -1,4 +1,4 @@
-//! Clause 2: a try leaves nothing behind, a wait keeps a place.
+//! Clause 2: a try leaves nothing behind, a wait keeps a position.
 
 use std::time::Duration;
 
@@ -20,19 +20,19 @@ pub async fn a_free_name_is_granted_at_once(scene: Scene) {
     other.lock(&other.waits()).await;
 }
 
-/// Clause 2: a try that is not granted leaves no place.
+/// Clause 2: a try that is not granted leaves no position.
 pub async fn a_try_that_fails_leaves_nothing_behind(scene: Scene) {
     let (holder, other) = (scene.client().await, scene.client().await);
     let held = holder.tries();
     holder.lock(&held).await;
     let busy = other.busy(&other.tries()).await;
-    assert_eq!(busy.place, None);
+    assert_eq!(busy.position, None);
     assert_eq!(holder.inspect().await.waiters, []);
     holder.let_go(&held.owner).await;
     holder.lock(&holder.tries()).await;
 }
 
-/// Clause 2: a wait that is not granted stands in the queue and knows its place.
+/// Clause 2: a wait that is not granted stands in the queue and knows its position.
 pub async fn a_wait_keeps_a_place(scene: Scene) {
     let (holder, other) = (scene.client().await, scene.client().await);
     holder.lock(&Ask { label: "holder".to_owned(), ..holder.tries() }).await;
@@ -41,16 +41,16 @@ pub async fn a_wait_keeps_a_place(scene: Scene) {
     }
     let waits = Ask { label: "waiter".to_owned(), ..other.waits() };
     let busy = other.busy(&waits).await;
-    assert!(busy.place.is_some());
+    assert!(busy.position.is_some());
     assert_eq!(busy.ahead, 0);
     assert_eq!(busy.holder.map(|holder| holder.label), Some("holder".to_owned()));
     let seen = holder.inspect().await.waiters;
     assert_eq!(seen.iter().map(|waiting| waiting.label.as_str()).collect::<Vec<_>>(), ["waiter"]);
-    assert_eq!(other.busy(&waits).await.place, busy.place);
+    assert_eq!(other.busy(&waits).await.position, busy.position);
     assert_eq!(holder.inspect().await.waiters.len(), 1);
 }
 
-/// Clause 2: a place that nobody asks for is kept for one place ttl, no longer.
+/// Clause 2: a position that nobody asks for is kept for one position ttl, no longer.
 pub async fn a_place_ends_when_it_is_not_asked_for(scene: Scene) {
     let (holder, other) = (scene.client().await, scene.client().await);
     holder.lock(&holder.tries()).await;
@@ -58,14 +58,14 @@ pub async fn a_place_ends_when_it_is_not_asked_for(scene: Scene) {
         return;
     }
     other.busy(&other.waits()).await;
-    let place_ttl = other.can().place_ttl;
-    scene.pass(place_ttl / 4).await;
+    let position_ttl = other.can().position_ttl;
+    scene.pass(position_ttl / 4).await;
     assert_eq!(holder.inspect().await.waiters.len(), 1);
-    scene.pass(place_ttl).await;
+    scene.pass(position_ttl).await;
     assert_eq!(holder.inspect().await.waiters, []);
 }
 
-/// Clause 2: a place that is asked for is kept as long as it is.
+/// Clause 2: a position that is asked for is kept as long as it is.
 pub async fn asking_again_keeps_the_place(scene: Scene) {
     let (holder, other) = (scene.client().await, scene.client().await);
     holder.lock(&holder.tries()).await;
@@ -73,12 +73,12 @@ pub async fn asking_again_keeps_the_place(scene: Scene) {
         return;
     }
     let waits = other.waits();
-    let place = other.busy(&waits).await.place;
-    let place_ttl = other.can().place_ttl;
+    let position = other.busy(&waits).await.position;
+    let position_ttl = other.can().position_ttl;
     for _ in 0..6 {
-        scene.pass(place_ttl / 4).await;
+        scene.pass(position_ttl / 4).await;
         assert_eq!(holder.inspect().await.waiters.len(), 1);
-        assert_eq!(other.busy(&waits).await.place, place);
+        assert_eq!(other.busy(&waits).await.position, position);
     }
 }
 
@@ -91,7 +91,7 @@ pub async fn a_waiter_passed_over_gets_its_place_back(scene: Scene) {
         return;
     }
     let (first, second, third) = (holder.waits(), holder.waits(), holder.waits());
-    let place = holder.busy(&first).await.place;
+    let position = holder.busy(&first).await.position;
     holder.busy(&second).await;
     holder.busy(&third).await;
     holder.let_go(&held.owner).await;
@@ -99,15 +99,15 @@ pub async fn a_waiter_passed_over_gets_its_place_back(scene: Scene) {
     assert_eq!(holder.busy(&third).await.ahead, 0);
     let back = holder.busy(&first).await;
     if holder.can().implicit_handoff {
-        // Nobody is passed over as long as its place lasts, so this one has ended.
-        assert!(back.place > place && back.ahead == 1, "{back:?}");
+        // Nobody is passed over as long as its position lasts, so this one has ended.
+        assert!(back.position > position && back.ahead == 1, "{back:?}");
         return;
     }
-    assert_eq!((back.place, back.ahead), (place, 0));
+    assert_eq!((back.position, back.ahead), (position, 0));
     assert_eq!(holder.busy(&third).await.ahead, 1);
 }
 
-/// Clause 2: a waiter whose place ended gets it back by naming it.
+/// Clause 2: a waiter whose position ended gets it back by naming it.
 pub async fn a_place_that_ended_is_given_back(scene: Scene) {
     let holder = scene.client().await;
     holder.lock(&holder.tries()).await;
@@ -115,14 +115,14 @@ pub async fn a_place_that_ended_is_given_back(scene: Scene) {
         return;
     }
     let (first, second) = (holder.waits(), holder.waits());
-    let place = holder.busy(&first).await.place;
+    let position = holder.busy(&first).await.position;
     holder.busy(&second).await;
     for _ in 0..5 {
-        scene.pass(holder.can().place_ttl / 4).await;
+        scene.pass(holder.can().position_ttl / 4).await;
         holder.busy(&second).await;
     }
     assert_eq!(holder.inspect().await.waiters.len(), 1);
-    let back = Ask { intent: Intent::Wait { place }, ..first };
+    let back = Ask { intent: Intent::Wait { position }, ..first };
     let in_front = u32::from(!holder.can().place_back);
     assert_eq!(holder.busy(&back).await.ahead, in_front);
     assert_eq!(holder.busy(&second).await.ahead, 1 - in_front);
@@ -145,7 +145,10 @@ pub async fn a_waiter_that_asks_when_told_needs_no_hint(scene: Scene) {
         };
         assert!(!retry_after.is_zero(), "a waiter is told to ask without pause");
         let can = other.can();
-        assert!(!can.fifo || retry_after < can.place_ttl, "a waiter is told to let its place end");
+        assert!(
+            !can.fifo || retry_after < can.position_ttl,
+            "a waiter is told to let its position end"
+        );
         assert!(waited <= bound, "not granted after {waited:?}");
         let pause = retry_after.max(STEP);
         scene.pass(pause).await;
@@ -153,7 +156,7 @@ pub async fn a_waiter_that_asks_when_told_needs_no_hint(scene: Scene) {
     }
 }
 
-/// Clause 2: also who stands far back is told to ask in time to keep its place.
+/// Clause 2: also who stands far back is told to ask in time to keep its position.
 pub async fn a_waiter_far_back_is_told_to_keep_its_place(scene: Scene) {
     let client = scene.client().await;
     client.lock(&client.tries()).await;
@@ -163,7 +166,7 @@ pub async fn a_waiter_far_back_is_told_to_keep_its_place(scene: Scene) {
     let line = client.can().max_waiters.min(30);
     for _ in 0..line {
         let busy = client.busy(&client.waits()).await;
-        assert!(busy.retry_after < client.can().place_ttl, "{busy:?}");
+        assert!(busy.retry_after < client.can().position_ttl, "{busy:?}");
     }
 }
 
@@ -173,8 +176,8 @@ pub(super) async fn without_queue(scene: &Scene, client: &Client) -> bool {
     let lacks = !client.can().fifo;
     if lacks {
         scene.refused("queue", client.ask(&Ask { order: Order::Fifo, ..client.waits() }).await);
-        if let Answer::Busy { place, .. } = sound(client.ask(&client.waits()).await) {
-            assert_eq!(place, None);
+        if let Answer::Busy { position, .. } = sound(client.ask(&client.waits()).await) {
+            assert_eq!(position, None);
         }
         assert_eq!(client.inspect().await.waiters, []);
     }

@@ -33,7 +33,7 @@ pub async fn a_turn_lets_the_waiter_go_first(scene: Scene) {
     let waits = waiter.waits();
     waiter.busy(&waits).await;
     let behind = busy(client.turn(&old.owner, &new).await);
-    assert!(behind.place.is_some());
+    assert!(behind.position.is_some());
     // Where the hand-off is implicit the waiter does not wait any more.
     assert_eq!(behind.ahead, u32::from(!client.can().implicit_handoff));
     waiter.lock(&waits).await;

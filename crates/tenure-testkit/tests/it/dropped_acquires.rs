@@ -126,7 +126,7 @@ async fn drop_acquires(what: What) {
     for (name, left) in store.list("", 100).await.unwrap().names {
         assert_eq!(left.holders, [], "{name} after {ROUNDS} dropped acquires");
     }
-    tokio::time::sleep(store.capabilities().place_ttl).await;
+    tokio::time::sleep(store.capabilities().position_ttl).await;
     assert_eq!(store.list("", 100).await.unwrap().names, [], "left of dropped acquires");
     let dropped = ROUNDS - acquired;
     println!("{dropped} acquires dropped before they were done, {acquired} just when they were");

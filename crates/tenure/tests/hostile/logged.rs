@@ -98,7 +98,7 @@ impl Scene {
     /// What the suite does with each kind, in the order of a lock's life.
     async fn play(&mut self) {
         let name = LockName::new("logged/lock").unwrap();
-        let wait = Intent::Wait { place: None };
+        let wait = Intent::Wait { position: None };
         let first = self.ask(Kind::Mutex, Mode::Exclusive, Intent::Try);
         assert!(self.granted(&name, &first).await);
         let tries = self.ask(Kind::Mutex, Mode::Exclusive, Intent::Try);
@@ -132,7 +132,7 @@ impl Scene {
     }
 
     async fn play_others(&mut self) {
-        let wait = Intent::Wait { place: None };
+        let wait = Intent::Wait { position: None };
         let can = self.store.capabilities().clone();
         let permits = Mode::Permits { take: 1, of: 2 };
         for (kind, mode, name) in [

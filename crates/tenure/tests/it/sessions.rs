@@ -36,7 +36,7 @@ async fn the_session_is_as_long_as_the_shortest_ttl_that_the_configuration_says(
         // A store that is opened has it as well.
         let lease = Tenure::from_config(&config).await.unwrap().store().capabilities().clone();
         let whole = Duration::from_secs(10);
-        assert_eq!(lease.place_ttl == whole, length == "10s", "{file}: {lease:?}");
+        assert_eq!(lease.position_ttl == whole, length == "10s", "{file}: {lease:?}");
     }
     // What the program knows goes before the file.
     let config = config(&url, "ttl = '5s'").for_holds(Duration::from_secs(2), None);

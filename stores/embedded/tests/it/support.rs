@@ -47,7 +47,7 @@ pub(crate) fn waiting(owner: Owner) -> Ask {
         kind: Kind::Mutex,
         mode: Mode::Exclusive,
         order: Order::Fifo,
-        intent: Intent::Wait { place: None },
+        intent: Intent::Wait { position: None },
         ttl: TTL,
         label: "test".to_owned(),
     }
@@ -96,11 +96,11 @@ pub(crate) async fn wait_for(
     loop {
         match store.acquire(name, &ask).await.unwrap() {
             Answer::Granted { token, .. } => return (owner, token),
-            Answer::Busy { retry_after, place, .. } => {
-                if ask.intent == (Intent::Wait { place: None }) {
+            Answer::Busy { retry_after, position, .. } => {
+                if ask.intent == (Intent::Wait { position: None }) {
                     queued();
                 }
-                ask.intent = Intent::Wait { place };
+                ask.intent = Intent::Wait { position };
                 // Well below the lease of whoever holds it.
                 assert!(began.elapsed() < PATIENCE, "{name} was not granted within {PATIENCE:?}");
                 let _ = tokio::time::timeout(retry_after, wakeups.next()).await;

@@ -60,7 +60,7 @@ async fn drop_acquires(tenure: &Tenure, seed: u64, dropped: &AtomicU32) {
 #[tokio::test(flavor = "multi_thread")]
 async fn dropped_acquires_leave_nothing_behind() {
     // So long that nothing ends by itself here.
-    let url = format!("{}&place_ttl=600s&response_timeout=30s", fresh_url());
+    let url = format!("{}&position_ttl=600s&response_timeout=30s", fresh_url());
     let processes: Vec<_> = (0..3).map(|_| process(&url)).collect();
     let dropped = Arc::new(AtomicU32::new(0));
     let began = Instant::now();

@@ -60,7 +60,7 @@ async fn agree(one: &MysqlStore, other: &MysqlStore, tables: &str, how: &str) {
     assert_eq!(listed, taken, "{how}");
     // Who waits, several at once, and who follows.
     let lock = name(&format!("{tables}é"));
-    let mut waits = ask(owner(101), Intent::Wait { place: None }, LONG);
+    let mut waits = ask(owner(101), Intent::Wait { position: None }, LONG);
     waits.label = label.to_owned();
     other.acquire(&lock, &waits).await.unwrap();
     let seen = one.inspect(&lock).await.unwrap();

@@ -18,9 +18,9 @@ const DROPS: u32 = 10_000;
 /// So long that within the patience of a test nothing ends by itself.
 const LONG: Duration = Duration::from_secs(120);
 
-fn process(url: &str, place_ttl: Duration) -> Tenure {
-    let place_ttl = place_ttl.as_secs();
-    let url = format!("{url}?connections=2&place_ttl={place_ttl}s&max_waiters=10000");
+fn process(url: &str, position_ttl: Duration) -> Tenure {
+    let position_ttl = position_ttl.as_secs();
+    let url = format!("{url}?connections=2&position_ttl={position_ttl}s&max_waiters=10000");
     Tenure::builder(Arc::new(store(&url))).max_holds(100_000).build()
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Store, Token,
-    proto::queue::{Answer, Ask, Intent, Place, Released},
+    proto::queue::{Answer, Ask, Intent, Position, Released},
 };
 use tenure_postgres::PostgresStore;
 use tenure_testkit::server::PostgresServer;
@@ -13,8 +13,8 @@ use crate::support::{fresh_database, name, sql, store, tries, until};
 
 const LOCK: &str = "lock";
 
-fn waits(owner: u8, place: Option<Place>) -> Ask {
-    Ask { intent: Intent::Wait { place }, ..tries(owner) }
+fn waits(owner: u8, position: Option<Position>) -> Ask {
+    Ask { intent: Intent::Wait { position }, ..tries(owner) }
 }
 
 async fn asked(store: &PostgresStore, ask: &Ask) -> Answer {
@@ -30,7 +30,7 @@ async fn granted(store: &PostgresStore, ask: &Ask) -> (Token, bool) {
 
 async fn queued(store: &PostgresStore, owner: u8) -> Ask {
     match asked(store, &waits(owner, None)).await {
-        Answer::Busy { place, .. } => waits(owner, place),
+        Answer::Busy { position, .. } => waits(owner, position),
         granted @ Answer::Granted { .. } => panic!("{granted:?}"),
     }
 }
@@ -162,7 +162,7 @@ async fn a_claim_of_another_owner_is_none() {
     granted(&store, &first).await;
     let second = queued(&store, 2).await;
     // It says that it waited, and never did.
-    let stranger = waits(9, Some(Place(7)));
+    let stranger = waits(9, Some(Position(7)));
     assert!(matches!(asked(&store, &stranger).await, Answer::Busy { .. }));
     let_go(&store, &first).await;
     assert!(matches!(asked(&store, &stranger).await, Answer::Busy { .. }));

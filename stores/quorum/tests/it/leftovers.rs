@@ -148,7 +148,7 @@ async fn what_a_dropped_ask_has_won_is_given_back_when_the_next_one_is_outvoted(
 #[tokio::test(start_paused = true)]
 async fn what_comes_late_of_the_only_ask_for_a_name_that_stays_taken_is_given_back() {
     for mode in [Mode::Exclusive, Mode::Shared] {
-        for intent in [Intent::Try, Intent::Wait { place: None }] {
+        for intent in [Intent::Try, Intent::Wait { position: None }] {
             let (scene, name) = (Scene::with(Unreliable::new).await, name("a"));
             let (linger, other) = (Duration::from_secs(1), ask(2, LEASE));
             for store in &scene.stores {

@@ -453,7 +453,7 @@ async fn a_reader_among_readers_is_taken_over_while_a_writer_waits() {
         let reads = Ask { mode: Mode::Shared, ..ask(number, TTL) };
         assert!(token(&client.quorum.acquire(&name("a"), &reads).await.unwrap()).is_some());
     }
-    let intent = tenure_core::proto::queue::Intent::Wait { place: None };
+    let intent = tenure_core::proto::queue::Intent::Wait { position: None };
     let waits = Ask { intent, ..ask(3, TTL) };
     assert!(token(&writer.quorum.acquire(&name("a"), &waits).await.unwrap()).is_none());
     drill.settle().await;

@@ -146,7 +146,7 @@ impl Seen {
 pub(super) fn acquire(seen: &Seen, ask: &Ask) -> Decided<Answer> {
     let busy = |left: Option<Duration>, holder| {
         let retry_after = left.unwrap_or(LOOK).clamp(SHORTEST_RETRY, LOOK);
-        Ok(Said(Answer::Busy { retry_after, ahead: 0, holder, place: None }))
+        Ok(Said(Answer::Busy { retry_after, ahead: 0, holder, position: None }))
     };
     match seen.record() {
         Err(Refused::Crowd) => busy(None, None),

@@ -135,7 +135,7 @@ impl RedisOptions {
             response_timeout: Duration::from_secs(2),
             limits: Limits {
                 claim_window: Duration::from_millis(500),
-                place_ttl: Duration::from_secs(10),
+                position_ttl: Duration::from_secs(10),
                 look: Duration::from_secs(1),
                 notices_absence,
                 max_waiters: 1_000,
@@ -241,7 +241,7 @@ impl RedisOptions {
     /// A fault when it is out of range.
     pub fn claim_window(mut self, length: Duration) -> Result<Self, Fault> {
         self.limits.claim_window = within("claim_window", length, 10, 10_000)?;
-        self.limits.place_ttl = self.limits.place_ttl.max(length);
+        self.limits.position_ttl = self.limits.position_ttl.max(length);
         Ok(self)
     }
 
@@ -251,7 +251,7 @@ impl RedisOptions {
     /// # Errors
     /// A fault when it is out of range.
     pub fn position_ttl(mut self, length: Duration) -> Result<Self, Fault> {
-        self.limits.place_ttl = within("place_ttl", length, 100, 600_000)?;
+        self.limits.position_ttl = within("position_ttl", length, 100, 600_000)?;
         self.limits.claim_window = self.limits.claim_window.min(length);
         Ok(self)
     }

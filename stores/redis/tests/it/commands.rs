@@ -41,7 +41,7 @@ impl Lock {
     /// Waits, and says at which place.
     async fn waits(&self, number: u8) -> Intent {
         match self.asked(number, Mode::Exclusive, WAIT).await {
-            Answer::Busy { place, .. } => Intent::Wait { place },
+            Answer::Busy { position, .. } => Intent::Wait { position },
             Answer::Granted { .. } => panic!("it is granted"),
         }
     }

@@ -106,9 +106,9 @@ async fn a_lock_that_others_want_is_handed_on() {
     let Some((server, _)) = server(&[]) else { return };
     let store = store(&server.url());
     take(&store, "a", ME).await;
-    let wait = ask(OTHER, Mode::Exclusive, Intent::Wait { place: None });
+    let wait = ask(OTHER, Mode::Exclusive, Intent::Wait { position: None });
     let waits = store.acquire(&name("a"), &wait).await;
-    assert!(matches!(waits, Ok(Answer::Busy { place: Some(_), .. })), "{waits:?}");
+    assert!(matches!(waits, Ok(Answer::Busy { position: Some(_), .. })), "{waits:?}");
     assert_eq!(release(&store, "a", ME).await, Released::Released);
     let claimed = store.acquire(&name("a"), &wait).await;
     assert!(matches!(claimed, Ok(Answer::Granted { .. })), "{claimed:?}");

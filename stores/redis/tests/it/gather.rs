@@ -26,7 +26,7 @@ fn lock(number: u8) -> String {
 }
 
 fn wait(number: u8) -> Ask {
-    ask(number, Mode::Exclusive, Intent::Wait { place: None })
+    ask(number, Mode::Exclusive, Intent::Wait { position: None })
 }
 
 /// Asks for a name each, at the same time.
@@ -137,7 +137,7 @@ async fn each_keeps_its_kind_its_mode_and_its_ttl() {
         .zip(kinds)
         .map(|(number, (kind, mode))| {
             let ttl = Duration::from_secs(60 + u64::from(number));
-            let (intent, order) = (Intent::Wait { place: None }, Order::Barging);
+            let (intent, order) = (Intent::Wait { position: None }, Order::Barging);
             let label = format!("{kind:?} {mode:?}");
             (
                 name(&lock(number)),
@@ -164,13 +164,15 @@ async fn who_meets_others_waits_and_the_others_do_not() {
     let answers = take(&store, 0..6).await;
     for (number, answer) in (0..6).zip(&answers) {
         match number {
-            3 => assert!(matches!(answer, Ok(Answer::Busy { place: Some(_), .. })), "{answer:?}"),
+            3 => {
+                assert!(matches!(answer, Ok(Answer::Busy { position: Some(_), .. })), "{answer:?}")
+            }
             _ => assert!(token(answer) > 0),
         }
     }
     // Of those that are let go together one is wanted: it is offered to who waits.
     let waits = other.acquire(&name(&lock(4)), &wait(101)).await;
-    assert!(matches!(waits, Ok(Answer::Busy { place: Some(_), .. })), "{waits:?}");
+    assert!(matches!(waits, Ok(Answer::Busy { position: Some(_), .. })), "{waits:?}");
     let told = release(&store, [0, 1, 2, 4, 5].into_iter()).await;
     assert!(told.iter().all(|told| matches!(told, Ok(Released::Released))), "{told:?}");
     let claimed = other.acquire(&name(&lock(4)), &wait(101)).await;

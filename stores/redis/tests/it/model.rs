@@ -12,7 +12,7 @@ use tenure_core::{
     proto::{
         Renewed, Timestamp,
         queue::{
-            Answer, Ask, Client, Intent, Kind, Limits, Mode, Moment, NameState, Order, Place,
+            Answer, Ask, Client, Intent, Kind, Limits, Mode, Moment, NameState, Order, Position,
             Presence, QueueError, Released, Snapshot, TakeOver, TakenOver,
         },
     },
@@ -47,7 +47,7 @@ const MODES: [Mode; 7] = [
 const FEW: Limits = Limits {
     claim_window: Duration::from_secs(10),
     // A little shorter than the long leases: then ends of keys are left as they are.
-    place_ttl: Duration::from_secs(570),
+    position_ttl: Duration::from_secs(570),
     look: Duration::from_secs(1),
     max_waiters: 3,
     max_holders: 3,
@@ -72,7 +72,7 @@ struct Both<'a> {
     tokens: BTreeMap<Token, Token>,
     /// The last places of each owner, by the rules and by the store, since the name was idle: each
     /// counts them by itself.
-    places: BTreeMap<Owner, (Place, Place)>,
+    places: BTreeMap<Owner, (Position, Position)>,
     said: Vec<String>,
 }
 
@@ -103,8 +103,8 @@ impl Both<'_> {
 
     fn answers(&mut self, who: Owner, rules: Result<Answer, Fault>, store: Result<Answer, Fault>) {
         if let (
-            Ok(Answer::Busy { place: Some(rules), .. }),
-            Ok(Answer::Busy { place: Some(store), .. }),
+            Ok(Answer::Busy { position: Some(rules), .. }),
+            Ok(Answer::Busy { position: Some(store), .. }),
         ) = (&rules, &store)
         {
             self.places.insert(who, (*rules, *store));
@@ -141,7 +141,7 @@ impl Both<'_> {
                 }
                 let rules = rules.map(|(answer, _)| answer).map_err(fault);
                 let mut ours = ask.clone();
-                if let (Intent::Wait { place: place @ Some(_) }, Some((_, ours))) =
+                if let (Intent::Wait { position: place @ Some(_) }, Some((_, ours))) =
                     (&mut ours.intent, self.places.get(&who))
                 {
                     *place = Some(*ours);
@@ -254,9 +254,9 @@ impl Both<'_> {
     }
 
     fn ask(&mut self, number: u8) -> Ask {
-        let place = self.places.get(&owner(number)).map(|(place, _)| *place);
-        let place = place.filter(|_| self.random.happens(300));
-        let wait = Intent::Wait { place };
+        let position = self.places.get(&owner(number)).map(|(position, _)| *position);
+        let position = position.filter(|_| self.random.happens(300));
+        let wait = Intent::Wait { position };
         Ask {
             owner: owner(number),
             kind: *self.random.choose(&Kind::ALL),
@@ -292,7 +292,7 @@ impl Both<'_> {
         let waiter = waiters.swap_remove(self.random.below(waiters.len() as u64) as usize);
         waiter.asks_by = Timestamp::from_nanos(1);
         self.said.push(format!("late: {:?}", waiter.owner));
-        is_late(self.stage.server, &waiter.owner.to_hex(), self.limits.place_ttl / 3);
+        is_late(self.stage.server, &waiter.owner.to_hex(), self.limits.position_ttl / 3);
     }
 
     /// Lets one hold, offer or place be over.
@@ -367,10 +367,10 @@ fn said(fault: Fault) -> String {
 fn answer(answer: Result<Answer, Fault>) -> Told {
     match answer.map_err(said)? {
         Answer::Granted { others_waiting, .. } => Ok(format!("granted, others {others_waiting}")),
-        Answer::Busy { ahead, holder, place, .. } => Ok(format!(
-            "busy, {ahead} ahead, holder {}, place {}",
+        Answer::Busy { ahead, holder, position, .. } => Ok(format!(
+            "busy, {ahead} ahead, holder {}, position {}",
             holder.is_some(),
-            place.is_some()
+            position.is_some()
         )),
     }
 }
@@ -414,7 +414,7 @@ async fn the_scripts_answer_as_the_rules_do() {
     server.command(&["ACL", "SETUSER", "deaf", "on", "nopass", "~*", "&*", "+@all", "-subscribe"]);
     let options = |limits: &Limits| {
         let options = RedisOptions::new(address.clone()).user("deaf").password("");
-        let options = options.position_ttl(limits.place_ttl).unwrap();
+        let options = options.position_ttl(limits.position_ttl).unwrap();
         let options = options.claim_window(limits.claim_window).unwrap();
         let options = options.max_waiters(limits.max_waiters).unwrap();
         options.max_holders(limits.max_holders).unwrap()

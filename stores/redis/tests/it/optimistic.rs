@@ -99,9 +99,9 @@ async fn scripts_leave_what_was_locked_without_them_as_it_is() {
     assert!(scripted.rwlock("lock").try_write().await.unwrap().is_none());
     assert!(scripted.semaphore("lock", 3).try_acquire().await.unwrap().is_none());
     for kind in [Mode::Exclusive, Mode::Shared, Mode::Permits { take: 1, of: 3 }] {
-        let ask = Ask { mode: kind, intent: Intent::Wait { place: None }, ..ask(7) };
+        let ask = Ask { mode: kind, intent: Intent::Wait { position: None }, ..ask(7) };
         let answer = scripted.store().acquire(&name("lock"), &ask).await.unwrap();
-        let Answer::Busy { holder: Some(holder), place: None, .. } = answer else {
+        let Answer::Busy { holder: Some(holder), position: None, .. } = answer else {
             panic!("{answer:?}")
         };
         assert_eq!(holder.token, Some(held.token()));
@@ -351,7 +351,7 @@ async fn who_waits_without_scripts_is_told_of_a_release() {
     let mut told = waiter.wakeups(&lock, &ask(2).owner);
     for round in 0..3 {
         holder.acquire(&lock, &ask(1)).await.unwrap();
-        let waits = Ask { intent: Intent::Wait { place: None }, ..ask(2) };
+        let waits = Ask { intent: Intent::Wait { position: None }, ..ask(2) };
         let answer = waiter.acquire(&lock, &waits).await.unwrap();
         assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
         if round == 0 {

@@ -83,7 +83,7 @@ async fn each_hold_is_answered_for_itself() {
     // 0 is left alone, 1 shared with another reader, 2 waited for, 3 another's, 4 and 6 nobody's.
     let beside = ask(250, Mode::Shared, Intent::Try);
     assert!(matches!(other.acquire(&called(1), &beside).await, Ok(Answer::Granted { .. })));
-    let behind = ask(251, Mode::Exclusive, Intent::Wait { place: None });
+    let behind = ask(251, Mode::Exclusive, Intent::Wait { position: None });
     assert!(matches!(other.acquire(&called(2), &behind).await, Ok(Answer::Busy { .. })));
     mine.evict(&called(3)).await.unwrap();
     let theirs = ask(252, Mode::Exclusive, Intent::Try);

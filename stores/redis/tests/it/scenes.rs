@@ -7,7 +7,7 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{
-            Answer, Ask, Grant, Intent, Kind, Mode, Order, Place, Raised, Released, Snapshot,
+            Answer, Ask, Grant, Intent, Kind, Mode, Order, Position, Raised, Released, Snapshot,
             TakeOver, TakenOver, Together,
         },
     },
@@ -156,7 +156,7 @@ pub(crate) fn taking_over(from: u8, to: u8, mode: Mode) -> TakeOver {
     TakeOver { from, owner, kind, mode, ttl, label, detached: false }
 }
 
-pub(crate) const WAIT: Intent = Intent::Wait { place: None };
+pub(crate) const WAIT: Intent = Intent::Wait { position: None };
 
 /// Sets up scenes, as a user who may do everything.
 pub(crate) struct Stage<'a> {
@@ -283,7 +283,7 @@ impl Action {
             Self::Try => asked(Mode::Exclusive, Intent::Try).await,
             Self::Wait => asked(Mode::Exclusive, WAIT).await,
             Self::WaitAtPlace => {
-                asked(Mode::Exclusive, Intent::Wait { place: Some(Place(0)) }).await
+                asked(Mode::Exclusive, Intent::Wait { position: Some(Position(0)) }).await
             }
             Self::TryToRead => asked(Mode::Shared, Intent::Try).await,
             Self::WaitToRead => asked(Mode::Shared, WAIT).await,
@@ -344,8 +344,8 @@ impl Done {
                 assert_eq!(mine.and_then(|mine| mine.token), Some(*token));
             }
             // One that only tries keeps the place that it had.
-            Self::Asked(Answer::Busy { place, .. }) => {
-                assert!(place.is_none() || now.waiters.iter().any(|one| is_me(&one.label)));
+            Self::Asked(Answer::Busy { position, .. }) => {
+                assert!(position.is_none() || now.waiters.iter().any(|one| is_me(&one.label)));
             }
             Self::Together(Together::Granted(grants)) => {
                 assert_eq!(mine.and_then(|mine| mine.token), Some(grants[0].token));

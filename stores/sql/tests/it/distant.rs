@@ -123,7 +123,7 @@ pub(crate) struct Distant {
 
 const LIMITS: Limits = Limits {
     claim_window: Duration::from_millis(500),
-    place_ttl: Duration::from_secs(10),
+    position_ttl: Duration::from_secs(10),
     look: Duration::from_secs(1),
     max_waiters: 1_000,
     max_holders: 1_000,

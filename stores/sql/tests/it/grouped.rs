@@ -28,7 +28,7 @@ pub(crate) fn ask(number: u16) -> Ask {
         kind: Kind::Mutex,
         mode: Mode::Exclusive,
         order: Order::Fifo,
-        intent: Intent::Wait { place: None },
+        intent: Intent::Wait { position: None },
         ttl: Duration::from_secs(60),
         label: String::new(),
     }
@@ -54,7 +54,7 @@ async fn a_hundred_that_come_at_once_are_written_by_a_few_statements() {
     let mut ahead: Vec<_> = all
         .iter()
         .filter_map(|(_, answer)| match answer {
-            Answer::Busy { ahead, place: Some(_), .. } => Some(*ahead),
+            Answer::Busy { ahead, position: Some(_), .. } => Some(*ahead),
             _ => None,
         })
         .collect();
@@ -154,7 +154,7 @@ async fn one_that_only_tries_does_not_wait_for_those_who_write() {
         let tries = Ask { intent: Intent::Try, ..ask(number) };
         let answer = timeout(Duration::from_millis(50), store.acquire(&locked, &tries)).await;
         let answer = answer.unwrap().unwrap();
-        assert!(matches!(answer, Answer::Busy { place: None, .. }), "{answer:?}");
+        assert!(matches!(answer, Answer::Busy { position: None, .. }), "{answer:?}");
     }
     waiter.abort();
 }

@@ -12,7 +12,7 @@ use tokio::{sync::MutexGuard, time::timeout};
 
 use crate::support::{PATIENCE, ask, ensemble, name, path, store};
 
-const WAIT: Intent = Intent::Wait { place: None };
+const WAIT: Intent = Intent::Wait { position: None };
 /// How long it is behind: longer than an answer takes, and not so long that its leader gives it up.
 const BEHIND: Duration = Duration::from_millis(500);
 

@@ -65,7 +65,7 @@ fn owner() -> Owner {
 
 /// What to ask for, and of which name.
 fn any(random: &mut Random) -> (usize, Ask) {
-    let intent = if random.happens(300) { Intent::Try } else { Intent::Wait { place: None } };
+    let intent = if random.happens(300) { Intent::Try } else { Intent::Wait { position: None } };
     let take = 1 + u32::try_from(random.below(2)).unwrap();
     let (lock, kind, mode) = match random.below(4) {
         0 => (0, Kind::Mutex, Mode::Exclusive),

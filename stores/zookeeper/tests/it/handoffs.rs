@@ -28,7 +28,7 @@ fn received(server: &ZookeeperServer) -> u64 {
 
 /// Waits for the lock as core does: by hints, and when told at the latest.
 async fn wait_for(store: &ZookeeperStore, lock: &str, owner: u8, in_line: &Barrier) {
-    let (lock, ask) = (name(lock), ask(owner, Intent::Wait { place: None }));
+    let (lock, ask) = (name(lock), ask(owner, Intent::Wait { position: None }));
     let mut wakeups = store.wakeups(&lock, &ask.owner);
     let mut is_new = true;
     loop {
@@ -50,7 +50,7 @@ async fn requests(server: &ZookeeperServer, url: &str, waiters: u8) -> u64 {
     let lock = format!("lock-{waiters}");
     // Each session has a quarter of them.
     let stores: Vec<_> = (0..4).map(|_| store(url)).collect();
-    let holder = ask(255, Intent::Wait { place: None });
+    let holder = ask(255, Intent::Wait { position: None });
     let granted = stores[0].acquire(&name(&lock), &holder).await.unwrap();
     assert!(matches!(granted, Answer::Granted { .. }), "{granted:?}");
     let in_line = Arc::new(Barrier::new(usize::from(waiters) + 1));

@@ -85,7 +85,7 @@ async fn a_name_whose_numbers_are_used_up_is_held_by_nobody() {
     let store = store(&url);
     let (mut granted, mut refused) = (0, 0);
     for owner in 1..=40 {
-        let ask = ask(u8::wrapping_mul(owner, 37), Intent::Wait { place: None });
+        let ask = ask(u8::wrapping_mul(owner, 37), Intent::Wait { position: None });
         match store.acquire(&name("lock"), &ask).await {
             Ok(Answer::Granted { .. }) => granted += 1,
             Ok(_) => {}
@@ -115,7 +115,7 @@ async fn permits_whose_numbers_are_used_up_leave_no_place_in_the_line() {
 async fn a_turn_gets_no_number_that_is_used_up() {
     let (server, url) = with_numbers_at(i32::MAX - 1, &["lock"]).await;
     let (store, lock) = (store(&url), name("lock"));
-    let (old, new) = (ask(1, Intent::Try), ask(2, Intent::Wait { place: None }));
+    let (old, new) = (ask(1, Intent::Try), ask(2, Intent::Wait { position: None }));
     let held = store.acquire(&lock, &old).await.unwrap();
     assert!(matches!(held, Answer::Granted { .. }), "{held:?}");
     let refused = store.turn(&lock, &old.owner, &new).await.unwrap_err();

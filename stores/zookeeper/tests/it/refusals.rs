@@ -299,7 +299,7 @@ async fn who_asks_again_while_the_line_is_full_makes_no_node_and_gets_in_once_th
         let [store, other] = [(); 2].map(|()| crate::support::store(&url));
         let lock = crate::support::name("lock");
         let ask = |owner| {
-            let mut ask = crate::support::ask(owner, Intent::Wait { place: None });
+            let mut ask = crate::support::ask(owner, Intent::Wait { position: None });
             (ask.kind, ask.mode) = (kind, mode);
             ask
         };

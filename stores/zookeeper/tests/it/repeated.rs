@@ -20,7 +20,7 @@ use zookeeper_client::{Acls, Client, CreateMode};
 
 use crate::support::{PATIENCE, ask, name, nodes_under, path, quiet_server, store, until};
 
-const WAIT: Intent = Intent::Wait { place: None };
+const WAIT: Intent = Intent::Wait { position: None };
 
 /// A store with a path of its own.
 fn place() -> (ZookeeperStore, String) {
@@ -111,7 +111,7 @@ async fn a_try_that_is_repeated_leaves_no_place_in_the_line() {
         };
         tokio::time::timeout(PATIENCE, case).await.unwrap();
         let busy = store.acquire(&lock, &mine).await.unwrap();
-        assert!(matches!(busy, Answer::Busy { place: None, .. }), "{busy:?}");
+        assert!(matches!(busy, Answer::Busy { position: None, .. }), "{busy:?}");
         assert_eq!(nodes(&path).len(), 1, "{:?}", nodes(&path));
     }
 }

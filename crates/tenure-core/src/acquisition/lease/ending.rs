@@ -16,7 +16,7 @@ use crate::{
     acquisition::Acquisition,
     engine::End,
     local::{Head, Locked, Waiter},
-    options::Wants,
+    options::HoldRequest,
 };
 
 impl Lease {
@@ -143,7 +143,7 @@ impl Lease {
     }
 
     /// What the lease is worth to a task that wants `wants`.
-    fn at_release(&self, state: &State, wants: &Wants, now: Timestamp) -> AtRelease {
+    fn at_release(&self, state: &State, wants: &HoldRequest, now: Timestamp) -> AtRelease {
         AtRelease {
             now,
             token: state.token,

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use tenure_proto::Token;
 
 use super::{Ended, Lease};
-use crate::options::Wants;
+use crate::options::HoldRequest;
 
 /// A hold of a lease; dropping it ends the hold.
 pub(crate) struct Held {
@@ -33,7 +33,7 @@ impl Held {
     }
 
     /// Takes a hold that was passed on; nothing if it is over by now.
-    pub(crate) fn claim(self, wants: &Wants) -> Option<Self> {
+    pub(crate) fn claim(self, wants: &HoldRequest) -> Option<Self> {
         self.lease.claim(self.generation, wants).then_some(self)
     }
 

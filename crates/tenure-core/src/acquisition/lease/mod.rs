@@ -29,14 +29,14 @@ use crate::{
     context::Context,
     driver::before,
     error::Lost,
-    local::{Head, PassedOn},
+    local::{Head, Transferable},
     names::NameUse,
-    options::Wants,
+    options::HoldRequest,
 };
 
 /// What goes along with the head of a queue from task to task.
 #[derive(Debug, Default)]
-pub(crate) struct Along {
+pub(crate) struct HandoverState {
     /// One that another task began, with its place in the store's queue.
     pub(crate) begun: Option<Box<Acquisition>>,
     /// One whose hold is over, to be let go in the same step.
@@ -75,7 +75,7 @@ pub(crate) enum Ended {
 }
 
 /// What is to be expected of a hold.
-enum Outlook {
+enum HoldStatus {
     HeldUntil(Timestamp),
     Lost(LostReason),
     /// It was released or passed on.
@@ -89,7 +89,7 @@ impl Lease {
         name: &LockName,
         acquisition: Acquisition,
         (hold, token, now): (Hold, Token, Timestamp),
-        wants: &Wants,
+        wants: &HoldRequest,
         head: Option<Head<Self>>,
     ) -> Held {
         let owner = acquisition.owner();
@@ -192,7 +192,7 @@ impl Lease {
 
     /// Takes the hold of `generation`, which was passed on to a task that wants `wants`; `false` if it
     /// is over, as it was not taken in time, or was lost.
-    fn claim(self: &Arc<Self>, generation: u32, wants: &Wants) -> bool {
+    fn claim(self: &Arc<Self>, generation: u32, wants: &HoldRequest) -> bool {
         let now = self.context.now();
         let mut state = self.lock();
         if state.hold.generation() != generation || !state.hold.claim(now) {
@@ -267,31 +267,31 @@ impl Lease {
             let mut news = std::pin::pin!(news);
             news.as_mut().enable();
             match self.outlook(generation) {
-                Outlook::Lost(reason) if kept(Rule::LossIsTold) => {
+                HoldStatus::Lost(reason) if kept(Rule::LossIsTold) => {
                     return self.loss(token, reason);
                 }
-                Outlook::Lost(_) | Outlook::Over => std::future::pending().await,
+                HoldStatus::Lost(_) | HoldStatus::Over => std::future::pending().await,
                 // The engine tells; the caller's own timer is there should the engine be starved.
-                Outlook::HeldUntil(deadline) => {
+                HoldStatus::HeldUntil(deadline) => {
                     before(&*self.context.clock, deadline, news).await;
                 }
             }
         }
     }
 
-    fn outlook(&self, generation: u32) -> Outlook {
+    fn outlook(&self, generation: u32) -> HoldStatus {
         let state = self.lock();
         if state.hold.ended() || state.hold.generation() != generation {
-            return Outlook::Over;
+            return HoldStatus::Over;
         }
         let now = self.context.now();
         match state.hold.next_action(now) {
             Action::TellLost(reason) => {
                 self.lose(state, now, reason);
-                Outlook::Lost(reason)
+                HoldStatus::Lost(reason)
             }
             Action::Renew | Action::PassOn | Action::WaitUntil(_) => {
-                Outlook::HeldUntil(state.hold.deadline())
+                HoldStatus::HeldUntil(state.hold.deadline())
             }
         }
     }
@@ -309,9 +309,9 @@ impl Lease {
     }
 }
 
-impl PassedOn for Lease {
+impl Transferable for Lease {
     type Hold = Held;
-    type Along = Along;
+    type HandoverState = HandoverState;
 
     fn contender(&self) -> Option<Contender> {
         let now = self.context.now();

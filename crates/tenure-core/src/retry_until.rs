@@ -16,7 +16,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Makes a call that may be repeated until it is answered, at `until` at the latest. Where no time
 /// is left, one call is made all the same.
-pub(crate) async fn insist<T, F>(
+pub(crate) async fn retry_until<T, F>(
     context: &Context,
     name: &LockName,
     until: Timestamp,
