@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{
-    Backoff, Hold, Timestamp,
+    Backoff, Timestamp,
     queue::{Answer, Ask, Intent, Mode, Order},
     rule::{Rule, kept},
 };
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     AcquireError, Fault, FaultKind, LockName, Store,
     acquisition::{
-        Acquisition,
+        Acquisition, Granted,
         guard::Guard,
         lease::{HandoverState, Lease},
     },
@@ -39,12 +39,14 @@ pub(crate) enum Outcome {
 }
 
 /// One contender of this process at the store. Dropping it leaves the queue of the process, and the
-/// next one goes on with the place that it has in the store's.
+/// next one goes on with the position that it has in the store's.
 pub(crate) struct Contention<'a> {
     context: &'a Arc<Context>,
     full: &'a FullLines,
     name: &'a LockName,
     settings: &'a Settings,
+    /// Whether it keeps a position at the store while the lock is busy; it has it from the acquisition.
+    intent: Intent,
     asked: Timestamp,
     give_up: Timestamp,
     head: Option<Head<Lease>>,
@@ -69,6 +71,7 @@ impl<'a> Contention<'a> {
         Acquirer { context, full, .. }: &'a Acquirer,
         name: &'a LockName,
         settings: &'a Settings,
+        intent: Intent,
         asked: Timestamp,
         give_up: Timestamp,
         head: Option<Head<Lease>>,
@@ -80,6 +83,7 @@ impl<'a> Contention<'a> {
             full,
             name,
             settings,
+            intent,
             asked,
             give_up,
             head,
@@ -91,10 +95,10 @@ impl<'a> Contention<'a> {
         }
     }
 
-    /// Asks until the lock is acquired or the wait is over; `tries` asks once and leaves no place.
-    pub(crate) async fn run(&mut self, slot: Slot, tries: bool) -> Result<Outcome, AcquireError> {
-        let mut slot = Some(slot);
-        // Whoever asks for its process is one, and whoever has a place keeps it.
+    /// Asks until the lock is acquired or the wait is over; one that only tries asks once and keeps no position.
+    pub(crate) async fn run(&mut self, slot: Slot) -> Result<Outcome, AcquireError> {
+        let (mut slot, tries) = (Some(slot), self.tries());
+        // Whoever asks for its process is one, and whoever has a position keeps it.
         let mut comes = !tries && self.head.is_none();
         let mut turn = if comes { self.turn().await? } else { None };
         loop {
@@ -107,12 +111,12 @@ impl<'a> Contention<'a> {
                 self.acquisition = Some(Box::new(acquisition));
             }
             let sent = self.context.now();
-            let answer = self.ask(sent, tries).await;
+            let answer = self.ask(sent).await;
             if std::mem::take(&mut comes) {
                 let clock = &*self.context.clock;
                 self.full.answered(|| self.wanted(), turn.take(), answer.as_ref(), clock);
             }
-            let at = match self.take(sent, answer, tries)? {
+            let at = match self.take(sent, answer)? {
                 Step::Done(outcome) => return Ok(outcome),
                 Step::AskAgain { at } => at.min(self.give_up),
             };
@@ -124,6 +128,10 @@ impl<'a> Contention<'a> {
                 return self.gave_up();
             }
         }
+    }
+
+    fn tries(&self) -> bool {
+        self.intent == Intent::Try
     }
 
     /// Waits until this one may ask where others were just refused.
@@ -138,7 +146,7 @@ impl<'a> Contention<'a> {
     }
 
     /// Sends one ask; `None` when no answer came while it could still be of use.
-    async fn ask(&mut self, sent: Timestamp, tries: bool) -> Option<Result<Answer, Fault>> {
+    async fn ask(&mut self, sent: Timestamp) -> Option<Result<Answer, Fault>> {
         let ttl = self.settings.terms.for_store();
         let order = order(&*self.context.store);
         let acquisition = self.acquisition.as_mut()?;
@@ -147,10 +155,9 @@ impl<'a> Contention<'a> {
             kind: self.settings.kind,
             mode: self.settings.mode,
             order,
-            intent: if tries {
-                Intent::Try
-            } else {
-                Intent::Wait { position: acquisition.position() }
+            intent: match self.intent {
+                Intent::Try => Intent::Try,
+                Intent::Wait { .. } => Intent::Wait { position: acquisition.position() },
             },
             ttl,
             label: (*self.settings.label).to_owned(),
@@ -159,7 +166,7 @@ impl<'a> Contention<'a> {
         // An answer that comes later than one ttl could only be a grant that is over; with a long
         // ttl it helps to ask again sooner, which is harmless.
         let useful = sent.saturating_add(ttl.min(LONGEST_CALL));
-        let until = if tries { useful } else { useful.min(self.give_up) };
+        let until = if self.intent == Intent::Try { useful } else { useful.min(self.give_up) };
         let Context { store, clock, .. } = &**self.context;
         let over = |along: &mut HandoverState| {
             let over = along.over.as_mut()?;
@@ -181,24 +188,22 @@ impl<'a> Contention<'a> {
         &mut self,
         sent: Timestamp,
         answer: Option<Result<Answer, Fault>>,
-        tries: bool,
     ) -> Result<Step, AcquireError> {
         let received = self.context.now();
         match answer {
             Some(Ok(Answer::Granted { token, left, .. })) => {
                 self.let_go_done();
-                let hold = Hold::granted(sent, received, left, self.settings.terms);
-                let granted = self.acquisition.take().zip(hold);
+                let granted = Granted::new(token, left, self.settings.terms, sent, received);
                 // Dropping it takes back what came too late, and the next ask has another.
-                let Some((acquisition, hold)) = granted else {
+                let Some((acquisition, granted)) = self.acquisition.take().zip(granted) else {
                     self.granted_late = true;
-                    return self.fault(sent, received, too_late(), tries);
+                    return self.fault(sent, received, too_late());
                 };
                 let waited = received.since(self.asked);
                 self.context.observer.acquired(self.name, token, waited);
-                let (head, held) = (self.head.take(), (hold, token, received));
-                let wants = &self.settings.wants();
-                let held = Lease::start(self.context, self.name, *acquisition, held, wants, head);
+                let (head, request) = (self.head.take(), &self.settings.request());
+                let held =
+                    Lease::start(self.context, self.name, *acquisition, granted, request, head);
                 Ok(Step::Done(Outcome::Acquired(Guard::new(held))))
             }
             Some(Ok(Answer::Busy { retry_after, ahead, holder, position })) => {
@@ -213,7 +218,7 @@ impl<'a> Contention<'a> {
                     acquisition.busy(position);
                 }
                 (self.seen.holder, self.seen.ahead) = (holder, ahead);
-                if tries {
+                if self.tries() {
                     return Ok(Step::Done(Outcome::Busy(self.seen.clone())));
                 }
                 if let Some(on_busy) = &self.settings.on_busy {
@@ -222,7 +227,7 @@ impl<'a> Contention<'a> {
                 self.head.iter().for_each(|head| head.saw(self.seen.holder.clone()));
                 Ok(Step::AskAgain { at: received.saturating_add(retry_after) })
             }
-            Some(Err(fault)) => self.fault(sent, received, fault, tries),
+            Some(Err(fault)) => self.fault(sent, received, fault),
             None => {
                 if !kept(Rule::SilenceIsDoubt) {
                     if let Some(acquisition) = &mut self.acquisition {
@@ -232,7 +237,7 @@ impl<'a> Contention<'a> {
                 }
                 // Why earlier asks failed says more than that the last one was cut off.
                 let earlier = self.failing.as_ref().map(|(_, fault)| fault.clone().in_doubt());
-                self.fault(sent, received, earlier.unwrap_or_else(unanswered), tries)
+                self.fault(sent, received, earlier.unwrap_or_else(unanswered))
             }
         }
     }
@@ -242,7 +247,6 @@ impl<'a> Contention<'a> {
         sent: Timestamp,
         received: Timestamp,
         fault: Fault,
-        tries: bool,
     ) -> Result<Step, AcquireError> {
         if fault.kind() != FaultKind::InDoubt
             && let Some(acquisition) = &mut self.acquisition
@@ -252,7 +256,7 @@ impl<'a> Contention<'a> {
         let before = self.failing.take().map(|(since, _)| since);
         let since = before.unwrap_or(sent);
         let patience = self.settings.terms.ttl.get();
-        let over = tries || received.since(since) >= patience || received >= self.give_up;
+        let over = self.tries() || received.since(since) >= patience || received >= self.give_up;
         if over || !fault.is_transient() {
             if let Some(acquisition) = &mut self.acquisition
                 && !kept(Rule::DoubtfulGrantTakenBack)

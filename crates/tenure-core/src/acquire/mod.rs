@@ -6,7 +6,10 @@ pub(crate) mod together;
 
 use std::sync::Arc;
 
-use tenure_proto::{Timestamp, queue::Mode};
+use tenure_proto::{
+    Timestamp,
+    queue::{Intent, Mode},
+};
 
 use self::{
     contention::{Contention, Outcome},
@@ -56,9 +59,9 @@ pub(crate) async fn lock(
     let slot = admit(context, name, &settings)?;
     let mut head = None;
     let mut contended = false;
-    let wants = settings.wants();
+    let request = settings.request();
     while settings.hand_over && head.is_none() {
-        let mut waiting = match queues.join(settings.uses(name), &wants) {
+        let mut waiting = match queues.join(settings.uses(name), &request) {
             Joined::Head(first) => {
                 head = Some(first);
                 break;
@@ -74,7 +77,7 @@ pub(crate) async fn lock(
         // What is not taken in time is somebody else's by then, and this task queues again.
         match before(&*context.clock, give_up, waiting.handed()).await {
             Some(Some(Handed::Hold(held))) => {
-                if let Some(held) = held.claim(&wants) {
+                if let Some(held) = held.claim(&request) {
                     let waited = context.now().since(asked);
                     context.observer.acquired(name, held.token(), waited);
                     return Ok(Guard::new(held));
@@ -85,9 +88,10 @@ pub(crate) async fn lock(
             None => return Err(timed_out(context, asked, waiting.in_the_way())),
         }
     }
-    let mut contention = Contention::new(acquirer, name, &settings, asked, give_up, head);
-    let tries = give_up == asked;
-    match contention.run(slot, tries).await? {
+    let waits = give_up > asked;
+    let intent = if waits { Intent::Wait { position: None } } else { Intent::Try };
+    let mut contention = Contention::new(acquirer, name, &settings, intent, asked, give_up, head);
+    match contention.run(slot).await? {
         Outcome::Acquired(guard) => Ok(guard),
         Outcome::Busy(busy) => Err(timed_out(context, asked, busy)),
     }
@@ -110,9 +114,9 @@ pub(crate) async fn try_lock(
             return Ok(None);
         }
     }
-    let never = Timestamp::NEVER;
-    let mut contention = Contention::new(acquirer, name, &settings, asked, never, head);
-    match contention.run(slot, true).await? {
+    let (intent, never) = (Intent::Try, Timestamp::NEVER);
+    let mut contention = Contention::new(acquirer, name, &settings, intent, asked, never, head);
+    match contention.run(slot).await? {
         Outcome::Acquired(guard) => Ok(Some(guard)),
         Outcome::Busy(_) => Ok(None),
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_proto::{
-    Hold, Timestamp,
+    Timestamp,
     queue::{Ask, Contender, Grant, Intent, Together},
     rule::{Rule, kept},
 };
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     AcquireError, Fault, FaultKind, LockName,
-    acquisition::{Acquisition, guard::Guard, lease::Lease},
+    acquisition::{Acquisition, Granted, guard::Guard, lease::Lease},
     context::Context,
     driver::before_or,
     local::Head,
@@ -42,8 +42,9 @@ pub(crate) enum Joint {
     Failed(Fault),
 }
 
-/// What one of the names needs before anything is sent, and what takes it back.
-struct Candidate {
+/// One of the names with what it needs before anything is sent, and what takes it back.
+struct Candidate<'a> {
+    wanted: &'a Wanted<'a>,
     acquisition: Box<Acquisition>,
     head: Option<Head<Lease>>,
 }
@@ -61,21 +62,20 @@ pub(crate) async fn try_together(
         return Ok(Joint::Apart);
     }
     let mut candidates = Vec::with_capacity(wanted.len());
-    for (index, Wanted { name, settings, .. }) in wanted.iter().enumerate() {
+    for (index, wanted) in wanted.iter().enumerate() {
+        let Wanted { name, settings, .. } = wanted;
         let slot = admit(context, name, settings)?;
         let head = settings.hand_over.then(|| queues.join_if_empty(settings.uses(name)));
         let Ok(head) = head.map(|head| head.ok_or(())).transpose() else {
             return Ok(Joint::BusyHere(index));
         };
         let acquisition = Box::new(Acquisition::new(context, name, slot, false)?);
-        candidates.push(Candidate { acquisition, head });
+        candidates.push(Candidate { wanted, acquisition, head });
     }
     let sent = context.now();
     let mut useful = until;
     let mut asks = Vec::with_capacity(wanted.len());
-    for (Candidate { acquisition, .. }, Wanted { name, settings, .. }) in
-        candidates.iter_mut().zip(wanted)
-    {
+    for Candidate { acquisition, wanted: Wanted { name, settings, .. }, .. } in &mut candidates {
         let ttl = settings.terms.for_store();
         acquisition.calling(sent, ttl);
         useful = useful.min(sent.saturating_add(ttl.min(LONGEST_CALL)));
@@ -94,24 +94,21 @@ pub(crate) async fn try_together(
     let waits = || heads().for_each(|head| head.waits(useful));
     let call = context.store.acquire_together(&asks);
     let answer = before_or(&*context.clock, useful, call, waits).await;
-    Ok(conclude(context, wanted, candidates, sent, answer.unwrap_or_else(|| Err(unanswered()))))
+    Ok(conclude(context, candidates, sent, answer.unwrap_or_else(|| Err(unanswered()))))
 }
 
 /// Draws the conclusions from an answer. Acquisitions that are dropped take back what is in doubt.
 fn conclude(
     context: &Arc<Context>,
-    wanted: &[Wanted<'_>],
-    mut candidates: Vec<Candidate>,
+    mut candidates: Vec<Candidate<'_>>,
     sent: Timestamp,
     answer: Result<Together, Fault>,
 ) -> Joint {
     let fault = match answer {
-        Ok(Together::Granted(grants)) => {
-            match held(context, wanted, &mut candidates, sent, &grants) {
-                Some(guards) => return Joint::Held(guards),
-                None => too_late(),
-            }
-        }
+        Ok(Together::Granted(grants)) => match held(context, &mut candidates, sent, &grants) {
+            Some(guards) => return Joint::Held(guards),
+            None => too_late(),
+        },
         Ok(Together::Busy { index, ahead, holder }) => {
             candidates.iter_mut().for_each(|one| one.acquisition.busy(None));
             return Joint::Busy(index, holder, ahead);
@@ -133,27 +130,24 @@ fn conclude(
 /// The guards of all names, if each can still be counted on.
 fn held(
     context: &Arc<Context>,
-    wanted: &[Wanted<'_>],
-    candidates: &mut Vec<Candidate>,
+    candidates: &mut Vec<Candidate<'_>>,
     sent: Timestamp,
     grants: &[Grant],
 ) -> Option<Vec<Guard>> {
     let received = context.now();
-    if grants.len() != wanted.len() {
+    if grants.len() != candidates.len() {
         return None;
     }
-    let holds = wanted
-        .iter()
-        .zip(grants)
-        .map(|(one, grant)| Hold::granted(sent, received, grant.left, one.settings.terms))
-        .collect::<Option<Vec<_>>>()?;
-    let parts = candidates.drain(..).zip(holds).zip(grants).zip(wanted);
-    let guards = parts.map(|(((Candidate { acquisition, head }, hold), grant), one)| {
-        let waited = received.since(sent);
-        let span = context.observer.span(one.called, one.name);
-        span.in_scope(|| context.observer.acquired(one.name, grant.token, waited));
-        let (held, wants) = ((hold, grant.token, received), &one.settings.wants());
-        Guard::new(Lease::start(context, one.name, *acquisition, held, wants, head))
+    let granted = |(one, grant): (&Candidate<'_>, &Grant)| {
+        Granted::new(grant.token, grant.left, one.wanted.settings.terms, sent, received)
+    };
+    let all_granted = candidates.iter().zip(grants).map(granted).collect::<Option<Vec<_>>>()?;
+    let guards = candidates.drain(..).zip(all_granted).map(|(one, granted)| {
+        let Candidate { wanted: Wanted { name, settings, called }, acquisition, head } = one;
+        let span = context.observer.span(called, name);
+        span.in_scope(|| context.observer.acquired(name, granted.token, received.since(sent)));
+        let request = &settings.request();
+        Guard::new(Lease::start(context, name, *acquisition, granted, request, head))
     });
     Some(guards.collect())
 }

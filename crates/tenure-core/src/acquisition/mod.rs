@@ -3,11 +3,16 @@
 //! It is asked for, a [lease] answers for it, and in the end the store is told. Dropping
 //! it at any stage leaves the rest to the engine (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
 
+mod at_store;
+mod granted;
 pub(crate) mod guard;
 pub(crate) mod lease;
 mod release;
 
 use std::{sync::Arc, time::Duration};
+
+use at_store::{AtStore, CallOutcome};
+pub(crate) use granted::Granted;
 
 use tenure_proto::{
     Owner, Timestamp,
@@ -30,7 +35,8 @@ pub(crate) struct Acquisition {
     wakeups: Option<Wakeups>,
     position: Option<Position>,
     stage: Stage,
-    before_call: Stage,
+    /// What the store may have kept before the latest call.
+    before_call: AtStore,
     /// The longest lease that was asked for.
     ttl: Duration,
     /// Until when a call that was given up may still arrive.
@@ -38,16 +44,13 @@ pub(crate) struct Acquisition {
     slot: Option<Slot>,
 }
 
-/// What the store may keep of an acquisition.
+/// Where an acquisition is between its first call and the store's last word. While it is granted, its lease answers
+/// for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nothing.
-    Idle,
-    /// Perhaps a position in the queue.
-    Waits,
-    /// A call was sent whose answer is not known.
-    Unknown,
-    /// A hold that is over.
+    /// It asks, and the store may keep this.
+    Contends(AtStore),
+    /// Its hold is over, and the store is to be told.
     Over(End),
 }
 
@@ -74,8 +77,8 @@ impl Acquisition {
             name: name.clone(),
             owner,
             position: None,
-            stage: Stage::Idle,
-            before_call: Stage::Idle,
+            stage: Stage::Contends(AtStore::Nothing),
+            before_call: AtStore::Nothing,
             ttl: Duration::ZERO,
             tainted_until: Timestamp::ZERO,
             slot: Some(slot),
@@ -115,29 +118,43 @@ impl Acquisition {
     /// A call is about to be sent. If the one before it was never answered, it may still arrive.
     pub(crate) fn calling(&mut self, now: Timestamp, ttl: Duration) {
         self.ttl = self.ttl.max(ttl);
-        if self.stage == Stage::Unknown && self.context.store.capabilities().calls_outlive_drop {
+        if self.at_store() == AtStore::Unknown
+            && self.context.store.capabilities().calls_outlive_drop
+        {
             self.tainted_until = now.saturating_add(self.lasts());
         }
-        self.before_call = self.stage;
-        self.stage = Stage::Unknown;
+        self.before_call = self.at_store();
+        self.called(CallOutcome::Unanswered);
+    }
+
+    /// What is known of the latest call now.
+    fn called(&mut self, outcome: CallOutcome) {
+        self.stage = Stage::Contends(self.before_call.after(outcome));
+    }
+
+    /// What the store may keep, of one that was not granted.
+    fn at_store(&self) -> AtStore {
+        match self.stage {
+            Stage::Contends(at_store) => at_store,
+            Stage::Over(_) => AtStore::Nothing,
+        }
     }
 
     /// The store says that the name is busy.
     pub(crate) fn busy(&mut self, position: Option<Position>) {
         self.position = position.or(self.position);
-        // Who only tries is told of no position, and may have one by an earlier call.
-        let waits = position.is_some() || self.before_call != Stage::Idle;
-        self.stage = if waits { Stage::Waits } else { Stage::Idle };
+        let queued = position.is_some();
+        self.called(if queued { CallOutcome::Queued } else { CallOutcome::Busy });
     }
 
     /// The call certainly had no effect.
     pub(crate) fn had_no_effect(&mut self) {
-        self.stage = self.before_call;
+        self.called(CallOutcome::NoEffect);
     }
 
     /// Whether a call may have had an effect that nobody knows of, or may still have one.
     pub(crate) fn is_in_doubt(&self, now: Timestamp) -> bool {
-        self.stage == Stage::Unknown || now < self.tainted_until
+        self.at_store() == AtStore::Unknown || now < self.tainted_until
     }
 
     /// Whether the store that says that nothing is held tells of a loss: not once a call that ends the hold
@@ -155,7 +172,7 @@ impl Acquisition {
 
     /// Forgets what may be there: it is not this process's to take back, or a test is to notice.
     pub(crate) fn forget(&mut self) {
-        self.stage = Stage::Idle;
+        self.stage = Stage::Contends(AtStore::Nothing);
         self.tainted_until = Timestamp::ZERO;
     }
 
@@ -169,12 +186,12 @@ impl Acquisition {
     fn take_back(&mut self, now: Timestamp) -> Option<TakeBack> {
         let tainted = now < self.tainted_until;
         let calls_outlive_drop = self.context.store.capabilities().calls_outlive_drop;
-        let unknown = self.stage == Stage::Unknown;
+        let unknown = self.at_store() == AtStore::Unknown;
         let end = match self.stage {
             Stage::Over(end) => Some(end),
-            Stage::Unknown if kept(Rule::DroppedAcquireTakenBack) => None,
-            Stage::Waits => None,
-            Stage::Idle | Stage::Unknown => return None,
+            Stage::Contends(AtStore::Position) => None,
+            Stage::Contends(AtStore::Unknown) if kept(Rule::DroppedAcquireTakenBack) => None,
+            Stage::Contends(AtStore::Nothing | AtStore::Unknown) => return None,
         };
         let slot = self.slot.take()?;
         let take_back = |until: Timestamp, calls_outlive_drop| {

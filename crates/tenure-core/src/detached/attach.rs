@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_proto::{Hold, queue::TakeOver};
+use tenure_proto::queue::{Grant, TakeOver};
 
 use super::{
     Handle,
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Guard,
-    acquisition::{Acquisition, lease::Lease},
+    acquisition::{Acquisition, Granted, lease::Lease},
     context::Context,
     error::HandleError,
     options::Options,
@@ -87,11 +87,13 @@ impl Attach {
         let give_up = asked.saturating_add(settings.terms.ttl.get());
         match take_over(&context, &handle.name, &over, &mut acquisition, give_up).await {
             Outcome::Taken { grant, sent, received } => {
-                let hold = Hold::granted(sent, received, grant.left, settings.terms);
-                let hold = hold.ok_or_else(|| failed(too_late()))?;
-                context.observer.acquired(&handle.name, grant.token, received.since(asked));
-                let (held, wants) = ((hold, grant.token, received), settings.wants());
-                let held = Lease::start(&context, &handle.name, acquisition, held, &wants, None);
+                let Grant { token, left, .. } = grant;
+                let granted = Granted::new(token, left, settings.terms, sent, received);
+                let granted = granted.ok_or_else(|| failed(too_late()))?;
+                context.observer.acquired(&handle.name, token, received.since(asked));
+                let request = settings.request();
+                let held =
+                    Lease::start(&context, &handle.name, acquisition, granted, &request, None);
                 Ok(Guard::new(held))
             }
             Outcome::NotHeld => Err(HandleError::Lost(address)),

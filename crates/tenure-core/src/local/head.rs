@@ -138,7 +138,7 @@ impl<L: Transferable> Locked<'_, L> {
     ) -> Handoff<Waiter<L>> {
         let ticket = self.head.ticket;
         self.entry().map_or(Handoff::Nothing, |entry| {
-            entry.queue.released(ticket, now, |waiter| lease(&waiter.wants))
+            entry.queue.released(ticket, now, |waiter| lease(&waiter.request))
         })
     }
 

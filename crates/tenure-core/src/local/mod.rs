@@ -65,7 +65,7 @@ type Names<L> = HashMap<NameUse, Box<Entry<L>>>;
 /// A task that waits behind others of its process.
 #[derive(Debug)]
 pub(crate) struct Waiter<L: Transferable> {
-    pub(crate) wants: HoldRequest,
+    pub(crate) request: HoldRequest,
     sender: oneshot::Sender<Handed<L>>,
 }
 
@@ -102,7 +102,7 @@ impl<L: Transferable> Queues<L> {
     }
 
     /// Queues for `name` in this process.
-    pub(crate) fn join(&self, name: NameUse, wants: &HoldRequest) -> Joined<'_, L> {
+    pub(crate) fn join(&self, name: NameUse, request: &HoldRequest) -> Joined<'_, L> {
         let mut names = self.0.lock();
         let ticket = self.0.ticket();
         if self.0.entry(&mut names, &name).queue.join_if_empty(ticket) {
@@ -116,7 +116,7 @@ impl<L: Transferable> Queues<L> {
         let joined = entry.queue.join(ticket, || {
             let (sender, handed) = oneshot::channel();
             receiver = Some(handed);
-            Waiter { wants: wants.clone(), sender }
+            Waiter { request: request.clone(), sender }
         });
         // Until now nobody cared whether the head goes on.
         let wakes = match joined {

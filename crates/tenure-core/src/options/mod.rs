@@ -67,7 +67,7 @@ pub(crate) struct Settings {
     pub(crate) on_unreachable: Option<OnUnreachable>,
 }
 
-/// What a task of this process wants that is passed a lease.
+/// What a task of this process asks for that is passed a lease.
 #[derive(Clone, Debug)]
 pub(crate) struct HoldRequest {
     pub(crate) kind: Kind,
@@ -148,7 +148,7 @@ impl Settings {
     }
 
     /// What a task of this process needs to know to pass the lock on to the one with these settings.
-    pub(crate) fn wants(&self) -> HoldRequest {
+    pub(crate) fn request(&self) -> HoldRequest {
         let Self { kind, mode, terms, hold_at_least, .. } = *self;
         HoldRequest { kind, mode, terms, hold_at_least, label: self.label.clone() }
     }

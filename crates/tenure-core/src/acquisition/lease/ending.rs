@@ -15,9 +15,20 @@ use super::{Ended, Held, Lease, State};
 use crate::{
     acquisition::Acquisition,
     engine::End,
+    error::Lost,
     local::{Head, Locked, Waiter},
     options::HoldRequest,
 };
+
+/// What is told of a hold that was let go of.
+struct Past {
+    token: Token,
+    held_for: Duration,
+    /// Not one that was passed on and not taken.
+    was_held: bool,
+    /// Whether a task of this process may have had the lease after it.
+    to_others_here: bool,
+}
 
 impl Lease {
     /// Ends the hold of `generation`: it goes to the next task of this process, or the store is to
@@ -44,8 +55,18 @@ impl Lease {
         })
     }
 
-    /// Ends the present hold if it `is_it`; who is next is decided in the same step. The lease may go
-    /// `to_others_here`.
+    /// Ends the present hold if it `is_it`, and decides in the same step, with the queues of the process and the lease
+    /// both locked, who is next. What follows from that is done with both unlocked.
+    ///
+    /// | the hold | the name | next in this process | |
+    /// |---|---|---|---|
+    /// | is another one | | | nothing happens |
+    /// | was lost | | any or none | [`lost`](Self::end_lost): the next one asks the store |
+    /// | was held | is kept, or the lease leaves the process | any | [`leaves`](Self::leave_store): the next one asks like everybody else |
+    /// | was held | is free | none | [`leaves`](Self::leave_store) |
+    /// | was held | is free | gets the lease | [`passed`](Self::hand_over) |
+    /// | was held | is free | gets it, and has just gone | [`passed`](Self::hand_over), and what was passed ends in turn |
+    /// | was held | is free | asks the store for its turn | [`leaves`](Self::leave_store) in the same call as that asks |
     pub(super) fn let_go(
         self: &Arc<Self>,
         now: Timestamp,
@@ -58,61 +79,107 @@ impl Lease {
             return None;
         }
         if let Action::TellLost(reason) = state.hold.next_action(now) {
-            let lost = self.loss_in(state.last_renewal_error(), state.token, reason);
-            let loss = self.lost_now(&mut state, now, reason);
-            let acquisition = self.leave(&mut state, Timestamp::ZERO, false);
-            let handoff = queue.as_mut().map(|queue| queue.leave(now));
-            drop(state);
-            queue.zip(handoff).into_iter().for_each(|(queue, handoff)| queue.carry_out(handoff));
-            loss.iter().for_each(|loss| self.tell(loss));
-            drop(acquisition);
-            return Some(Ended::Lost(lost));
+            return Some(Ended::Lost(self.end_lost(queue, state, now, reason)));
         }
-        let (token, held_for) = (state.token, now.since(state.held_since));
-        let was_held = state.hold.claimed();
+        let past = Past {
+            token: state.token,
+            held_for: now.since(state.held_since),
+            was_held: state.hold.claimed(),
+            to_others_here,
+        };
         state.hold.let_go();
-        // Then the next task of this process waits for it like everybody else.
         let stays_taken = state.keep_until > now || !to_others_here;
-        let handoff = match &mut queue {
+        let next = match &mut queue {
             None => Handoff::Nothing,
             Some(queue) if stays_taken => queue.leave(now),
-            Some(queue) => queue.released(now, |wants| self.at_release(&state, wants, now)),
+            Some(queue) => queue.released(now, |request| self.at_release(&state, request, now)),
         };
-        // Told of when nothing is locked: whoever hears of it may look at the lock.
-        let tell = || {
-            let observer = &self.context.observer;
-            match was_held {
-                true if to_others_here => observer.released(self.name(), token, held_for),
-                true => observer.leaves(self.name(), token, held_for),
-                false => {}
+        Some(match next {
+            Handoff::Lease(waiter, token) => {
+                self.hand_over(queue, state, waiter, token, now, &past)
             }
-        };
-        if let Handoff::Lease(waiter, token) = handoff {
-            let unwanted = self.pass(state, queue, waiter, token, now, tell);
-            // The hold that was let go of has ended well, whatever became of the next one.
-            return Some(match unwanted.map(|mut held| held.end()) {
-                Some(Ended::Leaving(mut acquisition)) => {
-                    acquisition.believe(was_held);
-                    Ended::Leaving(acquisition)
-                }
-                Some(Ended::HandedOver | Ended::Lost(_)) | None => Ended::HandedOver,
-            });
+            next => self.leave_store(queue, state, next, !stays_taken, &past),
+        })
+    }
+
+    /// The hold was lost before it ended: its holder is told, and what the store may keep is taken back.
+    fn end_lost(
+        self: &Arc<Self>,
+        mut queue: Option<Locked<'_, Self>>,
+        mut state: MutexGuard<'_, State>,
+        now: Timestamp,
+        reason: LostReason,
+    ) -> Lost {
+        let lost = self.loss_in(state.last_renewal_error(), state.token, reason);
+        let loss = self.lost_now(&mut state, now, reason);
+        let acquisition = self.leave(&mut state, Timestamp::ZERO, false);
+        let next = queue.as_mut().map(|queue| queue.leave(now));
+        drop(state);
+        queue.zip(next).into_iter().for_each(|(queue, next)| queue.carry_out(next));
+        loss.iter().for_each(|loss| self.tell(loss));
+        drop(acquisition);
+        lost
+    }
+
+    /// The lease goes to the next task of this process, with `token`.
+    fn hand_over(
+        self: &Arc<Self>,
+        queue: Option<Locked<'_, Self>>,
+        state: MutexGuard<'_, State>,
+        waiter: Waiter<Self>,
+        token: Token,
+        now: Timestamp,
+        past: &Past,
+    ) -> Ended {
+        let unwanted = self.pass(state, queue, waiter, token, now, past);
+        // The hold that was let go of has ended well, whatever became of the next one.
+        match unwanted.map(|mut held| held.end()) {
+            Some(Ended::Leaving(mut acquisition)) => {
+                acquisition.believe(past.was_held);
+                Ended::Leaving(acquisition)
+            }
+            Some(Ended::HandedOver | Ended::Lost(_)) | None => Ended::HandedOver,
         }
+    }
+
+    /// The lease is over for this process, and the store is to be told: by the task that is `next`, where that asks for
+    /// its turn and they `go_together`, or by the caller.
+    fn leave_store(
+        &self,
+        mut queue: Option<Locked<'_, Self>>,
+        mut state: MutexGuard<'_, State>,
+        next: Handoff<Waiter<Self>>,
+        go_together: bool,
+        past: &Past,
+    ) -> Ended {
         let keep_until = state.keep_until;
-        let mut acquisition = self.leave(&mut state, keep_until, was_held);
-        let goes_along = !stays_taken && matches!(handoff, Handoff::Head(..));
-        if let Some(queue) = queue.as_mut().filter(|_| goes_along) {
+        let mut acquisition = self.leave(&mut state, keep_until, past.was_held);
+        if go_together
+            && matches!(next, Handoff::Head(..))
+            && let Some(queue) = &mut queue
+        {
             queue.along(|along| along.over = acquisition.take());
         }
         drop(state);
         if let Some(queue) = queue {
-            queue.carry_out(handoff);
+            queue.carry_out(next);
         }
-        tell();
-        Some(match acquisition {
+        self.tell_end(past);
+        match acquisition {
             Some(acquisition) => Ended::Leaving(acquisition),
             None => Ended::HandedOver,
-        })
+        }
+    }
+
+    /// Tells of the end of a hold when nothing is locked: whoever hears of it may look at the lock.
+    fn tell_end(&self, past: &Past) {
+        let &Past { token, held_for, was_held, to_others_here } = past;
+        let observer = &self.context.observer;
+        match was_held {
+            true if to_others_here => observer.released(self.name(), token, held_for),
+            true => observer.leaves(self.name(), token, held_for),
+            false => {}
+        }
     }
 
     /// Ends the hold of `generation` without telling the store.
@@ -142,13 +209,13 @@ impl Lease {
         rest
     }
 
-    /// What the lease is worth to a task that wants `wants`.
-    fn at_release(&self, state: &State, wants: &HoldRequest, now: Timestamp) -> AtRelease {
+    /// What the lease is worth to a task by its `request`.
+    fn at_release(&self, state: &State, request: &HoldRequest, now: Timestamp) -> AtRelease {
         AtRelease {
             now,
             token: state.token,
-            deadline: state.hold.deadline_for(&wants.terms),
-            next_ttl: wants.terms.ttl,
+            deadline: state.hold.deadline_for(&request.terms),
+            next_ttl: request.terms.ttl,
             renewal_unanswered: state.hold.renewal_unanswered(),
             release_requested: state.release_requested(),
             pass_bits: self.context.store.capabilities().pass_bits,
@@ -164,12 +231,12 @@ impl Lease {
         waiter: Waiter<Self>,
         token: Token,
         now: Timestamp,
-        tell: impl FnOnce(),
+        past: &Past,
     ) -> Option<Held> {
-        let wants = &waiter.wants;
-        state.hold.pass(now, wants.terms, self.context.claim_window());
+        let request = &waiter.request;
+        state.hold.pass(now, request.terms, self.context.claim_window());
         state.token = token;
-        state.label = wants.label.clone();
+        state.label = request.label.clone();
         state.held_since = now;
         let wakes = self.plan_quietly(&mut state, now);
         let generation = state.hold.generation();
@@ -177,7 +244,7 @@ impl Lease {
         drop(state);
         drop(queue);
         drop(wakes);
-        tell();
+        self.tell_end(past);
         news.iter().for_each(|news| news.notify_waiters());
         self.context.observer.passed(self.name(), token);
         waiter.give(Held::new(self.clone(), generation, token))

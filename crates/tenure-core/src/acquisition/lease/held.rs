@@ -33,8 +33,8 @@ impl Held {
     }
 
     /// Takes a hold that was passed on; nothing if it is over by now.
-    pub(crate) fn claim(self, wants: &HoldRequest) -> Option<Self> {
-        self.lease.claim(self.generation, wants).then_some(self)
+    pub(crate) fn claim(self, request: &HoldRequest) -> Option<Self> {
+        self.lease.claim(self.generation, request).then_some(self)
     }
 
     /// Ends the hold; what the store is to be told is for the caller to send.

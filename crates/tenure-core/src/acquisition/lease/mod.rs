@@ -17,13 +17,13 @@ pub(crate) use downgrading::Downgraded;
 pub(crate) use held::Held;
 use state::State;
 use tenure_proto::{
-    Hold, LostReason, Owner, Terms, Timestamp, Token,
+    LostReason, Owner, Terms, Timestamp, Token,
     hold::Action,
     queue::{Contender, Kind, Mode},
     rule::{Rule, kept},
 };
 
-use super::Acquisition;
+use super::{Acquisition, Granted};
 use crate::{
     Fault, LockName,
     context::Context,
@@ -83,18 +83,18 @@ enum HoldStatus {
 }
 
 impl Lease {
-    /// A lease that the store has just granted, by an answer that came `now`.
+    /// A lease that the store has just granted.
     pub(crate) fn start(
         context: &Arc<Context>,
         name: &LockName,
         acquisition: Acquisition,
-        (hold, token, now): (Hold, Token, Timestamp),
-        wants: &HoldRequest,
+        Granted { hold, token, received: now }: Granted,
+        request: &HoldRequest,
         head: Option<Head<Self>>,
     ) -> Held {
         let owner = acquisition.owner();
         let (slot, tainted_until) = acquisition.granted();
-        let uses = || NameUse { name: name.clone(), kind: wants.kind };
+        let uses = || NameUse { name: name.clone(), kind: request.kind };
         let lease = Arc::new(Self {
             context: context.clone(),
             owner,
@@ -102,12 +102,12 @@ impl Lease {
             state: Mutex::new(State {
                 hold,
                 token,
-                mode: wants.mode,
+                mode: request.mode,
                 slot,
                 scheduled: None,
                 held_since: now,
-                keep_until: now.saturating_add(wants.hold_at_least),
-                label: wants.label.clone(),
+                keep_until: now.saturating_add(request.hold_at_least),
+                label: request.label.clone(),
                 told_lost: false,
                 rare: None,
             }),
@@ -190,16 +190,16 @@ impl Lease {
         }
     }
 
-    /// Takes the hold of `generation`, which was passed on to a task that wants `wants`; `false` if it
+    /// Takes the hold of `generation`, which was passed on to a task by this `request`; `false` if it
     /// is over, as it was not taken in time, or was lost.
-    fn claim(self: &Arc<Self>, generation: u32, wants: &HoldRequest) -> bool {
+    fn claim(self: &Arc<Self>, generation: u32, request: &HoldRequest) -> bool {
         let now = self.context.now();
         let mut state = self.lock();
         if state.hold.generation() != generation || !state.hold.claim(now) {
             return false;
         }
         state.held_since = now;
-        state.keep_until = now.saturating_add(wants.hold_at_least);
+        state.keep_until = now.saturating_add(request.hold_at_least);
         // The engine looks when the claim window ends: in time, but for what is due before that.
         let due = match state.hold.next_action(now) {
             Action::WaitUntil(at) => at,
