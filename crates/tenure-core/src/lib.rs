@@ -33,6 +33,7 @@ pub mod runtime;
 mod serde;
 pub mod store;
 mod tenure;
+pub mod threads;
 pub mod trial;
 
 pub use acquisition::guard::Guard;

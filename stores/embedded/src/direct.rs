@@ -11,7 +11,7 @@ use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
 };
-use tenure_core::store::HintSource;
+use tenure_core::threads::HintSource;
 
 use crate::{ear::Ear, hint, members::Members};
 

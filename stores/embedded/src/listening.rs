@@ -16,7 +16,7 @@ use std::{
 
 use tenure_core::{
     HintBoard, in_background,
-    store::{DirectHints, is_polled_directly},
+    threads::{DirectHints, is_polled_directly},
 };
 use tokio::{
     net,

@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock, atomic::AtomicBool};
 
 use tenure_core::{
     proto::queue::{Client, Limits},
-    store::{Capabilities, HintBoard, Home},
+    store::{Capabilities, HintBoard},
+    threads::StoreThread,
 };
 use tenure_sql::Dues;
 use tokio::task::JoinHandle;
@@ -26,7 +27,7 @@ pub(crate) struct Common {
     pub(crate) watch: Arc<Watch>,
     /// The bounds while nobody is woken.
     pub(crate) unwatched_limits: Limits,
-    pub(crate) home: Arc<Home>,
+    pub(crate) home: Arc<StoreThread>,
     pub(crate) watcher: OnceLock<JoinHandle<()>>,
     pub(crate) dues: Arc<Dues>,
     pub(crate) sweeper: OnceLock<JoinHandle<()>>,

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use tenure_core::{Fault, FaultKind, store::Home};
+use tenure_core::{Fault, FaultKind, threads::StoreThread};
 use tenure_sql::{Secret, none_of};
 
 use crate::{
@@ -25,7 +25,7 @@ const MOST_OF_A_PACKET: usize = 64 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct Maker {
     pub(crate) options: Arc<MysqlOptions>,
-    pub(crate) home: Arc<Home>,
+    pub(crate) home: Arc<StoreThread>,
     pub(crate) tls: Tls,
     /// Whether somebody was told already that a crash of the server forgets locks.
     pub(crate) warned: Arc<AtomicBool>,

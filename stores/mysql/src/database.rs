@@ -11,7 +11,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Diagnostic, HintBoard, Home, Renewal},
+    store::{Capabilities, Diagnostic, HintBoard, Renewal},
+    threads::StoreThread,
 };
 use tenure_sql::{
     Attempt, Database, Dues, Extended, Grant, Listed, Mark, Page, Reaches, Row, Settled, Sight,
@@ -60,7 +61,7 @@ impl Mysql {
     pub(crate) fn new(options: MysqlOptions, looks: bool) -> Result<Self, Fault> {
         options.check()?;
         let tls = Tls::of(&options)?;
-        let home = Arc::new(Home::start("tenure-mysql", Duration::ZERO)?);
+        let home = Arc::new(StoreThread::start("tenure-mysql", Duration::ZERO)?);
         let options = Arc::new(options);
         let warned = Arc::new(AtomicBool::new(false));
         let maker = Maker { options: options.clone(), home: home.clone(), tls, warned, looks };

@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock, atomic::AtomicBool};
 
 use tenure_core::{
     proto::queue::{Client, Limits},
-    store::{Capabilities, Owned},
+    store::Capabilities,
+    threads::OwnedTask,
 };
 
 use tenure_sql::Dues;
@@ -23,8 +24,8 @@ pub(crate) struct Common {
     pub(crate) is_deaf: AtomicBool,
     pub(crate) maker: Maker,
     pub(crate) lanes: Arc<Lanes>,
-    pub(crate) listening: OnceLock<Owned>,
+    pub(crate) listening: OnceLock<OwnedTask>,
     pub(crate) dues: Arc<Dues>,
-    pub(crate) sweeping: OnceLock<Owned>,
-    pub(crate) tidying: OnceLock<Owned>,
+    pub(crate) sweeping: OnceLock<OwnedTask>,
+    pub(crate) tidying: OnceLock<OwnedTask>,
 }

@@ -13,7 +13,7 @@ use std::{
 use futures_util::future::select;
 use tenure_core::{
     Fault, FaultKind,
-    store::{Home, Owned},
+    threads::{OwnedTask, StoreThread},
 };
 use tenure_sql::{Secret, none_of};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
@@ -53,7 +53,7 @@ pub(crate) struct Connection {
     /// What it was told without having asked.
     pub(crate) heard: Arc<Heard>,
     pub(crate) answers: Arc<Answers>,
-    pub(crate) home: Arc<Home>,
+    pub(crate) home: Arc<StoreThread>,
     /// Whether somebody waits for what its callers do not wait for any more.
     pub(crate) is_looked_after: AtomicBool,
     /// For how long an answer is waited for.
@@ -63,7 +63,7 @@ pub(crate) struct Connection {
     /// The time limit of its statements, in milliseconds.
     limit: u128,
     /// What keeps it alive. Who gives up a session that hangs leaves nothing of it.
-    kept: std::sync::Mutex<Option<Owned>>,
+    kept: std::sync::Mutex<Option<OwnedTask>>,
     turn: Mutex<()>,
     is_spoiled: AtomicBool,
 }
@@ -146,7 +146,7 @@ fn config(
 pub(crate) async fn connect(
     options: &PostgresOptions,
     tls: &Tls,
-    home: &Arc<Home>,
+    home: &Arc<StoreThread>,
 ) -> Result<(Connection, Polled), Fault> {
     let sql = &options.sql;
     // A host that is silent leaves time for the others. The driver has no time limit for what comes after a host
@@ -175,7 +175,7 @@ pub(crate) async fn connect(
 async fn opened(
     options: &PostgresOptions,
     tls: &Tls,
-    home: &Arc<Home>,
+    home: &Arc<StoreThread>,
     server: &(String, u16),
     location: &str,
     connect_timeout: Duration,
@@ -254,7 +254,7 @@ impl Connection {
     }
 
     /// It lives for as long as this does.
-    pub(crate) fn keep(&self, kept: Owned) {
+    pub(crate) fn keep(&self, kept: OwnedTask) {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
     }
 

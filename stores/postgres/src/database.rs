@@ -14,7 +14,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Diagnostic, HintBoard, Home, Renewal},
+    store::{Capabilities, Diagnostic, HintBoard, Renewal},
+    threads::StoreThread,
 };
 use tenure_sql::{
     Attempt, Claimed, Database, Dues, Extended, Grant, Idle, Listed, Mark, Page, Reaches, Settled,
@@ -59,7 +60,7 @@ impl Postgres {
     pub(crate) fn new(options: PostgresOptions) -> Result<Self, Fault> {
         options.check()?;
         let tls = Tls::of(&options)?;
-        let home = Arc::new(Home::start("tenure-postgres", Duration::ZERO)?);
+        let home = Arc::new(StoreThread::start("tenure-postgres", Duration::ZERO)?);
         let options = Arc::new(options);
         let mail = Mail { board: HintBoard::new(), hello: Arc::default() };
         let (count, leaving) = (Count::default(), Leaving::default());

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tenure_core::{Clock, Fault, SystemClock, Timestamp, store::Home};
+use tenure_core::{Clock, Fault, SystemClock, Timestamp, threads::StoreThread};
 use tokio::time::timeout;
 
 use crate::{
@@ -23,7 +23,7 @@ const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 pub(crate) struct Maker {
     pub(crate) options: Arc<PostgresOptions>,
     pub(crate) tls: Tls,
-    pub(crate) home: Arc<Home>,
+    pub(crate) home: Arc<StoreThread>,
     pub(crate) mail: Mail,
     pub(crate) count: Count,
     pub(crate) leaving: Leaving,

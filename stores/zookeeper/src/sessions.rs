@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tenure_core::{Clock, Fault, HintBoard, SystemClock, store::Home};
+use tenure_core::{Clock, Fault, HintBoard, SystemClock, threads::StoreThread};
 use tenure_url::Certificates;
 use tokio::time::timeout;
 
@@ -27,7 +27,7 @@ const GOODBYE: Duration = Duration::from_secs(1);
 pub(crate) struct Sessions {
     options: Arc<ZookeeperOptions>,
     place: String,
-    pub(crate) home: Home,
+    pub(crate) home: StoreThread,
     pub(crate) board: HintBoard,
     present: Mutex<Present>,
     trouble: Trouble,
@@ -47,7 +47,7 @@ impl Sessions {
         Ok(Self {
             options,
             place,
-            home: Home::start("tenure-zookeeper", GOODBYE)?,
+            home: StoreThread::start("tenure-zookeeper", GOODBYE)?,
             board: HintBoard::new(),
             present: Mutex::default(),
             trouble: Trouble::default(),

@@ -68,27 +68,21 @@
 //!     clause 1 says. A *detached* hold belongs to no process: no process's end frees it, wherever the
 //!     store notices deaths, and it ends by its lease, a release or an eviction.
 
-mod carried_on;
 mod certificates;
 mod diagnostic;
-mod direct;
 mod evictions;
 mod fault;
 mod hints;
-mod home;
 mod memory;
 
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-pub use carried_on::CarriedOn;
 pub use certificates::certificate_cure;
 pub use diagnostic::{BadSeverity, Diagnostic, Severity};
-pub use direct::{DirectHints, DirectWait, HintSource, is_polled_directly, poll_directly};
 pub use evictions::{Eviction, Evictions};
 pub use fault::{Fault, FaultKind};
 pub use hints::{HintBoard, Wakeups};
-pub use home::{Home, Owned};
 pub use memory::{MemoryStore, Saved};
 pub use tenure_proto::Owner;
 use tenure_proto::{

@@ -22,7 +22,7 @@ mod full;
 mod handle;
 mod handover;
 mod hints;
-mod home;
+
 mod latch;
 mod latch_wait;
 mod late;
@@ -41,6 +41,7 @@ mod retry_until;
 mod rwlock;
 mod semaphore;
 mod shutdown;
+mod store_thread;
 mod subscriber;
 mod survival;
 mod texts;

@@ -5,10 +5,10 @@ use std::{future::IntoFuture, ops::Deref, time::Duration};
 use tenure_core::{AcquireError, AllGuard as Parts, AllReleaseError};
 
 use super::{
+    context::BlockingContext,
     guard::Guard,
     settings::setters,
     thread::Thread,
-    waiting::Home,
     watch::{Watch, news, of_parent},
 };
 
@@ -26,13 +26,13 @@ use super::{
 #[derive(Clone)]
 #[must_use = "a handle does nothing until it is locked"]
 pub struct All {
-    home: Home,
+    context: BlockingContext,
     pub(super) handle: crate::All,
 }
 
 impl All {
-    pub(super) fn new(home: Home, handle: crate::All) -> Self {
-        Self { home, handle }
+    pub(super) fn new(context: BlockingContext, handle: crate::All) -> Self {
+        Self { context, handle }
     }
 
     setters!();
@@ -49,8 +49,8 @@ impl All {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn lock(&self) -> Result<AllGuard, AcquireError> {
-        let parts = self.home.lock(self.handle.lock())?;
-        Ok(AllGuard::new(parts, self.home.thread))
+        let parts = self.context.lock(self.handle.lock())?;
+        Ok(AllGuard::new(parts, self.context.thread))
     }
 
     /// Acquires all of them if all are free.
@@ -65,8 +65,8 @@ impl All {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn try_lock(&self) -> Result<Option<AllGuard>, AcquireError> {
-        let parts = self.home.wait(self.handle.try_lock().into_future())?;
-        Ok(parts.map(|parts| AllGuard::new(parts, self.home.thread)))
+        let parts = self.context.wait(self.handle.try_lock().into_future())?;
+        Ok(parts.map(|parts| AllGuard::new(parts, self.context.thread)))
     }
 }
 

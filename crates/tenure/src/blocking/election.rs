@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use tenure_core::{AcquireError, InspectError, Leader, ReleaseError, Token};
 
-use super::{Leaders, guard::Guard, inspect::inspect, settings::setters, waiting::Home};
+use super::{Leaders, context::BlockingContext, guard::Guard, inspect::inspect, settings::setters};
 
 /// An office that one candidate at a time holds: [`crate::Election`] for blocking callers.
 ///
@@ -20,13 +20,13 @@ use super::{Leaders, guard::Guard, inspect::inspect, settings::setters, waiting:
 #[derive(Clone)]
 #[must_use = "a handle does nothing until somebody campaigns or looks"]
 pub struct Election {
-    home: Home,
+    context: BlockingContext,
     pub(super) handle: crate::Election,
 }
 
 impl Election {
-    pub(super) fn new(home: Home, handle: crate::Election) -> Self {
-        Self { home, handle }
+    pub(super) fn new(context: BlockingContext, handle: crate::Election) -> Self {
+        Self { context, handle }
     }
 
     setters!();
@@ -45,7 +45,7 @@ impl Election {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn campaign(&self) -> Result<Leadership, AcquireError> {
-        self.home.acquire(self.handle.campaign()).map(Leadership)
+        self.context.acquire(self.handle.campaign()).map(Leadership)
     }
 
     /// Leads if nobody else does or comes first.
@@ -60,7 +60,7 @@ impl Election {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn try_campaign(&self) -> Result<Option<Leadership>, AcquireError> {
-        Ok(self.home.try_acquire(self.handle.try_campaign())?.map(Leadership))
+        Ok(self.context.try_acquire(self.handle.try_campaign())?.map(Leadership))
     }
 
     /// Who leads, as the store shows it.
@@ -75,7 +75,7 @@ impl Election {
     /// ```
     pub fn leader(&self) -> Result<Option<Leader>, InspectError> {
         let handle = self.handle.clone();
-        self.home.look(async move { handle.leader().await })
+        self.context.look(async move { handle.leader().await })
     }
 
     /// Who leads, and from then on every change that is seen.
@@ -87,7 +87,7 @@ impl Election {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn leaders(&self) -> Leaders {
-        Leaders::new(self.home.clone(), self.handle.leaders())
+        Leaders::new(self.context.clone(), self.handle.leaders())
     }
 }
 

@@ -17,7 +17,7 @@ macro_rules! inspect {
         /// ```
         pub fn inspect(&self) -> Result<tenure_core::Snapshot, tenure_core::InspectError> {
             let handle = self.handle.clone();
-            self.home.look(async move { handle.inspect().await })
+            self.context.look(async move { handle.inspect().await })
         }
     };
 }

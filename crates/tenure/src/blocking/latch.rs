@@ -4,7 +4,7 @@ use std::{future::IntoFuture, time::Duration};
 
 use tenure_core::LatchError;
 
-use super::waiting::Home;
+use super::context::BlockingContext;
 
 /// A latch that opens when so many have arrived: [`crate::Latch`] for blocking callers.
 ///
@@ -20,13 +20,13 @@ use super::waiting::Home;
 #[derive(Clone)]
 #[must_use = "a handle does nothing until somebody arrives or waits"]
 pub struct Latch {
-    home: Home,
+    context: BlockingContext,
     pub(super) handle: crate::Latch,
 }
 
 impl Latch {
-    pub(super) fn new(home: Home, handle: crate::Latch) -> Self {
-        Self { home, handle }
+    pub(super) fn new(context: BlockingContext, handle: crate::Latch) -> Self {
+        Self { context, handle }
     }
 
     /// For how long an arrival counts: [`crate::Latch::keep`].
@@ -56,7 +56,7 @@ impl Latch {
     /// ```
     pub fn arrive(&self, who: impl Into<String>) -> Result<u32, LatchError> {
         let (handle, who) = (self.handle.clone(), who.into());
-        self.home.look(async move { handle.arrive(&who).await })
+        self.context.look(async move { handle.arrive(&who).await })
     }
 
     /// Blocks until all have arrived, for ever if they do not.
@@ -72,7 +72,7 @@ impl Latch {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn wait(&self) -> Result<(), LatchError> {
-        self.home.look(self.handle.wait().into_future())
+        self.context.look(self.handle.wait().into_future())
     }
 
     /// Blocks until all have arrived, for `within` at most.
@@ -89,7 +89,7 @@ impl Latch {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn wait_within(&self, within: Duration) -> Result<(), LatchError> {
-        self.home.look(self.handle.wait().within(within).into_future())
+        self.context.look(self.handle.wait().within(within).into_future())
     }
 
     /// How many have not arrived.
@@ -104,7 +104,7 @@ impl Latch {
     /// ```
     pub fn remaining(&self) -> Result<u32, LatchError> {
         let handle = self.handle.clone();
-        self.home.look(async move { handle.remaining().await })
+        self.context.look(async move { handle.remaining().await })
     }
 
     /// Who has arrived.
@@ -121,7 +121,7 @@ impl Latch {
     /// ```
     pub fn arrived(&self) -> Result<Vec<String>, LatchError> {
         let handle = self.handle.clone();
-        self.home.look(async move { handle.arrived().await })
+        self.context.look(async move { handle.arrived().await })
     }
 
     /// Forgets all arrivals.
@@ -139,6 +139,6 @@ impl Latch {
     /// ```
     pub fn reset(&self) -> Result<(), LatchError> {
         let handle = self.handle.clone();
-        self.home.look(async move { handle.reset().await })
+        self.context.look(async move { handle.reset().await })
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{InspectError, Leader};
 
-use super::waiting::Home;
+use super::context::BlockingContext;
 
 /// Who leads now, and then every change that is seen: [`crate::Leaders`] for blocking callers.
 ///
@@ -31,14 +31,14 @@ use super::waiting::Home;
 /// ```
 #[must_use = "it looks only while it is asked for news"]
 pub struct Leaders {
-    home: Home,
+    context: BlockingContext,
     /// Nothing in a forked child.
     pub(super) leaders: Option<crate::Leaders>,
 }
 
 impl Leaders {
-    pub(super) fn new(home: Home, leaders: crate::Leaders) -> Self {
-        Self { home, leaders: Some(leaders) }
+    pub(super) fn new(context: BlockingContext, leaders: crate::Leaders) -> Self {
+        Self { context, leaders: Some(leaders) }
     }
 
     /// Blocks until there is news, for `at_most`; `None` if there is none by then. That should be
@@ -67,7 +67,7 @@ impl Leaders {
             let news = tokio::time::timeout(at_most, leaders.next()).await.ok();
             Ok::<_, InspectError>((leaders, news))
         };
-        match self.home.look(looking) {
+        match self.context.look(looking) {
             Ok((leaders, news)) => {
                 self.leaders = Some(leaders);
                 news

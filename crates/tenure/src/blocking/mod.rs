@@ -31,7 +31,7 @@
 //! [`Tenure::from_async`].
 
 mod all;
-mod bell;
+mod context;
 mod detached;
 mod election;
 mod guard;
@@ -48,7 +48,7 @@ mod settings;
 mod shown;
 mod tenure;
 mod thread;
-mod waiting;
+mod thread_waker;
 mod watch;
 mod watcher;
 mod write_guard;

@@ -2,7 +2,9 @@
 
 use tenure_core::AcquireError;
 
-use super::{Reentrant, guard::Guard, inspect::inspect, settings::setters, waiting::Home};
+use super::{
+    Reentrant, context::BlockingContext, guard::Guard, inspect::inspect, settings::setters,
+};
 
 /// A lock that at most one guard holds at a time: [`crate::Mutex`] for blocking callers.
 ///
@@ -22,13 +24,13 @@ use super::{Reentrant, guard::Guard, inspect::inspect, settings::setters, waitin
 #[derive(Clone)]
 #[must_use = "a handle does nothing until it is locked"]
 pub struct Mutex {
-    home: Home,
+    context: BlockingContext,
     pub(super) handle: crate::Mutex,
 }
 
 impl Mutex {
-    pub(super) fn new(home: Home, handle: crate::Mutex) -> Self {
-        Self { home, handle }
+    pub(super) fn new(context: BlockingContext, handle: crate::Mutex) -> Self {
+        Self { context, handle }
     }
 
     pub(super) fn into_async(self) -> crate::Mutex {
@@ -53,7 +55,7 @@ impl Mutex {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn reentrant(self) -> Reentrant {
-        Reentrant::new(self.home, self.handle.reentrant())
+        Reentrant::new(self.context, self.handle.reentrant())
     }
 
     /// Acquires the lock, and blocks until it has it.
@@ -69,7 +71,7 @@ impl Mutex {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn lock(&self) -> Result<Guard, AcquireError> {
-        self.home.acquire(self.handle.lock())
+        self.context.acquire(self.handle.lock())
     }
 
     /// Acquires the lock if it is free; `None` if somebody else has it or comes first.
@@ -84,6 +86,6 @@ impl Mutex {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn try_lock(&self) -> Result<Option<Guard>, AcquireError> {
-        self.home.try_acquire(self.handle.try_lock())
+        self.context.try_acquire(self.handle.try_lock())
     }
 }

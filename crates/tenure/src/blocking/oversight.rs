@@ -11,7 +11,7 @@ use tenure_core::{
     store::{Diagnostic, Listing},
 };
 
-use super::{Tenure, Watcher, waiting::in_forked_child};
+use super::{Tenure, Watcher, context::in_forked_child};
 
 impl Tenure {
     /// Lists the locks in use whose names begin with `prefix`, 1,000 at most: [`Tenure::list_with`] chooses another
@@ -66,7 +66,7 @@ impl Tenure {
     /// ```
     pub fn inspect(&self, name: impl AsRef<str>) -> Result<Snapshot, InspectError> {
         let (tenure, own) = (self.as_async().clone(), name.as_ref().to_owned());
-        self.home(name.as_ref()).look(async move { tenure.inspect(own).await })
+        self.context(name.as_ref()).look(async move { tenure.inspect(own).await })
     }
 
     /// Watches the lock called `name`, whatever kind of lock it is and without a part in it.
@@ -80,7 +80,7 @@ impl Tenure {
     /// ```
     pub fn watch(&self, name: impl AsRef<str>) -> Watcher {
         let name = name.as_ref();
-        Watcher::new(self.home(name), self.as_async().watch(name))
+        Watcher::new(self.context(name), self.as_async().watch(name))
     }
 
     /// Evicts the one hold of the lock called `name` that was seen under this id, and no other; `None` if that is not
@@ -103,7 +103,7 @@ impl Tenure {
         hold: HoldId,
     ) -> Result<Option<Contender>, InspectError> {
         let (tenure, own) = (self.as_async().clone(), name.as_ref().to_owned());
-        self.home(name.as_ref()).look(async move { tenure.evict(own, hold).await })
+        self.context(name.as_ref()).look(async move { tenure.evict(own, hold).await })
     }
 
     /// Evicts all holds of the lock called `name` that were `seen`, as far as they are still there.
@@ -125,7 +125,7 @@ impl Tenure {
         seen: &Snapshot,
     ) -> Result<Vec<Contender>, InspectError> {
         let (tenure, own, seen) = (self.as_async().clone(), name.as_ref().to_owned(), seen.clone());
-        self.home(name.as_ref()).look(async move { tenure.evict_seen(own, &seen).await })
+        self.context(name.as_ref()).look(async move { tenure.evict_seen(own, &seen).await })
     }
 
     /// Asks the store which promise holds there and why not.

@@ -5,9 +5,9 @@ use std::future::IntoFuture;
 use tenure_core::{AcquireError, ReleaseError, Scope, kinds};
 
 use super::{
+    context::BlockingContext,
     inspect::inspect,
     settings::setters,
-    waiting::Home,
     watch::{Watch, answers, of_parent},
 };
 
@@ -52,13 +52,13 @@ pub fn scope<O>(work: impl FnOnce() -> O) -> O {
 #[derive(Clone)]
 #[must_use = "a handle does nothing until it is locked"]
 pub struct Reentrant {
-    home: Home,
+    context: BlockingContext,
     pub(super) handle: kinds::Reentrant,
 }
 
 impl Reentrant {
-    pub(super) fn new(home: Home, handle: kinds::Reentrant) -> Self {
-        Self { home, handle }
+    pub(super) fn new(context: BlockingContext, handle: kinds::Reentrant) -> Self {
+        Self { context, handle }
     }
 
     setters!();
@@ -78,7 +78,7 @@ impl Reentrant {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn within(&self, scope: &Scope) -> Self {
-        Self { home: self.home.clone(), handle: self.handle.within(scope) }
+        Self { context: self.context.clone(), handle: self.handle.within(scope) }
     }
 
     /// Acquires the lock, and blocks until it has it; enters it again if the scope holds it.
@@ -95,7 +95,7 @@ impl Reentrant {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn lock(&self) -> Result<ReentrantGuard, AcquireError> {
-        let guard = self.home.lock(self.handle.lock())?;
+        let guard = self.context.lock(self.handle.lock())?;
         Ok(self.guarded(guard))
     }
 
@@ -113,12 +113,12 @@ impl Reentrant {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn try_lock(&self) -> Result<Option<ReentrantGuard>, AcquireError> {
-        let guard = self.home.wait(self.handle.try_lock().into_future())?;
+        let guard = self.context.wait(self.handle.try_lock().into_future())?;
         Ok(guard.map(|guard| self.guarded(guard)))
     }
 
     fn guarded(&self, guard: kinds::ReentrantGuard) -> ReentrantGuard {
-        ReentrantGuard { guard, watch: Watch::new(self.home.thread) }
+        ReentrantGuard { guard, watch: Watch::new(self.context.thread) }
     }
 }
 

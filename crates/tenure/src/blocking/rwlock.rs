@@ -2,7 +2,9 @@
 
 use tenure_core::AcquireError;
 
-use super::{WriteGuard, guard::Guard, inspect::inspect, settings::setters, waiting::Home};
+use super::{
+    WriteGuard, context::BlockingContext, guard::Guard, inspect::inspect, settings::setters,
+};
 
 /// A lock that many readers hold together, or one writer alone: [`crate::RwLock`] for blocking
 /// callers.
@@ -20,13 +22,13 @@ use super::{WriteGuard, guard::Guard, inspect::inspect, settings::setters, waiti
 #[derive(Clone)]
 #[must_use = "a handle does nothing until it is locked"]
 pub struct RwLock {
-    home: Home,
+    context: BlockingContext,
     pub(super) handle: crate::RwLock,
 }
 
 impl RwLock {
-    pub(super) fn new(home: Home, handle: crate::RwLock) -> Self {
-        Self { home, handle }
+    pub(super) fn new(context: BlockingContext, handle: crate::RwLock) -> Self {
+        Self { context, handle }
     }
 
     setters!();
@@ -45,7 +47,7 @@ impl RwLock {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn read(&self) -> Result<Guard, AcquireError> {
-        self.home.acquire(self.handle.read())
+        self.context.acquire(self.handle.read())
     }
 
     /// Becomes a reader if no writer has the lock or comes first.
@@ -61,7 +63,7 @@ impl RwLock {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn try_read(&self) -> Result<Option<Guard>, AcquireError> {
-        self.home.try_acquire(self.handle.try_read())
+        self.context.try_acquire(self.handle.try_read())
     }
 
     /// Blocks until this caller writes alone.
@@ -76,7 +78,7 @@ impl RwLock {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn write(&self) -> Result<WriteGuard, AcquireError> {
-        self.home.acquire(self.handle.write()).map(WriteGuard::new)
+        self.context.acquire(self.handle.write()).map(WriteGuard::new)
     }
 
     /// Becomes the writer if nobody has the lock or comes first.
@@ -92,6 +94,6 @@ impl RwLock {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn try_write(&self) -> Result<Option<WriteGuard>, AcquireError> {
-        Ok(self.home.try_acquire(self.handle.try_write())?.map(WriteGuard::new))
+        Ok(self.context.try_acquire(self.handle.try_write())?.map(WriteGuard::new))
     }
 }

@@ -2,7 +2,7 @@
 
 use tenure_core::{AcquireError, InspectError};
 
-use super::{guard::Guard, inspect::inspect, settings::setters, waiting::Home};
+use super::{context::BlockingContext, guard::Guard, inspect::inspect, settings::setters};
 
 /// A lock that hands out so many permits: [`crate::Semaphore`] for blocking callers.
 ///
@@ -20,13 +20,13 @@ use super::{guard::Guard, inspect::inspect, settings::setters, waiting::Home};
 #[derive(Clone)]
 #[must_use = "a handle does nothing until permits are acquired"]
 pub struct Semaphore {
-    home: Home,
+    context: BlockingContext,
     pub(super) handle: crate::Semaphore,
 }
 
 impl Semaphore {
-    pub(super) fn new(home: Home, handle: crate::Semaphore) -> Self {
-        Self { home, handle }
+    pub(super) fn new(context: BlockingContext, handle: crate::Semaphore) -> Self {
+        Self { context, handle }
     }
 
     setters!();
@@ -90,7 +90,7 @@ impl Semaphore {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn acquire_many(&self, take: u32) -> Result<Guard, AcquireError> {
-        self.home.acquire(self.handle.acquire_many(take))
+        self.context.acquire(self.handle.acquire_many(take))
     }
 
     /// Takes one permit if it is free.
@@ -121,6 +121,6 @@ impl Semaphore {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn try_acquire_many(&self, take: u32) -> Result<Option<Guard>, AcquireError> {
-        self.home.try_acquire(self.handle.try_acquire_many(take))
+        self.context.try_acquire(self.handle.try_acquire_many(take))
     }
 }

@@ -133,7 +133,7 @@ macro_rules! setters {
             mut self,
             tell: impl Fn(&tenure_core::Busy) + Send + Sync + 'static,
         ) -> Self {
-            self.home.listener.on_busy = Some(std::sync::Arc::new(tell));
+            self.context.listener.on_busy = Some(std::sync::Arc::new(tell));
             self
         }
 
@@ -152,7 +152,7 @@ macro_rules! setters {
             mut self,
             tell: impl Fn(&tenure_core::Fault) + Send + Sync + 'static,
         ) -> Self {
-            self.home.listener.on_unreachable = Some(std::sync::Arc::new(tell));
+            self.context.listener.on_unreachable = Some(std::sync::Arc::new(tell));
             self
         }
     };

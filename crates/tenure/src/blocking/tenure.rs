@@ -6,9 +6,9 @@ use tenure_core::{ShutdownError, Store};
 
 use super::{
     All, Election, Latch, Mutex, RwLock, Semaphore,
+    context::BlockingContext,
     news::Listener,
     thread::{Thread, forked},
-    waiting::Home,
 };
 use crate::{OpenError, options::StoreOptions};
 
@@ -169,7 +169,7 @@ impl Tenure {
     /// ```
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
         let name = name.as_ref();
-        Mutex::new(self.home(name), self.tenure.mutex(name))
+        Mutex::new(self.context(name), self.tenure.mutex(name))
     }
 
     /// A handle on the read-write lock called `name`.
@@ -182,7 +182,7 @@ impl Tenure {
     /// ```
     pub fn rwlock(&self, name: impl AsRef<str>) -> RwLock {
         let name = name.as_ref();
-        RwLock::new(self.home(name), self.tenure.rwlock(name))
+        RwLock::new(self.context(name), self.tenure.rwlock(name))
     }
 
     /// A handle on the semaphore called `name`, which has so many permits: everybody says the same
@@ -196,7 +196,7 @@ impl Tenure {
     /// ```
     pub fn semaphore(&self, name: impl AsRef<str>, permits: u32) -> Semaphore {
         let name = name.as_ref();
-        Semaphore::new(self.home(name), self.tenure.semaphore(name, permits))
+        Semaphore::new(self.context(name), self.tenure.semaphore(name, permits))
     }
 
     /// A handle on the latch called `name`, which opens when `count` have arrived.
@@ -210,7 +210,7 @@ impl Tenure {
     /// ```
     pub fn latch(&self, name: impl AsRef<str>, count: u32) -> Latch {
         let name = name.as_ref();
-        Latch::new(self.home(name), self.tenure.latch(name, count))
+        Latch::new(self.context(name), self.tenure.latch(name, count))
     }
 
     /// A handle on the election called `name`.
@@ -223,7 +223,7 @@ impl Tenure {
     /// ```
     pub fn election(&self, name: impl AsRef<str>) -> Election {
         let name = name.as_ref();
-        Election::new(self.home(name), self.tenure.election(name))
+        Election::new(self.context(name), self.tenure.election(name))
     }
 
     /// A handle on all mutexes of these names together: all of them are held, or none.
@@ -236,7 +236,7 @@ impl Tenure {
     /// ```
     pub fn all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> All {
         let names: Vec<_> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
-        All::new(self.home(&names.join(", ")), self.tenure.all(&names))
+        All::new(self.context(&names.join(", ")), self.tenure.all(&names))
     }
 
     /// A handle on these mutexes together, which may have settings of their own and lie in
@@ -253,7 +253,7 @@ impl Tenure {
     /// ```
     pub fn all_of(&self, mutexes: impl IntoIterator<Item = Mutex>) -> All {
         let mutexes = mutexes.into_iter().map(Mutex::into_async);
-        All::new(self.home("several locks"), crate::All::of(mutexes))
+        All::new(self.context("several locks"), crate::All::of(mutexes))
     }
 
     /// Refuses further acquisitions, and blocks until all guards and waits are gone and the store
@@ -286,8 +286,13 @@ impl Tenure {
         Ok(Self { tenure, thread })
     }
 
-    pub(super) fn home(&self, name: &str) -> Home {
+    pub(super) fn context(&self, name: &str) -> BlockingContext {
         let tenure = self.tenure.clone();
-        Home { tenure, thread: self.thread, name: name.into(), listener: Listener::default() }
+        BlockingContext {
+            tenure,
+            thread: self.thread,
+            name: name.into(),
+            listener: Listener::default(),
+        }
     }
 }

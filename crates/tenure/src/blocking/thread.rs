@@ -20,7 +20,7 @@ use std::{
 use futures_util::FutureExt;
 use tenure_core::{
     runtime::{PerProcess, Workers, start},
-    store::poll_directly,
+    threads::poll_directly,
 };
 use tokio::{
     runtime::{Handle, RuntimeFlavor, worker_index},
@@ -28,8 +28,8 @@ use tokio::{
 };
 
 use super::{
-    bell::Bell,
     news::{Listener, Message, Post, channel},
+    thread_waker::ThreadWaker,
 };
 
 static THREAD: PerProcess<Thread> = PerProcess::new();
@@ -85,8 +85,8 @@ impl Thread {
         limit: Duration,
         future: Pin<Box<dyn Future<Output = ()> + Send + '_>>,
     ) {
-        let bell = Arc::new(Bell::default());
-        let waker = Waker::from(bell.clone());
+        let sleeper = Arc::new(ThreadWaker::default());
+        let waker = Waker::from(sleeper.clone());
         // In a task of tokio, where this never yields, its share would be used up for ever.
         let future = Some(Box::pin(unconstrained(future)));
         let mut work = Work { runtime: &self.runtime, future };
@@ -96,7 +96,7 @@ impl Thread {
         }
         let until = Instant::now().checked_add(limit);
         park(|| {
-            while bell.wait(until, &mut direct) {
+            while sleeper.wait(until, &mut direct) {
                 if poll_directly(&mut direct, || work.poll(&waker)).is_ready() {
                     return;
                 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{InspectError, Snapshot};
 
-use super::waiting::Home;
+use super::context::BlockingContext;
 
 /// The changes of one lock, without a part in it: [`crate::Watcher`] for blocking callers.
 ///
@@ -29,14 +29,14 @@ use super::waiting::Home;
 /// ```
 #[must_use = "it asks only while it is asked for news"]
 pub struct Watcher {
-    home: Home,
+    context: BlockingContext,
     /// Nothing in a forked child.
     pub(super) watcher: Option<crate::Watcher>,
 }
 
 impl Watcher {
-    pub(super) fn new(home: Home, watcher: crate::Watcher) -> Self {
-        Self { home, watcher: Some(watcher) }
+    pub(super) fn new(context: BlockingContext, watcher: crate::Watcher) -> Self {
+        Self { context, watcher: Some(watcher) }
     }
 
     /// Blocks until there is news, for `at_most`; `None` if there is none by then. That should be longer than a call to
@@ -62,7 +62,7 @@ impl Watcher {
             let news = tokio::time::timeout(at_most, watcher.next()).await;
             Ok::<_, InspectError>((watcher, news.unwrap_or_default()))
         };
-        match self.home.look(watching) {
+        match self.context.look(watching) {
             Ok((watcher, news)) => {
                 self.watcher = Some(watcher);
                 news

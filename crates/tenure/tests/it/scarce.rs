@@ -188,11 +188,11 @@ fn names_of_hosts_are_looked_up_without_threads() {
 }
 
 fn look_up(_: &Path) {
-    use tenure_core::store::Home;
+    use tenure_core::threads::StoreThread;
     let ours = || tenure_core::runtime::addresses("localhost", 80);
     // As a store does that opens.
     assert!(!runtime().block_on(ours()).unwrap().is_empty());
-    let home = Home::start("a-store", Duration::ZERO).unwrap();
+    let home = StoreThread::start("a-store", Duration::ZERO).unwrap();
     threads(false);
     assert!(!runtime().block_on(ours()).unwrap().is_empty());
     let by_driver = home.spawn(async { tokio::net::lookup_host(("localhost", 80)).await.is_ok() });

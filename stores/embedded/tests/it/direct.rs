@@ -9,7 +9,7 @@ use std::{
 
 use tenure_core::{
     Store, Wakeups, in_background,
-    store::{DirectWait, poll_directly},
+    threads::{DirectWait, poll_directly},
 };
 use tokio::runtime::{Builder, Runtime};
 

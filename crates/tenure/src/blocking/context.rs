@@ -20,14 +20,14 @@ use super::{
 
 /// Where a handle comes from: what it needs to block, and to say so if it cannot.
 #[derive(Clone)]
-pub(super) struct Home {
+pub(super) struct BlockingContext {
     pub(super) tenure: crate::Tenure,
     pub(super) thread: &'static Thread,
     pub(super) name: Arc<str>,
     pub(super) listener: Listener,
 }
 
-impl Home {
+impl BlockingContext {
     /// Blocks until the lock is acquired.
     pub(super) fn acquire<L, G>(&self, lock: L) -> Result<Guard, AcquireError>
     where
@@ -136,7 +136,7 @@ impl Telling for ReentrantLock {
     }
 }
 
-impl fmt::Debug for Home {
+impl fmt::Debug for BlockingContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.name)
     }

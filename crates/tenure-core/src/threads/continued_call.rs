@@ -30,7 +30,7 @@ type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 ///
 /// # Cancel safety
 /// Dropping it leaves the call to the store's thread.
-pub struct CarriedOn<T: Send + 'static> {
+pub struct ContinuedCall<T: Send + 'static> {
     calls: Arc<Calls>,
     number: u64,
     shared: Arc<Shared<T>>,
@@ -51,7 +51,7 @@ enum Stage<T> {
     Over,
 }
 
-impl<T: Send + 'static> Future for CarriedOn<T> {
+impl<T: Send + 'static> Future for ContinuedCall<T> {
     type Output = Option<T>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
@@ -83,7 +83,7 @@ impl<T: Send + 'static> Future for CarriedOn<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for CarriedOn<T> {
+impl<T: Send + 'static> Drop for ContinuedCall<T> {
     fn drop(&mut self) {
         if self.shared.is_forked() {
             // The parent carries it out. What it ends with here may be shared with that one.
@@ -98,9 +98,9 @@ impl<T: Send + 'static> Drop for CarriedOn<T> {
     }
 }
 
-impl<T: Send + 'static> fmt::Debug for CarriedOn<T> {
+impl<T: Send + 'static> fmt::Debug for ContinuedCall<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CarriedOn").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("ContinuedCall").field("number", &self.number).finish_non_exhaustive()
     }
 }
 
@@ -179,7 +179,7 @@ impl Calls {
         self: &Arc<Self>,
         handle: &Handle,
         task: Task<T>,
-    ) -> CarriedOn<T> {
+    ) -> ContinuedCall<T> {
         let stage = Mutex::new(Stage::Here(task, None));
         let shared = Arc::new(Shared { handle: handle.clone(), process: process::id(), stage });
         let mut state = self.state();
@@ -191,7 +191,7 @@ impl Calls {
             self.begun.notify_one();
         }
         drop(state);
-        CarriedOn { calls: self.clone(), number, shared }
+        ContinuedCall { calls: self.clone(), number, shared }
     }
 
     fn end(&self, number: u64) {

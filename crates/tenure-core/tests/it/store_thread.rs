@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::store::Home;
+use tenure_core::threads::StoreThread;
 use tokio::{
     runtime::{Builder, Runtime},
     sync::oneshot::{self, error::RecvError},
@@ -36,9 +36,9 @@ async fn not_at_once() {
 
 #[test]
 fn what_is_begun_outlives_the_runtime_in_which_it_was_begun() {
-    let home = Home::start("test", Duration::ZERO).unwrap();
+    let thread = StoreThread::start("test", Duration::ZERO).unwrap();
     let ((begins, mut begun), (tells, told)) = (oneshot::channel(), oneshot::channel());
-    let task = home.carry_on(async move {
+    let task = thread.carry_on(async move {
         let _ = begins.send(());
         sleep(Duration::from_millis(20)).await;
         let _ = tells.send(7);
@@ -53,8 +53,8 @@ fn what_is_begun_outlives_the_runtime_in_which_it_was_begun() {
 
 #[test]
 fn who_waits_gets_what_it_comes_to() {
-    let home = Home::start("test", Duration::ZERO).unwrap();
-    let task = home.carry_on(async {
+    let thread = StoreThread::start("test", Duration::ZERO).unwrap();
+    let task = thread.carry_on(async {
         sleep(Duration::from_millis(20)).await;
         7
     });
@@ -63,8 +63,8 @@ fn who_waits_gets_what_it_comes_to() {
 
 #[test]
 fn what_lasts_is_taken_over_and_who_waits_is_told() {
-    let home = Home::start("test", Duration::ZERO).unwrap();
-    let task = home.carry_on(async {
+    let thread = StoreThread::start("test", Duration::ZERO).unwrap();
+    let task = thread.carry_on(async {
         let here = thread::current().id();
         while thread::current().id() == here {
             sleep(Duration::from_millis(1)).await;
@@ -76,9 +76,9 @@ fn what_lasts_is_taken_over_and_who_waits_is_told() {
 
 #[test]
 fn what_its_caller_looks_away_from_is_carried_on() {
-    let home = Home::start("test", Duration::ZERO).unwrap();
+    let thread = StoreThread::start("test", Duration::ZERO).unwrap();
     let (tells, told) = oneshot::channel();
-    let mut task = pin!(home.carry_on(async move {
+    let mut task = pin!(thread.carry_on(async move {
         sleep(Duration::from_millis(1)).await;
         tells.send(7)
     }));
@@ -96,11 +96,11 @@ fn a_waker_that_panics_keeps_no_other_from_being_taken_over() {
             panic!("a bad waker");
         }
     }
-    let home = Home::start("test", Duration::ZERO).unwrap();
+    let thread = StoreThread::start("test", Duration::ZERO).unwrap();
     let bad = Waker::from(Arc::new(Panics));
     for waker in [&bad, Waker::noop()] {
         let (tells, told) = oneshot::channel();
-        let mut task = pin!(home.carry_on(async move {
+        let mut task = pin!(thread.carry_on(async move {
             not_at_once().await;
             tells.send(())
         }));
@@ -111,9 +111,9 @@ fn a_waker_that_panics_keeps_no_other_from_being_taken_over() {
 
 #[test]
 fn what_panics_comes_to_nothing() {
-    let home = Home::start("test", Duration::ZERO).unwrap();
+    let thread = StoreThread::start("test", Duration::ZERO).unwrap();
     let (tells, told) = oneshot::channel::<()>();
-    let mut task = pin!(home.carry_on(async move {
+    let mut task = pin!(thread.carry_on(async move {
         not_at_once().await;
         drop(tells);
         panic!("on purpose");

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tenure_core::store::{DirectHints, DirectWait};
+use tenure_core::threads::{DirectHints, DirectWait};
 
 /// How long who listens at a store's hints does so at a time. The system may have no memory to call it back
 /// with, and nobody calls twice.
@@ -15,7 +15,7 @@ const LISTENS: Duration = Duration::from_secs(1);
 
 /// Rung by the future's waker. Not the thread's own token, which the program may use itself.
 #[derive(Debug, Default)]
-pub(super) struct Bell {
+pub(super) struct ThreadWaker {
     state: Mutex<State>,
     rings: Condvar,
 }
@@ -27,7 +27,7 @@ struct State {
     listens: Option<(ThreadId, Arc<DirectHints>)>,
 }
 
-impl Bell {
+impl ThreadWaker {
     /// Blocks until it is rung, also if that was before. Says whether it was by then. Meanwhile the
     /// thread hears the hints that it waits for itself, if there are some; when that fails, it was rung.
     pub(super) fn wait(&self, until: Option<Instant>, direct: &mut Option<DirectWait>) -> bool {
@@ -66,7 +66,7 @@ impl Bell {
     }
 }
 
-impl Wake for Bell {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -98,15 +98,15 @@ mod tests {
         },
     };
 
-    use tenure_core::store::{HintSource, poll_directly};
+    use tenure_core::threads::{HintSource, poll_directly};
 
     use super::*;
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// Where a bell rings while somebody waits, and the call back is lost.
+    /// Where a waker rings while somebody waits, and the call back is lost.
     #[derive(Debug)]
-    struct Deaf(Arc<Bell>);
+    struct Deaf(Arc<ThreadWaker>);
 
     impl HintSource for Deaf {
         fn wait(&self, until: Option<Instant>) -> io::Result<()> {
@@ -120,32 +120,32 @@ mod tests {
 
     #[test]
     fn a_call_back_that_is_lost_costs_no_more_than_a_while() {
-        let bell = Arc::new(Bell::default());
-        let hints = DirectHints::new(Deaf(bell.clone()));
+        let waker = Arc::new(ThreadWaker::default());
+        let hints = DirectHints::new(Deaf(waker.clone()));
         let mut direct = None;
         assert!(poll_directly(&mut direct, || hints.take_for_this_thread()));
         for until in [None, Some(Instant::now() + 2 * LONG)] {
-            assert!(bell.wait(until, &mut direct));
+            assert!(waker.wait(until, &mut direct));
         }
     }
 
     #[test]
     fn a_ring_is_heard_once_whenever_it_comes() {
-        let bell = Arc::new(Bell::default());
+        let waker = Arc::new(ThreadWaker::default());
         let now = Instant::now();
-        assert!(!bell.wait(Some(now), &mut None));
-        bell.wake_by_ref();
-        assert!(bell.wait(None, &mut None) && !bell.wait(Some(now), &mut None));
+        assert!(!waker.wait(Some(now), &mut None));
+        waker.wake_by_ref();
+        assert!(waker.wait(None, &mut None) && !waker.wait(Some(now), &mut None));
         thread::scope(|scope| {
-            scope.spawn(|| bell.wake_by_ref());
-            assert!(bell.wait(Some(now + LONG), &mut None));
+            scope.spawn(|| waker.wake_by_ref());
+            assert!(waker.wait(Some(now + LONG), &mut None));
         });
     }
 
-    /// Hears what comes: a hint for a waiter, which rings a bell, or an interruption.
+    /// Hears what comes: a hint for a waiter, which rings a waker, or an interruption.
     #[derive(Debug)]
     struct Source {
-        bell: Arc<Bell>,
+        waker: Arc<ThreadWaker>,
         comes: Mutex<mpsc::Receiver<bool>>,
         send: mpsc::Sender<bool>,
         called_back: Arc<AtomicU32>,
@@ -155,7 +155,7 @@ mod tests {
         fn wait(&self, until: Option<Instant>) -> io::Result<()> {
             let left = until.map_or(LONG, |until| until.saturating_duration_since(Instant::now()));
             match self.comes.lock().unwrap().recv_timeout(left) {
-                Ok(true) => self.bell.wake_by_ref(),
+                Ok(true) => self.waker.wake_by_ref(),
                 Ok(false) | Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
                     return Err(io::ErrorKind::BrokenPipe.into());
@@ -170,11 +170,13 @@ mod tests {
         }
     }
 
-    fn direct(bell: &Arc<Bell>) -> (Option<DirectWait>, mpsc::Sender<bool>, Arc<AtomicU32>) {
+    fn direct(
+        waker: &Arc<ThreadWaker>,
+    ) -> (Option<DirectWait>, mpsc::Sender<bool>, Arc<AtomicU32>) {
         let (send, comes) = mpsc::channel();
         let called_back = Arc::new(AtomicU32::new(0));
         let hints = DirectHints::new(Source {
-            bell: bell.clone(),
+            waker: waker.clone(),
             comes: Mutex::new(comes),
             send: send.clone(),
             called_back: called_back.clone(),
@@ -186,25 +188,25 @@ mod tests {
 
     #[test]
     fn who_hears_hints_itself_is_rung_by_them_and_by_others() {
-        let bell = Arc::new(Bell::default());
-        let (mut direct, send, called_back) = direct(&bell);
-        assert!(!bell.wait(Some(Instant::now()), &mut direct));
+        let waker = Arc::new(ThreadWaker::default());
+        let (mut direct, send, called_back) = direct(&waker);
+        assert!(!waker.wait(Some(Instant::now()), &mut direct));
         send.send(false).unwrap();
-        assert!(!bell.wait(Some(Instant::now() + Duration::from_millis(1)), &mut direct));
+        assert!(!waker.wait(Some(Instant::now() + Duration::from_millis(1)), &mut direct));
         send.send(true).unwrap();
         let until = Instant::now() + LONG;
-        assert!(bell.wait(Some(until), &mut direct));
+        assert!(waker.wait(Some(until), &mut direct));
         assert_eq!(called_back.load(Ordering::Relaxed), 0, "by itself least of all");
         thread::scope(|scope| {
-            let bell = &bell;
+            let waker = &waker;
             scope.spawn(move || {
-                while bell.state().listens.is_none() {
+                while waker.state().listens.is_none() {
                     thread::yield_now();
                 }
-                bell.wake_by_ref();
-                bell.wake_by_ref();
+                waker.wake_by_ref();
+                waker.wake_by_ref();
             });
-            assert!(bell.wait(Some(until), &mut direct));
+            assert!(waker.wait(Some(until), &mut direct));
         });
         assert!(Instant::now() < until && called_back.load(Ordering::Relaxed) == 1);
     }

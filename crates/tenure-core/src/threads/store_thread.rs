@@ -10,11 +10,8 @@ use std::{
 use futures_util::future::BoxFuture;
 use tokio::{runtime::Handle, sync::oneshot, task::JoinHandle};
 
-use super::{
-    Fault, FaultKind,
-    carried_on::{Calls, CarriedOn},
-};
-use crate::runtime;
+use super::continued_call::{Calls, ContinuedCall};
+use crate::{Fault, FaultKind, runtime};
 
 /// A thread of a store's own, with a runtime. A second one is there from the beginning for drivers that look up names.
 ///
@@ -23,24 +20,24 @@ use crate::runtime;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tenure_core::store::Home;
+/// use tenure_core::threads::StoreThread;
 ///
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-/// let home = Home::start("my-store", Duration::ZERO)?;
-/// assert_eq!(home.spawn(async { 7 }).await?, 7);
+/// let thread = StoreThread::start("my-store", Duration::ZERO)?;
+/// assert_eq!(thread.spawn(async { 7 }).await?, 7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Home {
+pub struct StoreThread {
     handle: Handle,
     process: u32,
     calls: OnceLock<Arc<Calls>>,
     _stop: oneshot::Sender<()>,
 }
 
-impl Home {
+impl StoreThread {
     /// Starts the thread under this name. It ends `goodbye` after this is dropped, and all its tasks with it.
     ///
     /// # Errors
@@ -84,15 +81,15 @@ impl Home {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tenure_core::store::Home;
+    /// use tenure_core::threads::StoreThread;
     /// use tokio::sync::oneshot;
     ///
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-    /// let home = Home::start("my-store", Duration::ZERO)?;
-    /// assert_eq!(home.carry_on(async { 7 }).await, Some(7));
+    /// let thread = StoreThread::start("my-store", Duration::ZERO)?;
+    /// assert_eq!(thread.carry_on(async { 7 }).await, Some(7));
     ///
     /// let (tells, told) = oneshot::channel();
-    /// drop(home.carry_on(async { tells.send(7) }));
+    /// drop(thread.carry_on(async { tells.send(7) }));
     /// assert_eq!(told.await?, 7);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # })?;
@@ -101,7 +98,7 @@ impl Home {
     pub fn carry_on<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
-    ) -> CarriedOn<T> {
+    ) -> ContinuedCall<T> {
         let calls = self.calls.get_or_init(|| Calls::watched(&self.handle));
         calls.begin(&self.handle, Box::pin(task))
     }
@@ -110,16 +107,16 @@ impl Home {
     pub fn spawn_owned<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
-    ) -> Owned<T> {
-        Owned(self.spawn(task))
+    ) -> OwnedTask<T> {
+        OwnedTask(self.spawn(task))
     }
 }
 
 /// A task that ends when nobody waits for it any more.
 #[derive(Debug)]
-pub struct Owned<T = ()>(JoinHandle<T>);
+pub struct OwnedTask<T = ()>(JoinHandle<T>);
 
-impl<T> Owned<T> {
+impl<T> OwnedTask<T> {
     /// Its outcome; nothing if it was ended.
     ///
     /// # Cancel safety
@@ -129,7 +126,7 @@ impl<T> Owned<T> {
     }
 }
 
-impl<T> Drop for Owned<T> {
+impl<T> Drop for OwnedTask<T> {
     fn drop(&mut self) {
         self.0.abort();
     }

@@ -13,7 +13,7 @@ use std::{
 
 /// Where a store's hints arrive, for a thread that may block there.
 pub trait HintSource: fmt::Debug + Send + Sync {
-    /// Blocks until a hint was passed on to the [`HintBoard`](super::HintBoard), until
+    /// Blocks until a hint was passed on to the [`HintBoard`](crate::HintBoard), until
     /// [`HintSource::interrupt`] is called or was before, or until `until`. It may return for no reason.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl DirectHints {
     ///
     /// ```
     /// use std::{io, time::Instant};
-    /// use tenure_core::store::{DirectHints, HintSource, poll_directly};
+    /// use tenure_core::threads::{DirectHints, HintSource, poll_directly};
     ///
     /// #[derive(Debug)]
     /// struct Nothing;
