@@ -10,7 +10,7 @@ use std::{
 };
 
 use nix::unistd::{Uid, User, gethostname};
-use tenure_core::proto::queue::Ask;
+use tenure_core::proto::queue::Label;
 
 /// What is written behind the label of a lock that stays held. There has to be room for it.
 const DETACHED: &str = " (detached)";
@@ -41,7 +41,7 @@ impl Me {
 
     /// What the label of all that is this user's on this host begins with.
     fn beginning(&self) -> String {
-        cleaned(&format!("{self}/"))
+        Label::from(format!("{self}/")).to_string()
     }
 }
 
@@ -64,16 +64,11 @@ fn label(me: &Me, process: u32, command: &[OsString]) -> String {
     let is_name = |program: &&Path| !program.to_string_lossy().contains(['@', ':']);
     let name = program.filter(is_name).and_then(Path::file_name);
     let name = name.map(|name| format!(" {}", name.to_string_lossy())).unwrap_or_default();
-    let mut label = cleaned(&format!("{me}/{process}{name}"));
-    while label.len() > Ask::MAX_LABEL - DETACHED.len() {
+    let mut label = Label::from(format!("{me}/{process}{name}")).to_string();
+    while label.len() > Label::MAX - DETACHED.len() {
         label.pop();
     }
     label
-}
-
-/// As a store keeps it.
-fn cleaned(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Which labels are asked for.

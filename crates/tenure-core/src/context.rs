@@ -11,7 +11,7 @@ use std::{
 
 use tenure_proto::{
     LostReason, OutOfRange, Owner, Timestamp, Token,
-    queue::{Kind, Mode},
+    queue::{Kind, Label, Mode},
     rule::{Rule, kept},
 };
 
@@ -20,7 +20,7 @@ use crate::{
     engine::{Agenda, Refusal, Slot, Slots, Starter},
     error::{LockAddress, Lost},
     observe::Observer,
-    options::{Defaults, DefaultsOf, Options, Settings, shortened},
+    options::{Defaults, DefaultsOf, Options, Settings},
     pace::SHORT,
 };
 
@@ -36,7 +36,7 @@ pub(crate) struct Context {
     pub(crate) agenda: Arc<Agenda>,
     pub(crate) slots: Arc<Slots>,
     pub(crate) observer: Observer,
-    label: Arc<str>,
+    label: Label,
     defaults: DefaultsOf,
     process: u32,
     first_owner: OnceLock<Owner>,
@@ -59,7 +59,7 @@ impl Context {
         let process = std::process::id();
         Self {
             observer: Observer::new(store.kind()),
-            label: shortened(format!("{}/{process}", host())),
+            label: format!("{}/{process}", host()).into(),
             store,
             clock,
             entropy,

@@ -89,7 +89,7 @@ impl Trial {
             order,
             intent,
             ttl,
-            label: "tenure doctor".to_owned(),
+            label: "tenure doctor".into(),
         };
         let granted = store.acquire(name, &ask(holder, Intent::Try)).await?;
         if !matches!(granted, Answer::Granted { .. }) {

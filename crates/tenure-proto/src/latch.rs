@@ -6,7 +6,7 @@
 use crate::{
     Owner,
     fingerprint::fingerprint,
-    queue::{Ask, Contender, Mode, Snapshot},
+    queue::{Contender, Label, Mode, Snapshot},
     rule::{Rule, kept},
 };
 
@@ -32,7 +32,7 @@ pub fn owner_of(latch: &str, arrival: &str) -> Owner {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an arrival cannot be called {given:?}: choose 1 to {most} bytes without control characters",
-    most = Ask::MAX_LABEL
+    most = Label::MAX
 )]
 #[non_exhaustive]
 pub struct BadArrival {
@@ -45,7 +45,7 @@ pub struct BadArrival {
 /// # Errors
 /// [`BadArrival`] for an empty or long name, or one with control characters.
 pub fn check_arrival(name: &str) -> Result<(), BadArrival> {
-    let good = !name.is_empty() && name.len() <= Ask::MAX_LABEL;
+    let good = !name.is_empty() && name.len() <= Label::MAX;
     if good && !name.contains(char::is_control) {
         return Ok(());
     }

@@ -126,7 +126,7 @@ impl Acquisition {
             order: if self.store.capabilities().fifo { Order::Fifo } else { Order::Barging },
             intent: Intent::Try,
             ttl,
-            label: String::new(),
+            label: "".into(),
         };
         matches!(self.store.acquire(&self.name, &ask).await.unwrap(), Answer::Granted { .. })
     }

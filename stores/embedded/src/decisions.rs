@@ -126,7 +126,7 @@ mod tests {
             order: Order::Fifo,
             intent: Intent::Wait { position: None },
             ttl: Duration::from_secs(60),
-            label: "test".to_owned(),
+            label: "test".into(),
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use tenure_core::proto::{
     Backoff, Owner, Timestamp, Token,
-    queue::{Ask, Kind, Mode},
+    queue::{Ask, Kind, Label, Mode},
     quorum::attempt,
     rule::{Rule, kept},
 };
@@ -65,7 +65,7 @@ pub(crate) struct Held {
     pub(crate) token: Token,
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
-    pub(crate) label: String,
+    pub(crate) label: Label,
     /// It belongs to no process. No member is asked to take it back: what is granted to an ask is a
     /// hold of the process that asks, and would end with that.
     pub(crate) detached: bool,

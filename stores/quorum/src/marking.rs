@@ -35,7 +35,7 @@ impl QuorumStore {
                 order: Order::Barging,
                 intent: Intent::Try,
                 ttl: mark::CLAIM,
-                label: self.shared.charter.label(serial, restarted, now),
+                label: self.shared.charter.label(serial, restarted, now).into(),
             })
         };
         looks.iter().map(mark).collect()
@@ -53,7 +53,7 @@ impl QuorumStore {
         let mut twice = None;
         for Told { member, answer } in calls.collect::<Vec<_>>().await {
             if let Ok(Answer::Busy { holder: Some(holder), .. }) = &answer
-                && let Some(other) = claims.iter().position(|claim| claim.label == holder.label)
+                && let Some(other) = claims.iter().position(|claim| holder.label == claim.label)
             {
                 twice = Some((other.min(member), other.max(member)));
             }

@@ -41,7 +41,7 @@ impl Records {
     pub(crate) fn insert(&self, ask: &Ask, token: Token) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if *kept.label != *ask.label {
-            kept.label = ask.label.as_str().into();
+            kept.label = (*ask.label).into();
         }
         // Those of holds that nobody released stay behind.
         if kept.records.len() >= MOST {

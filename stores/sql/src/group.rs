@@ -410,7 +410,7 @@ mod tests {
             order: Order::Fifo,
             intent: Intent::Try,
             ttl: Duration::from_secs(1),
-            label: String::new(),
+            label: "".into(),
         };
         let limit = Duration::from_secs(60);
         (Member { want: ask, tells, answer: None, limit, until: None, is_apart: false }, answer)

@@ -2,7 +2,7 @@
 
 use tenure_core::{
     Owner, Timestamp, Token,
-    proto::queue::{Ask, Client, Holder, Kind, Mode, NameState, Presence, Waiter},
+    proto::queue::{Client, Holder, Kind, Mode, NameState, Presence, Waiter},
 };
 
 use crate::reserve::{self, Reservation};
@@ -175,12 +175,6 @@ impl Next {
     }
 }
 
-/// As much of a label as a column has room for. One that somebody else has written may be of any length.
-pub(crate) fn shortened(label: &str) -> &str {
-    let end = (0..=label.len().min(Ask::MAX_LABEL)).rev().find(|end| label.is_char_boundary(*end));
-    label.get(..end.unwrap_or_default()).unwrap_or_default()
-}
-
 impl Sole {
     fn holder(&self) -> Result<Holder, Corrupt> {
         let number = |value: i64| u64::try_from(value).map_err(|_| Corrupt);
@@ -194,7 +188,7 @@ impl Sole {
             since: number(self.since)?,
             expires: moment(self.expires),
             lingering: false,
-            label: shortened(&self.label).into(),
+            label: self.label.as_str().into(),
         })
     }
 
@@ -248,10 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn a_label_of_any_length_is_shown_as_long_as_one_of_ours() {
-        assert_eq!(shortened("me"), "me");
-        assert_eq!(shortened(&"é".repeat(50_000)).len(), Ask::MAX_LABEL);
-        assert_eq!(shortened(&format!("a{}", "é".repeat(50_000))).len(), Ask::MAX_LABEL - 1);
+    fn a_label_of_any_length_is_read_as_long_as_one_of_ours() {
+        let sole = Sole::of(holder(Mode::Exclusive, false)).unwrap();
+        for (label, length) in
+            [("é".repeat(50_000), 256), (format!("a{}", "é".repeat(50_000)), 255)]
+        {
+            assert_eq!(Sole { label, ..sole.clone() }.holder().unwrap().label.len(), length);
+        }
     }
 
     #[test]

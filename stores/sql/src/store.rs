@@ -22,7 +22,7 @@ use crate::{
     change::{Outcome, Told, at, corrupt, looked},
     contest::YIELDS,
     group::{Groups, carry_out},
-    row::{number_of, shortened},
+    row::number_of,
     uses::{Use, Uses},
     want::{Release, Want},
 };
@@ -136,7 +136,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
     /// Asks by one statement where one may be enough.
     async fn ask_at_once(&self, name: &LockName, ask: &Ask) -> Result<Attempt<Answer>, Fault> {
         let (owner, kind, client) = (&ask.owner, number_of(ask.kind), self.0.client());
-        let grant = Grant { owner, client, kind, ttl: ask.ttl, label: shortened(&ask.label) };
+        let grant = Grant { owner, client, kind, ttl: ask.ttl, label: &ask.label };
         let waited = matches!(ask.intent, Intent::Wait { position: Some(_) });
         Ok(match (ask.mode, waited) {
             (Mode::Exclusive, true) => match self.0.claim(name, &grant).await? {

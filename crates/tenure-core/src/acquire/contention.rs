@@ -160,7 +160,7 @@ impl<'a> Contention<'a> {
                 Intent::Wait { .. } => Intent::Wait { position: acquisition.position() },
             },
             ttl,
-            label: (*self.settings.label).to_owned(),
+            label: self.settings.label.clone(),
         };
         acquisition.calling(sent, ttl);
         // An answer that comes later than one ttl could only be a grant that is over; with a long

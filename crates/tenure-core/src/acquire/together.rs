@@ -86,7 +86,7 @@ pub(crate) async fn try_together(
             order: order(&*context.store),
             intent: Intent::Try,
             ttl,
-            label: (*settings.label).to_owned(),
+            label: settings.label.clone(),
         };
         asks.push(((*name).clone(), ask));
     }

@@ -81,7 +81,7 @@ impl Attach {
             kind: handle.kind,
             mode: handle.mode,
             ttl: settings.terms.for_store(),
-            label: (*settings.label).to_owned(),
+            label: settings.label.clone(),
             detached: false,
         };
         let give_up = asked.saturating_add(settings.terms.ttl.get());

@@ -22,7 +22,6 @@ use crate::{
     Fault, Guard, WriteGuard,
     acquisition::{Acquisition, lease::Ended},
     error::DetachError,
-    options::shortened,
 };
 
 /// For how long the store is asked at most.
@@ -157,7 +156,7 @@ impl Detach {
             kind: handle.kind,
             mode: handle.mode,
             ttl,
-            label: shortened(label).to_string(),
+            label: label.into(),
             detached: true,
         };
         let believed = old.is_believed();

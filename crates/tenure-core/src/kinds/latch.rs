@@ -107,7 +107,7 @@ impl Latch {
             order: Order::Barging,
             intent: Intent::Try,
             ttl: Ttl::DEFAULT.for_store(),
-            label: who.to_owned(),
+            label: who.into(),
         };
         let store = &*context.store;
         let until = context.now().saturating_add(PATIENCE);

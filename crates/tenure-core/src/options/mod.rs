@@ -9,7 +9,7 @@ pub(crate) use self::defaults::DefaultsOf;
 use crate::{Fault, LockName, names::NameUse};
 use tenure_proto::{
     Grace, OutOfRange, Terms, Ttl,
-    queue::{Ask, Contender, Kind, Mode},
+    queue::{Contender, Kind, Label, Mode},
     time::in_range,
 };
 
@@ -59,7 +59,7 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     pub(crate) wait: Option<Duration>,
     pub(crate) hold_at_least: Duration,
-    pub(crate) label: Arc<str>,
+    pub(crate) label: Label,
     pub(crate) fair: bool,
     /// Whether the tasks of this process pass it on among themselves.
     pub(crate) hand_over: bool,
@@ -74,7 +74,7 @@ pub(crate) struct HoldRequest {
     pub(crate) mode: Mode,
     pub(crate) terms: Terms,
     pub(crate) hold_at_least: Duration,
-    pub(crate) label: Arc<str>,
+    pub(crate) label: Label,
 }
 
 impl Options {
@@ -110,10 +110,10 @@ impl Options {
         self,
         kind: Kind,
         mode: Mode,
-        default_label: &Arc<str>,
+        default_label: &Label,
     ) -> Result<Settings, OutOfRange> {
         let (terms, hold_at_least) = self.lengths()?;
-        let label = self.label.map_or_else(|| default_label.clone(), shortened);
+        let label = self.label.map_or_else(|| default_label.clone(), Label::from);
         Ok(Settings {
             terms,
             kind,
@@ -127,18 +127,6 @@ impl Options {
             on_unreachable: self.on_unreachable,
         })
     }
-}
-
-/// A label is for people, so a long one is cut and a control character shown as a space rather
-/// than refused.
-pub(crate) fn shortened(mut label: String) -> Arc<str> {
-    if label.chars().any(char::is_control) {
-        label = label.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    }
-    while label.len() > Ask::MAX_LABEL {
-        label.pop();
-    }
-    label.into()
 }
 
 impl Settings {

@@ -11,7 +11,7 @@ use std::{
 use futures_util::FutureExt;
 use tenure_core::{
     AcquireError, Fault, FaultKind, LockName, ManualClock, Store, Tenure,
-    proto::queue::{Ask, Intent, Position},
+    proto::queue::{Intent, Label, Position},
 };
 
 use crate::{
@@ -290,7 +290,7 @@ async fn a_hold_is_labelled_with_its_host_and_process() {
 async fn a_label_is_kept_whole_up_to_the_longest_and_cut_beyond_it() {
     let (tenure, store, _, _) = two_processes();
     // The last character has two bytes.
-    let longest = "x".repeat(Ask::MAX_LABEL - 2) + "\u{e9}";
+    let longest = "x".repeat(Label::MAX - 2) + "\u{e9}";
     let cases = [(longest.clone(), longest.as_str()), (format!("x{longest}"), &"x".repeat(255))];
     for (label, kept) in cases {
         let guard = tenure.mutex("a").label(label).lock().await.unwrap();

@@ -22,7 +22,7 @@ fn ask(number: u128) -> Ask {
         order: Order::Fifo,
         intent: Intent::Wait { position: None },
         ttl: Duration::from_secs(3600),
-        label: String::new(),
+        label: "".into(),
     }
 }
 

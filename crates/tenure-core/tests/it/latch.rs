@@ -33,7 +33,7 @@ fn half_an_arrival(who: &str) -> Ask {
         order: Order::Barging,
         intent: Intent::Try,
         ttl: Duration::from_secs(30),
-        label: who.to_owned(),
+        label: who.into(),
     }
 }
 

@@ -41,7 +41,7 @@ async fn what_came_after_a_save_is_forgotten_and_the_rest_is_kept() {
         order: Order::Barging,
         intent: Intent::Try,
         ttl: Duration::from_secs(60),
-        label: String::new(),
+        label: "".into(),
     };
     let name = |text| LockName::new(text).unwrap();
     let before = store.incarnation().await.unwrap();

@@ -230,7 +230,7 @@ async fn no_store_is_asked_for_no_names_too_many_or_one_twice() {
                 order: Order::Barging,
                 intent: Intent::Try,
                 ttl: SOON,
-                label: String::new(),
+                label: "".into(),
             };
             (LockName::new(name.to_string()).unwrap(), ask)
         };

@@ -182,7 +182,7 @@ impl NameState {
             since: at.wall,
             expires: at.now.saturating_add(ask.ttl),
             lingering: false,
-            label: (&ask.label).into(),
+            label: ask.label.clone(),
         });
         let others_waiting = self.others_waiting();
         Ok(Answer::Granted { token, left: ask.ttl, others_waiting })
@@ -228,7 +228,7 @@ impl NameState {
                 asks_by: Timestamp::ZERO,
                 came_back: false,
                 since: at.wall,
-                label: (&ask.label).into(),
+                label: ask.label.clone(),
             },
         );
         Ok(position)

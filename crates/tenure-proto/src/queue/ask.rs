@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Kind, Mode, Room};
+use super::{Kind, Label, Mode, Room};
 use crate::{HoldId, Owner, Token};
 
 /// Whether an ask may pass those who wait.
@@ -47,13 +47,8 @@ pub struct Ask {
     pub intent: Intent,
     /// How long the lease is to last, grace included, in whole milliseconds.
     pub ttl: Duration,
-    /// Who asks, for people: at most [`Ask::MAX_LABEL`] bytes, which the caller sees to.
-    pub label: String,
-}
-
-impl Ask {
-    /// The longest label, in bytes: what a store keeps of one contender is bounded.
-    pub const MAX_LABEL: usize = 256;
+    /// Who asks, for people.
+    pub label: Label,
 }
 
 /// A store's answer to an ask.

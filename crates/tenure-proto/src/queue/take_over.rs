@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Ask, Client, Grant, Kind, Mode, Moment, NameState, QueueError, Wake};
+use super::{Ask, Client, Grant, Kind, Label, Mode, Moment, NameState, QueueError, Wake};
 use crate::{
     Owner,
     rule::{Rule, kept},
@@ -21,8 +21,8 @@ pub struct TakeOver {
     pub mode: Mode,
     /// How long the lease is to last from now, grace included, in whole milliseconds.
     pub ttl: Duration,
-    /// Who holds it then, for people: at most [`Ask::MAX_LABEL`] bytes, which the caller sees to.
-    pub label: String,
+    /// Who holds it then, for people.
+    pub label: Label,
     /// Whether it belongs to no process from then on, and lives by its lease alone.
     pub detached: bool,
 }
@@ -71,7 +71,7 @@ impl NameState {
         check_mode(old.mode, over.mode)?;
         let token = if kept(Rule::TakeOverRaisesToken) { self.next_token(at)? } else { old.token };
         let mut new = old.clone();
-        (new.owner, new.kind, new.label) = (over.owner, over.kind, (&over.label).into());
+        (new.owner, new.kind, new.label) = (over.owner, over.kind, over.label.clone());
         new.client = if over.detached { Client::NOBODY } else { client };
         (new.token, new.since) = (token, at.wall);
         new.expires = at.now.saturating_add(over.ttl);

@@ -1,6 +1,6 @@
 //! The state of a name as bytes, for stores that keep it as it is. All numbers are little-endian.
 
-use super::{Ask, Client, Holder, Kind, Mode, NameState, Position, Presence, Waiter};
+use super::{Client, Holder, Kind, Mode, NameState, Position, Presence, Waiter};
 use crate::{Owner, Timestamp, Token};
 
 /// How many bytes a holder or a waiter has at least.
@@ -9,7 +9,7 @@ const SHORTEST: usize = 69;
 const USUAL: usize = 128;
 
 impl NameState {
-    /// Adds the state to `to`. Labels are cut to [`Ask::MAX_LABEL`] bytes, whatever the caller saw to.
+    /// Adds the state to `to`.
     pub fn write_to(&self, to: &mut Vec<u8>) {
         to.reserve(USUAL * (1 + self.holders.len() + self.waiters.len()));
         number(to, self.last_time);
@@ -23,7 +23,7 @@ impl NameState {
             number(to, holder.since);
             number(to, holder.expires.as_nanos());
             to.push(u8::from(holder.lingering));
-            text(to, cut(&holder.label));
+            text(to, &holder.label);
         }
         number(to, self.waiters.len() as u64);
         for waiter in &self.waiters {
@@ -41,7 +41,7 @@ impl NameState {
             to.push(presence);
             number(to, until.as_nanos());
             number(to, waiter.since);
-            text(to, cut(&waiter.label));
+            text(to, &waiter.label);
         }
     }
 
@@ -92,11 +92,6 @@ fn used_as(to: &mut Vec<u8>, kind: Kind, mode: Mode) {
     to.push(tag);
     to.extend_from_slice(&take.to_le_bytes());
     to.extend_from_slice(&of.to_le_bytes());
-}
-
-fn cut(label: &str) -> &str {
-    let end = (0..=Ask::MAX_LABEL.min(label.len())).rev().find(|end| label.is_char_boundary(*end));
-    label.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -243,10 +238,9 @@ mod tests {
             ..waiter.clone()
         };
         let (holders, waiters) = (vec![holder], vec![waiter, offered]);
-        let mut state = NameState { last_time: 6, next_position: 4, holders, waiters };
+        let state = NameState { last_time: 6, next_position: 4, holders, waiters };
         let mut bytes = Vec::new();
         state.write_to(&mut bytes);
-        state.holders[0].label = "é".repeat(Ask::MAX_LABEL / 2).into();
         assert_eq!(NameState::read_from(&bytes), Some(state));
         for length in 0..bytes.len() {
             assert_eq!(NameState::read_from(&bytes[..length]), None);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tenure_proto::{
     latch::{arrived, check_arrival, owner_of, remaining},
-    queue::{Ask, Contender, Mode, Snapshot},
+    queue::{Contender, Label, Mode, Snapshot},
 };
 
 fn contender(label: &str, mode: Mode, lingering: bool) -> Contender {
@@ -46,11 +46,11 @@ fn more_arrivals_than_asked_for_leave_nothing_to_come() {
 
 #[test]
 fn an_arrival_that_a_label_cannot_tell_apart_is_refused() {
-    let longest = "x".repeat(Ask::MAX_LABEL);
+    let longest = "x".repeat(Label::MAX);
     for good in ["a", "grüße", longest.as_str()] {
         check_arrival(good).expect("a good name");
     }
-    let longer = "x".repeat(Ask::MAX_LABEL + 1);
+    let longer = "x".repeat(Label::MAX + 1);
     for bad in ["", "a\nb", longer.as_str()] {
         assert!(check_arrival(bad).is_err(), "{bad:?}");
     }

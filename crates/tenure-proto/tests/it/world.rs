@@ -49,7 +49,7 @@ pub(crate) fn ask(number: u8) -> Ask {
         order: Order::Fifo,
         intent: Intent::Wait { position: None },
         ttl: TTL,
-        label: format!("contender {number}"),
+        label: format!("contender {number}").into(),
     }
 }
 

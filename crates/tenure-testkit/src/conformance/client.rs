@@ -134,7 +134,7 @@ impl Client {
             order: if self.can().fifo { Order::Fifo } else { Order::Barging },
             intent: Intent::Try,
             ttl: LONG,
-            label: "somebody".to_owned(),
+            label: "somebody".into(),
         }
     }
 

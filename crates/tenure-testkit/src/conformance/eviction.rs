@@ -30,7 +30,7 @@ pub async fn an_evicted_holder_has_lost(scene: Scene) {
 /// Clause 7: an eviction says whom it hit.
 pub async fn an_eviction_says_who_held(scene: Scene) {
     let (holder, operator) = (scene.client().await, scene.client().await);
-    let grant = holder.lock(&Ask { label: "evicted".to_owned(), ..holder.tries() }).await;
+    let grant = holder.lock(&Ask { label: "evicted".into(), ..holder.tries() }).await;
     let Some(evicted) = operator.evict().await else {
         eprintln!("not shown: the answer was lost on its way");
         return;
@@ -102,7 +102,7 @@ pub async fn one_of_several_is_evicted_alone(scene: Scene) {
         let ask = |client: &Client, label: &str| Ask {
             kind,
             mode,
-            label: label.to_owned(),
+            label: label.into(),
             ..client.tries()
         };
         let (stays, goes) = (ask(&one, "stays"), ask(&other, "goes"));

@@ -20,10 +20,10 @@ pub async fn a_free_name_shows_nobody(scene: Scene) {
 /// Everybody sees who holds a name, by what token, how and for how long, and who waits.
 pub async fn holders_and_waiters_are_shown(scene: Scene) {
     let (holder, other) = (scene.client().await, scene.client().await);
-    let grant = holder.lock(&Ask { label: "gänzlich 💡".to_owned(), ..holder.tries() }).await;
+    let grant = holder.lock(&Ask { label: "gänzlich 💡".into(), ..holder.tries() }).await;
     if other.can().fifo {
         for label in ["one", "two"] {
-            other.busy(&Ask { label: label.to_owned(), ..other.waits() }).await;
+            other.busy(&Ask { label: label.into(), ..other.waits() }).await;
         }
     }
     let seen = other.inspect().await;
@@ -64,7 +64,7 @@ pub async fn names_are_listed_in_order(scene: Scene) {
     let (holder, other) = (scene.client().await, scene.client().await);
     for name in ["b:2", "a:1", "b:10", "c", "b"] {
         let label = format!("holder of {name}");
-        holder.on(name).lock(&Ask { label, ..holder.tries() }).await;
+        holder.on(name).lock(&Ask { label: label.into(), ..holder.tries() }).await;
     }
     let (all, more) = listed(&other, "", 100).await;
     assert_eq!((all, more), (["a:1", "b", "b:10", "b:2", "c"].map(str::to_owned).to_vec(), false));

@@ -16,7 +16,7 @@ use super::{
 /// thing, which it must say.
 async fn kept(scene: &Scene, keep: Duration) -> Option<(Client, Ask)> {
     let client = scene.client().await;
-    let held = Ask { label: "kept".to_owned(), ..client.tries() };
+    let held = Ask { label: "kept".into(), ..client.tries() };
     client.lock(&held).await;
     if client.can().longest_keep.is_zero() {
         let outcome = client.release_keeping(&held.owner, keep).await;

@@ -86,14 +86,14 @@ pub async fn hostile_names_are_kept_apart(scene: Scene) {
     let mut held = Vec::new();
     for text in HOSTILE {
         let named = client.on(text);
-        let ask = Ask { label: (*text).to_owned(), ..named.tries() };
+        let ask = Ask { label: (*text).into(), ..named.tries() };
         named.lock(&ask).await;
         held.push((named, ask));
     }
     for (named, ask) in &held {
         let seen = other.on(named.name().as_str()).inspect().await.holders;
         let labels: Vec<_> = seen.iter().map(|holder| holder.label.as_str()).collect();
-        assert_eq!(labels, [ask.label.as_str()]);
+        assert_eq!(labels, [&*ask.label]);
     }
     let listing = other.list("", HOSTILE.len() + 1).await;
     let mut names: Vec<_> = HOSTILE.to_vec();

@@ -56,12 +56,12 @@ pub async fn calls_run_side_by_side(scene: Scene) {
     for index in 0..32 {
         let named = client.on(&format!("name {index}"));
         calls.spawn(async move {
-            let ask = Ask { label: index.to_string(), ..named.tries() };
+            let ask = Ask { label: index.to_string().into(), ..named.tries() };
             let grant = named.lock(&ask).await;
             let seen = named.inspect().await.holders;
             let shown: Vec<_> =
                 seen.iter().map(|holder| (holder.label.as_str(), holder.token)).collect();
-            assert_eq!(shown, [(ask.label.as_str(), Some(grant.token))]);
+            assert_eq!(shown, [(&*ask.label, Some(grant.token))]);
             named.let_go(&ask.owner).await;
         });
     }

@@ -42,7 +42,7 @@ async fn detached(scene: &Scene, ttl: Duration) -> Option<(Client, Owner)> {
 pub async fn a_hold_changes_hands(scene: Scene) {
     let Some((_client, ask, grant)) = held(&scene).await else { return };
     let heir = scene.client().await;
-    let over = TakeOver { label: "heir".to_owned(), ..heir.taking_over(&ask.owner) };
+    let over = TakeOver { label: "heir".into(), ..heir.taking_over(&ask.owner) };
     let taken = heir.take_over(&over).await;
     assert!(taken.token > grant.token, "{taken:?} after {grant:?}");
     let shown: Vec<_> = heir.inspect().await.holders;

@@ -105,7 +105,7 @@ pub async fn one_busy_name_leaves_the_others_free(scene: Scene) {
     let Some(client) = able(&scene).await else { return };
     let other = scene.client().await;
     for (index, text) in NAMES.into_iter().enumerate() {
-        let held = Ask { label: text.to_owned(), ..other.tries() };
+        let held = Ask { label: text.into(), ..other.tries() };
         let grant = other.on(text).lock(&held).await;
         for waits in [Intent::Try, Intent::Wait { position: None }] {
             let asks = with(tries(&client), index, |ask| ask.intent = waits);

@@ -35,11 +35,11 @@ pub async fn a_try_that_fails_leaves_nothing_behind(scene: Scene) {
 /// Clause 2: a wait that is not granted stands in the queue and knows its position.
 pub async fn a_wait_keeps_a_place(scene: Scene) {
     let (holder, other) = (scene.client().await, scene.client().await);
-    holder.lock(&Ask { label: "holder".to_owned(), ..holder.tries() }).await;
+    holder.lock(&Ask { label: "holder".into(), ..holder.tries() }).await;
     if without_queue(&scene, &other).await {
         return;
     }
-    let waits = Ask { label: "waiter".to_owned(), ..other.waits() };
+    let waits = Ask { label: "waiter".into(), ..other.waits() };
     let busy = other.busy(&waits).await;
     assert!(busy.position.is_some());
     assert_eq!(busy.ahead, 0);

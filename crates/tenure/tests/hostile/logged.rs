@@ -76,7 +76,7 @@ impl Scene {
     fn ask(&mut self, kind: Kind, mode: Mode, intent: Intent) -> Ask {
         let can = self.store.capabilities();
         let order = if can.fifo { Order::Fifo } else { Order::Barging };
-        Ask { owner: self.owner(), kind, mode, order, intent, ttl: TTL, label: "me".to_owned() }
+        Ask { owner: self.owner(), kind, mode, order, intent, ttl: TTL, label: "me".into() }
     }
 
     async fn granted(&self, name: &LockName, ask: &Ask) -> bool {
@@ -121,7 +121,7 @@ impl Scene {
                 kind: Kind::Mutex,
                 mode: Mode::Exclusive,
                 ttl: TTL,
-                label: "me".to_owned(),
+                label: "me".into(),
                 detached: true,
             };
             self.store.take_over(&name, &over).await.unwrap();

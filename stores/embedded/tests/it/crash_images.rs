@@ -155,7 +155,7 @@ impl Ending {
 
     async fn queue(&self, lock: &'static str) -> Option<Owner> {
         let owner = owner();
-        let ask = Ask { label: "x".repeat(200), ..waiting(owner) };
+        let ask = Ask { label: "x".repeat(200).into(), ..waiting(owner) };
         let answer = self.store.acquire(&name(lock), &ask).await.ok()?;
         assert!(matches!(answer, Answer::Busy { .. }), "{lock} is held: {answer:?}");
         Some(owner)

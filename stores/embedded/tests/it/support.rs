@@ -49,7 +49,7 @@ pub(crate) fn waiting(owner: Owner) -> Ask {
         order: Order::Fifo,
         intent: Intent::Wait { position: None },
         ttl: TTL,
-        label: "test".to_owned(),
+        label: "test".into(),
     }
 }
 

@@ -35,7 +35,7 @@ async fn agree(one: &MysqlStore, other: &MysqlStore, tables: &str, how: &str) {
     let mut taken: Vec<_> = NAMES.iter().map(|text| format!("{tables}{text}")).collect();
     for (number, text) in (1..).zip(&taken) {
         let mut ask = ask(owner(number), Intent::Try, LONG);
-        ask.label = label.to_owned();
+        ask.label = label.into();
         let answer = one.acquire(&name(text), &ask).await.unwrap();
         assert!(matches!(answer, Answer::Granted { .. }), "{how}: {text:?} is {answer:?}");
     }
@@ -61,7 +61,7 @@ async fn agree(one: &MysqlStore, other: &MysqlStore, tables: &str, how: &str) {
     // Who waits, several at once, and who follows.
     let lock = name(&format!("{tables}é"));
     let mut waits = ask(owner(101), Intent::Wait { position: None }, LONG);
-    waits.label = label.to_owned();
+    waits.label = label.into();
     other.acquire(&lock, &waits).await.unwrap();
     let seen = one.inspect(&lock).await.unwrap();
     assert_eq!(seen.waiters[0].label, label, "{how}");

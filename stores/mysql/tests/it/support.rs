@@ -58,7 +58,7 @@ pub(crate) fn ask(owner: Owner, intent: Intent, ttl: Duration) -> Ask {
         order: Order::Fifo,
         intent,
         ttl,
-        label: label(owner),
+        label: label(owner).into(),
     }
 }
 

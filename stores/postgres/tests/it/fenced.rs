@@ -52,7 +52,7 @@ impl Shop {
             order: Order::Fifo,
             intent: Intent::Try,
             ttl: Duration::from_millis(100),
-            label: String::new(),
+            label: "".into(),
         };
         let begun = Instant::now();
         loop {

@@ -77,7 +77,7 @@ pub(crate) async fn all_works(url: &str, how: &str) {
     assert!(matches!(granted, Together::Granted(_)), "{how}: {granted:?}");
     for text in ["c", "d", "😀"] {
         let mut ask = tries(1);
-        ask.label = "Zoë 😀".to_owned();
+        ask.label = "Zoë 😀".into();
         let answer = one.acquire(&name(text), &ask).await.unwrap();
         assert!(matches!(answer, Answer::Granted { .. }), "{how}: {answer:?}");
         let answer = other.acquire(&name(text), &tries(2)).await.unwrap();

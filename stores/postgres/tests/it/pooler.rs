@@ -176,8 +176,11 @@ async fn each_of_many_calls_at_a_time_gets_its_own_answer_behind_a_pooler() {
         tasks.spawn(async move {
             let lock = name(&format!("lock {number}"));
             let owner = tenure_core::Owner::from_bytes([u8::try_from(number % 250).unwrap(); 16]);
-            let ask =
-                tenure_core::proto::queue::Ask { owner, label: format!("{number}"), ..tries(1) };
+            let ask = tenure_core::proto::queue::Ask {
+                owner,
+                label: format!("{number}").into(),
+                ..tries(1)
+            };
             store.acquire(&lock, &ask).await.unwrap();
             for round in 0..3 {
                 // Some are not waited for.

@@ -35,7 +35,7 @@ async fn in_another_format(server: &RedisServer) {
     }
     let [member] = members(std::slice::from_ref(server)).try_into().unwrap();
     let mut ask = ask(99, LONGEST);
-    ask.label = "quorum of 2 in 3, mark 77.08f500a75559bb3a".to_owned();
+    ask.label = "quorum of 2 in 3, mark 77.08f500a75559bb3a".into();
     member.acquire(&name(mark::NAME), &ask).await.unwrap();
     member.release(&name(mark::NAME), &ask.owner, mark::LIFE).await.unwrap();
 }

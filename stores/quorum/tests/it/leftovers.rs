@@ -311,7 +311,7 @@ async fn a_member_that_joins_by_a_downgrade_knows_who_it_is() {
     scene.refuse(&[1]);
     scene.quorum.acquire(&name, &ask(1, LEASE)).await.unwrap();
     scene.refuse(&[]);
-    let downgrade = Ask { mode: Mode::Shared, label: String::new(), ..ask(1, LEASE) };
+    let downgrade = Ask { mode: Mode::Shared, label: "".into(), ..ask(1, LEASE) };
     assert!(token(&scene.quorum.acquire(&name, &downgrade).await.unwrap()).is_some());
     let seen = scene.stores[1].inspect(&name).await.unwrap();
     assert_eq!(seen.holders[0].label, "owner 1");

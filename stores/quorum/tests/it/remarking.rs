@@ -41,7 +41,7 @@ async fn claim(drill: &Drill, member: usize) {
     let label = charter.label(99, true, Some(now));
     let store = &drill.stores[member];
     store.evict(&mark_name()).await.unwrap();
-    let claim = Ask { label, ..ask(250, mark::CLAIM) };
+    let claim = Ask { label: label.into(), ..ask(250, mark::CLAIM) };
     assert!(token(&store.acquire(&mark_name(), &claim).await.unwrap()).is_some());
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn ask(owner: u8, ttl: Duration) -> Ask {
         order: Order::Barging,
         intent: Intent::Try,
         ttl,
-        label: format!("owner {owner}"),
+        label: format!("owner {owner}").into(),
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn over(from: u8, to: u8) -> TakeOver {
         kind: Kind::Mutex,
         mode: Mode::Exclusive,
         ttl: TTL,
-        label: format!("owner {to}"),
+        label: format!("owner {to}").into(),
         detached: false,
     }
 }

@@ -178,7 +178,7 @@ async fn an_acquire_that_is_dropped_is_on_its_way_at_once() {
         order: Order::Fifo,
         intent: Intent::Try,
         ttl: LONG,
-        label: String::new(),
+        label: "".into(),
     };
     let names = ["warm", "one", "other"].map(crate::support::name);
     store.acquire(&names[0], &ask(1)).await.unwrap();

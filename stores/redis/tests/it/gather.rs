@@ -141,7 +141,7 @@ async fn each_keeps_its_kind_its_mode_and_its_ttl() {
             let label = format!("{kind:?} {mode:?}");
             (
                 name(&lock(number)),
-                Ask { owner: owner(number), kind, mode, order, intent, ttl, label },
+                Ask { owner: owner(number), kind, mode, order, intent, ttl, label: label.into() },
             )
         })
         .collect();

@@ -265,7 +265,7 @@ impl Both<'_> {
             intent: if self.random.happens(300) { Intent::Try } else { wait },
             // Also one shorter than a place.
             ttl: *self.random.choose(&[TTL, TTL / 10]),
-            label: number.to_string(),
+            label: number.to_string().into(),
         }
     }
 

@@ -37,7 +37,7 @@ fn without(server: &RedisServer) -> String {
 
 /// Asks as who keeps no order.
 fn ask(byte: u8) -> Ask {
-    Ask { order: Order::Barging, label: format!("client {byte}"), ..tries(byte) }
+    Ask { order: Order::Barging, label: format!("client {byte}").into(), ..tries(byte) }
 }
 
 fn text(reply: Reply) -> String {

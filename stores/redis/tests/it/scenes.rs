@@ -147,7 +147,7 @@ pub(crate) fn owner(number: u8) -> Owner {
 pub(crate) fn ask(number: u8, mode: Mode, intent: Intent) -> Ask {
     let label = number.to_string();
     let (kind, order) = (Kind::Mutex, Order::Fifo);
-    Ask { owner: owner(number), kind, mode, order, intent, ttl: TTL, label }
+    Ask { owner: owner(number), kind, mode, order, intent, ttl: TTL, label: label.into() }
 }
 
 pub(crate) fn taking_over(from: u8, to: u8, mode: Mode) -> TakeOver {

@@ -41,7 +41,7 @@ pub(crate) fn tries(owner: u8) -> Ask {
         order: Order::Fifo,
         intent: Intent::Try,
         ttl: Duration::from_secs(60),
-        label: String::new(),
+        label: "".into(),
     }
 }
 

@@ -83,7 +83,11 @@ async fn it_is_shown_as_what_its_new_owner_says() {
                 let lock = Lock::new();
                 lock.is_held_by(all, mode).await;
                 let label = "two words".to_owned();
-                let over = TakeOver { kind, label, ..taking_over(ME, ME_NEXT, mode) };
+                let over = TakeOver {
+                    kind,
+                    label: label.as_str().into(),
+                    ..taking_over(ME, ME_NEXT, mode)
+                };
                 let grant = lock.takes_over(&over).await;
                 let seen = lock.store.inspect(&lock.name).await.unwrap().holders;
                 let one = seen.iter().find(|one| one.label == over.label).unwrap();

@@ -30,7 +30,7 @@ pub(crate) fn ask(number: u16) -> Ask {
         order: Order::Fifo,
         intent: Intent::Wait { position: None },
         ttl: Duration::from_secs(60),
-        label: String::new(),
+        label: "".into(),
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn ask(number: u8, mode: Mode) -> Ask {
         order: Order::Fifo,
         intent: Intent::Try,
         ttl: TTL,
-        label: String::new(),
+        label: "".into(),
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn ask(owner: u8, intent: Intent) -> Ask {
         order: Order::Fifo,
         intent,
         ttl: Duration::from_secs(60),
-        label: String::new(),
+        label: "".into(),
     }
 }
 

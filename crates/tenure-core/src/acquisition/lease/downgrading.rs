@@ -106,7 +106,7 @@ impl Lease {
             },
             intent: Intent::Try,
             ttl: state.hold.terms().for_store(),
-            label: String::new(),
+            label: "".into(),
         };
         let give_up = now.saturating_add(PATIENCE).min(state.hold.deadline());
         drop(state);

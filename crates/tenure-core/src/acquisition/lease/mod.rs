@@ -19,7 +19,7 @@ use state::State;
 use tenure_proto::{
     LostReason, Owner, Terms, Timestamp, Token,
     hold::Action,
-    queue::{Contender, Kind, Mode},
+    queue::{Contender, Kind, Label, Mode},
     rule::{Rule, kept},
 };
 
@@ -160,7 +160,7 @@ impl Lease {
     }
 
     /// What was asked for it, and by whom.
-    pub(crate) fn asked(&self) -> (Terms, Arc<str>) {
+    pub(crate) fn asked(&self) -> (Terms, Label) {
         let state = self.lock();
         (state.hold.terms(), state.label.clone())
     }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use tenure_proto::{Hold, Timestamp, Token, queue::Mode};
+use tenure_proto::{
+    Hold, Timestamp, Token,
+    queue::{Label, Mode},
+};
 use tokio::sync::Notify;
 
 use crate::{
@@ -20,7 +23,7 @@ pub(super) struct State {
     pub(super) scheduled: Option<Key>,
     pub(super) held_since: Timestamp,
     pub(super) keep_until: Timestamp,
-    pub(super) label: Arc<str>,
+    pub(super) label: Label,
     pub(super) told_lost: bool,
     /// What most leases do not have.
     pub(super) rare: Option<Box<Rare>>,

@@ -59,7 +59,7 @@ impl Ledger {
 
     fn asks(&self, name: &LockName, ask: &Ask) {
         let labels = &mut self.lock().labels;
-        labels.entry((name.clone(), ask.owner)).or_default().insert(ask.label.clone());
+        labels.entry((name.clone(), ask.owner)).or_default().insert(ask.label.to_string());
     }
 
     fn has(&self, name: &LockName, token: Token, owner: Owner, member: usize) {
