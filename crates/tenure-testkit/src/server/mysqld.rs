@@ -12,8 +12,8 @@ use super::postgres::run;
 /// The server that is started.
 #[derive(Clone, Debug)]
 pub(super) enum Mysqld {
-    /// Debian's MariaDB.
-    Mariadb,
+    /// The MariaDB that `$TENURE_MARIADB_SERVER` names, or the one of this machine.
+    Mariadb(Option<PathBuf>),
     /// The MySQL that `$TENURE_MYSQL_SERVER` names.
     Mysql(PathBuf),
 }
@@ -21,9 +21,10 @@ pub(super) enum Mysqld {
 impl Mysqld {
     /// The one that was asked for, or MariaDB.
     pub(super) fn chosen() -> Self {
-        match env::var_os("TENURE_MYSQL_SERVER") {
-            Some(program) if !program.is_empty() => Self::Mysql(program.into()),
-            _ => Self::Mariadb,
+        let said = |name| env::var_os(name).filter(|program| !program.is_empty());
+        match said("TENURE_MYSQL_SERVER") {
+            Some(program) => Self::Mysql(program.into()),
+            None => Self::Mariadb(said("TENURE_MARIADB_SERVER").map(PathBuf::from)),
         }
     }
 
@@ -32,12 +33,14 @@ impl Mysqld {
         let data = format!("--datadir={}", folder.join("data").display());
         let mut first = "CREATE DATABASE IF NOT EXISTS tenure;\n".to_owned();
         match self {
-            Self::Mariadb => {
-                let install =
-                    program("mariadb-install-db").ok_or("there is no mariadb-install-db")?;
-                run(Command::new(install)
+            Self::Mariadb(_) => {
+                let installed = || program("mariadb-install-db");
+                let beside = |base: &Path| Some(base.join("bin/mariadb-install-db"));
+                let install = self.base().map_or_else(installed, beside);
+                run(Command::new(install.ok_or("there is no mariadb-install-db")?)
                     .env("TMPDIR", folder)
                     .arg("--no-defaults")
+                    .args(self.base_option())
                     .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
                     .arg(data)
                     .args(user()))?;
@@ -59,12 +62,13 @@ impl Mysqld {
     /// Runs it on what lies below `folder`.
     pub(super) fn command(&self, folder: &Path) -> Result<Command, String> {
         let path = match self {
-            Self::Mariadb => program("mariadbd").ok_or("there is no mariadbd")?,
+            Self::Mariadb(Some(program)) => program.clone(),
+            Self::Mariadb(None) => program("mariadbd").ok_or("there is no mariadbd")?,
             Self::Mysql(program) => program.clone(),
         };
         let mut command = Command::new(path);
         // MariaDB removes the temporary tables that it finds as it starts, also those of another.
-        command.env("TMPDIR", folder).arg("--no-defaults").args(user());
+        command.env("TMPDIR", folder).arg("--no-defaults").args(self.base_option()).args(user());
         if matches!(self, Self::Mysql(_)) {
             // No second port, no folder of the machine's, and no log for replicas unless a test asks for one: as
             // MariaDB is.
@@ -73,10 +77,22 @@ impl Mysqld {
         Ok(command)
     }
 
+    /// Where the rest of a MariaDB is that is not of this machine.
+    fn base(&self) -> Option<&Path> {
+        match self {
+            Self::Mariadb(Some(program)) => program.parent()?.parent(),
+            Self::Mariadb(None) | Self::Mysql(_) => None,
+        }
+    }
+
+    fn base_option(&self) -> Option<String> {
+        self.base().map(|base| format!("--basedir={}", base.display()))
+    }
+
     /// What it is called, and where it comes from.
     pub(super) fn help(&self) -> &'static str {
         match self {
-            Self::Mariadb => {
+            Self::Mariadb(_) => {
                 "MariaDB does not start; install it with: apt-get install mariadb-server"
             }
             Self::Mysql(_) => {

@@ -285,8 +285,12 @@ fn program(name: &str) -> Result<Command, String> {
     Ok(as_user(&programs.join(name)))
 }
 
-/// Where its programs are: Debian keeps them out of the way.
+/// Where its programs are: beside the `postgres` that `$TENURE_POSTGRES_SERVER` names, or where Debian keeps them out of
+/// the way.
 fn programs() -> Option<PathBuf> {
+    if let Some(server) = env::var_os("TENURE_POSTGRES_SERVER").filter(|path| !path.is_empty()) {
+        return PathBuf::from(server).parent().map(Path::to_owned);
+    }
     let path = env::var_os("PATH").unwrap_or_default();
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut places: Vec<_> = versions.map(|version| version.path().join("bin")).collect();

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    env,
     fs::{self, File},
     io::{self, Read, Write},
     net::{SocketAddr, TcpStream},
@@ -21,8 +22,24 @@ pub(super) const ANSWER: Duration = Duration::from_secs(5);
 /// The same where it is asked for again.
 pub(super) const GLANCE: Duration = Duration::from_millis(500);
 
-/// Where Debian keeps it. The jar names most of what it needs; the rest is for TLS and for a log.
-const JARS: [&str; 4] = ["zookeeper", "netty-codec", "netty-resolver", "slf4j-simple"];
+/// What is needed of `/usr/share/java`, where Debian keeps it, or of the folder that `$TENURE_ZOOKEEPER_JARS` names. In
+/// some versions the first names what it needs of the others. One that is not there is passed over.
+const JARS: [&str; 14] = [
+    "zookeeper",
+    "zookeeper-jute",
+    "metrics-core",
+    "snappy-java",
+    "netty-buffer",
+    "netty-codec",
+    "netty-common",
+    "netty-handler",
+    "netty-resolver",
+    "netty-transport",
+    "netty-transport-native-epoll",
+    "netty-transport-native-unix-common",
+    "slf4j-api",
+    "slf4j-simple",
+];
 
 /// A small one that starts quickly; it logs to its standard error.
 const JAVA: [&str; 9] = [
@@ -127,7 +144,9 @@ impl Node {
         fs::write(&file, lines.collect::<String>())?;
         let log = File::options().create(true).append(true).open(self.log())?;
         self.begins = log.metadata()?.len();
-        let jars = JARS.map(|name| format!("/usr/share/java/{name}.jar")).join(":");
+        let folder = env::var("TENURE_ZOOKEEPER_JARS").unwrap_or_default();
+        let folder = if folder.is_empty() { "/usr/share/java" } else { &folder };
+        let jars = JARS.map(|name| format!("{folder}/{name}.jar")).join(":");
         let mut java = Command::new("java");
         java.args(JAVA).args(&self.java).args(["-cp", &jars]);
         java.arg("org.apache.zookeeper.server.quorum.QuorumPeerMain").arg(&file);
