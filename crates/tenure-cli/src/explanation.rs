@@ -1,6 +1,6 @@
 //! What is said of a failure, in parts: what failed, what caused it, what helps, and what a program asks.
 
-use std::{borrow::Cow, error::Error, io, time::Duration};
+use std::{borrow::Cow, error::Error, fmt, io, time::Duration};
 
 use tenure::{
     AcquireError, DetachError, Fault, FaultKind, HandleError, InspectError, OpenError, StoreError,
@@ -85,6 +85,15 @@ impl Explanation {
         Self::new(what).because(error).advise(LIMITS)
     }
 
+    /// What a text of core's says that has its help behind the last semicolon, of something.
+    pub(crate) fn of_text(something: impl fmt::Display, text: impl fmt::Display) -> Self {
+        let text = format!("{something}: {text}");
+        match text.rsplit_once("; ") {
+            Some(parts) => parts.into(),
+            None => Self::new(text),
+        }
+    }
+
     /// What an error says, with its causes.
     pub(crate) fn of(error: &dyn Error) -> Self {
         let message = error.to_string();
@@ -139,21 +148,22 @@ impl Explanation {
     }
 }
 
-/// A text of the command's own has its help behind its last semicolon.
 impl From<String> for Explanation {
-    fn from(text: String) -> Self {
-        match text.rsplit_once("; ") {
-            Some((message, help)) => {
-                Self { message: message.to_owned(), help: Some(help.to_owned()), ..Self::default() }
-            }
-            None => Self { message: text, ..Self::default() },
-        }
+    fn from(message: String) -> Self {
+        Self::new(message)
+    }
+}
+
+/// What failed, and what the user can do.
+impl<M: Into<String>, H: Into<String>> From<(M, H)> for Explanation {
+    fn from((message, help): (M, H)) -> Self {
+        Self::new(message).advise(help)
     }
 }
 
 impl From<&str> for Explanation {
-    fn from(text: &str) -> Self {
-        text.to_owned().into()
+    fn from(message: &str) -> Self {
+        Self::new(message)
     }
 }
 

@@ -13,7 +13,6 @@ mod handle;
 mod label;
 mod output;
 mod pages;
-mod plain;
 mod run;
 mod settings;
 mod store;

@@ -116,7 +116,10 @@ impl Kind {
         let take = sharing.take.unwrap_or(1);
         match sharing.permits {
             Some(of) if take > of => Err(Failure::Usage(
-                format!("{take} permits of {of} can never be granted; write --take {of} or less")
+                (
+                    format!("{take} permits of {of} can never be granted"),
+                    format!("write --take {of} or less"),
+                )
                     .into(),
             )),
             Some(of) => Ok(Self::Permits { take, of }),
@@ -241,12 +244,15 @@ impl Plan {
                 } else {
                     "or a longer ttl"
                 };
-                return Err(Failure::Usage(format!(
-                    "a grace of {} is longer than half of a hold of {}; choose a grace of at most {} {longer}",
-                    humantime::format_duration(grace),
-                    humantime::format_duration(certain),
-                    humantime::format_duration(certain / 2),
-                ).into()));
+                let [grace, hold, most] =
+                    [grace, certain, certain / 2].map(humantime::format_duration);
+                return Err(Failure::Usage(
+                    (
+                        format!("a grace of {grace} is longer than half of a hold of {hold}"),
+                        format!("choose a grace of at most {most} {longer}"),
+                    )
+                        .into(),
+                ));
             }
             Some(grace) => grace,
             None => DEFAULT_GRACE.min(certain / 4),

@@ -54,8 +54,10 @@ fn refuse_own_memory(config: &Config) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Usage(
-        "the store memory: is seen by this one command alone, so it locks nothing; use file:/dir, or name no store for the embedded \
-         one in its default directory"
+        (
+            "the store memory: is seen by this one command alone, so it locks nothing",
+            "use file:/dir, or name no store for the embedded one in its default directory",
+        )
             .into(),
     ))
 }

@@ -33,8 +33,9 @@ fn built(builder: &mut Builder) -> io::Result<Runtime> {
 /// What `work` gives, or that tenure panicked: what that says stands in the error output already.
 pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(Failure::failed(
-            "tenure itself panicked, by a bug or for want of threads or memory; report it with the lines above",
-        ))
+        Err(Failure::failed((
+            "tenure itself panicked, by a bug or for want of threads or memory",
+            "report it with the lines above",
+        )))
     })
 }

@@ -27,6 +27,8 @@ mod oversight;
 mod pace;
 #[doc(hidden)]
 pub mod parts;
+#[doc(hidden)]
+pub mod plain;
 mod retry_until;
 pub mod runtime;
 #[cfg(feature = "serde")]

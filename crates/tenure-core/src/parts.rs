@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, error::Error, fmt};
 
-use crate::address::LockAddress;
+use crate::{address::LockAddress, plain::plain_sentence};
 
 /// The parts of an error.
 ///
@@ -163,27 +163,10 @@ pub(crate) fn cut(text: &str) -> Cow<'_, str> {
         ..=SHOWN => text,
         _ => &text[..(0..=SHOWN).rev().find(fits).unwrap_or_default()],
     };
-    if short.len() == text.len() && !short.contains(misleads) {
-        return text.into();
+    match plain_sentence(short) {
+        shown if short.len() == text.len() => shown,
+        shown => format!("{shown}…").into(),
     }
-    let mut shown = String::with_capacity(short.len() + 4);
-    for c in short.chars() {
-        if misleads(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    if short.len() < text.len() {
-        shown.push('…');
-    }
-    shown.into()
-}
-
-/// Whether it moves what stands beside it, or a terminal acts on it.
-fn misleads(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Gives an error its `Debug` by its `parts()`: what a `main` prints that gives it back, boxed or not.

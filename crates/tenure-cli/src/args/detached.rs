@@ -69,8 +69,10 @@ pub(crate) struct From {
 impl From {
     /// The file, if it was named and nothing else was.
     pub(crate) fn file(&self) -> Result<Option<&Path>, Failure> {
-        const HINT: &str = "a handle is wanted, by --handle FILE or in TENURE_HANDLE, and no name; a lock \
-                            whose handle is gone is taken away with `tenure break NAME`";
+        const HINT: (&str, &str) = (
+            "a handle is wanted, by --handle FILE or in TENURE_HANDLE, and no name",
+            "a lock whose handle is gone is taken away with `tenure break NAME`",
+        );
         match &self.name {
             None => Ok(self.handle.as_deref()),
             Some(word) if words::is_one(word) => Err(Failure::Usage(words::REFUSAL.into())),

@@ -10,7 +10,9 @@ use clap::{
 use tenure::config::without_passwords;
 
 use super::Cli;
-use crate::{explanation::Explanation, plain::plain};
+use tenure_core::plain::plain;
+
+use crate::explanation::Explanation;
 
 const WAIT: &str =
     "write --wait TIME to give up waiting for the lock, --max-hold TIME to end the command";

@@ -67,12 +67,14 @@ impl Player {
         let Ok(line) = timeout(within, self.words.next_line()).await else {
             let _ = self.process.start_kill();
             return Err(Failure::Failed(
-                format!(
-                    "a process of the handoff did not answer for {} and was killed; see by `tenure doctor` whether \
-                     the store answers",
-                    human::length(within)
+                (
+                    format!(
+                        "a process of the handoff did not answer for {} and was killed",
+                        human::length(within)
+                    ),
+                    "see by `tenure doctor` whether the store answers",
                 )
-                .into(),
+                    .into(),
             ));
         };
         match line.ok().flatten().map(|line| serde_json::from_str(&line)) {

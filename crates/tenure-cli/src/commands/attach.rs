@@ -30,10 +30,9 @@ impl Attaching {
     pub(super) fn of(args: &args::Run) -> Result<Self, Failure> {
         let Given { handle, file } = given_to_run(args.handle.as_deref())?;
         if let Some(name) = args.name.as_ref().filter(|name| *name != handle.name()) {
-            return Err(Failure::Usage(format!(
-                "the handle is of lock {:?}, not of {name:?}; leave the name out, or give another handle",
-                handle.name(),
-            ).into()));
+            let what = format!("the handle is of lock {:?}, not of {name:?}", handle.name());
+            let help = "leave the name out, or give another handle";
+            return Err(Failure::Usage((what, help).into()));
         }
         let lease = args.lease.unwrap_or(handle.lease());
         let prepare = |file| {

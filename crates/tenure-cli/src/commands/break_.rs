@@ -9,12 +9,13 @@ use tenure::{
 };
 
 use super::at;
+use tenure_core::plain::plain;
+
 use crate::{
     args,
     exit::Failure,
     explanation::Explanation,
     output::{Voice, answer, human, json, tables},
-    plain::plain,
 };
 
 pub(super) async fn break_(
@@ -121,8 +122,9 @@ fn meant(args: &args::Break, seen: Option<&Snapshot>, pass_bits: bool) -> Result
         return if args.token.is_none() && args.hold.is_none() {
             Ok(Meant::Anybody)
         } else {
-            let what = "its state cannot be read, so no hold can be told from another; leave out --token and --hold";
-            Err(Failure::Usage(format!("lock {:?}: {what}", args.name).into()))
+            let what = "its state cannot be read, so no hold can be told from another";
+            let what = format!("lock {:?}: {what}", args.name);
+            Err(Failure::Usage((what, "leave out --token and --hold").into()))
         };
     };
     let is_named = args.token.is_some() || args.hold.is_some();
@@ -140,11 +142,12 @@ fn meant(args: &args::Break, seen: Option<&Snapshot>, pass_bits: bool) -> Result
     }
     let ids: Vec<_> = holders.iter().filter_map(|holder| holder.id).collect();
     if is_named && ids.len() < holders.len() {
-        return Err(Failure::Declined(format!(
-            "lock {:?} was left as it is: the hold has no id in this store, so it cannot be taken alone; leave out \
-             --token to take the lock from all holders",
+        let what = format!(
+            "lock {:?} was left as it is: the hold has no id in this store, so it cannot be taken alone",
             args.name
-        ).into()));
+        );
+        let help = "leave out --token to take the lock from all holders";
+        return Err(Failure::Declined((what, help).into()));
     }
     if !is_named && (args.yes && !seen.holders.is_empty() || ids.len() < holders.len()) {
         return Ok(Meant::Anybody);
@@ -240,7 +243,11 @@ fn confirmed(
 ) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::Usage(
-            "break asks first, and there is no terminal to ask on; write --yes to break the lock unasked".into(),
+            (
+                "break asks first, and there is no terminal to ask on",
+                "write --yes to break the lock unasked",
+            )
+                .into(),
         ));
     }
     // What was typed before is no answer to what is asked now.

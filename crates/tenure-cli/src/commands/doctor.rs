@@ -2,10 +2,11 @@
 
 use tenure::{config::Config, store::Severity};
 
+use tenure_core::plain::plain;
+
 use crate::{
     exit::{self, Failure},
     output::{Voice, answer, diagnostics, json},
-    plain::plain,
     store,
 };
 

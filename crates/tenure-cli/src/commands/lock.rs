@@ -33,7 +33,11 @@ use crate::{
 pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> Result<u8, Failure> {
     if args.handle.as_deref() == Some(Path::new("-")) {
         return Err(Failure::Usage(
-            "--handle - names no file; leave it out to print the handle, or write ./- for a file of that name".into(),
+            (
+                "--handle - names no file",
+                "leave it out to print the handle, or write ./- for a file of that name",
+            )
+                .into(),
         ));
     }
     if args.handle.is_none() {

@@ -1,11 +1,12 @@
 //! `tenure man`: the manual pages.
 
+use tenure_core::plain::plain;
+
 use crate::{
     args::{self, Cli},
     exit::Failure,
     output::{Voice, answer, json},
     pages::{folder, roff},
-    plain::plain,
 };
 
 pub(super) fn man(args: &args::Man, voice: &Voice) -> Result<u8, Failure> {

@@ -7,11 +7,12 @@ use tenure::{
     clock::{Clock, SystemClock},
 };
 
+use tenure_core::plain::plain;
+
 use crate::{
     exit::Failure,
     handle::read::Given,
     output::{Voice, answer, human, json},
-    plain::plain,
 };
 
 pub(super) async fn renew(

@@ -3,7 +3,7 @@
 use tenure::{Tenure, config::Config};
 
 use super::place::Place;
-use crate::plain::plain;
+use tenure_core::plain::plain;
 
 /// More than anybody looks through.
 const MOST: usize = 1_000;

@@ -38,17 +38,17 @@ pub(crate) fn look(path: &Path) -> Result<Found, Explanation> {
         Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
-            return Err(format!("{shown} is a symbolic link; name the file itself").into());
+            return Err((format!("{shown} is a symbolic link"), "name the file itself").into());
         }
         Err(error) => return Err(unreadable(path, &error)),
     };
     if let Some(why) = unfit(about.is_file(), about.uid() == geteuid().as_raw(), about.mode()) {
-        return Err(why.replace("FILE", &shown.to_string()).into());
+        return Err(of_file(&shown.to_string(), why));
     }
     match read(file) {
         Ok(Ok(handle)) => Ok(Found::Handle(handle)),
         Ok(Err(BadHandle::Empty)) => Ok(Found::Empty),
-        Ok(Err(bad)) => Err(format!("{shown}: {bad}").into()),
+        Ok(Err(bad)) => Err(Explanation::of_text(shown, bad)),
         Err(error) => Err(unreadable(path, &error)),
     }
 }
@@ -59,18 +59,27 @@ fn unreadable(path: &Path, error: &io::Error) -> Explanation {
 }
 
 /// Why nothing secret can be in such a file, if that is so.
-fn unfit(is_file: bool, is_ours: bool, mode: u32) -> Option<&'static str> {
+fn unfit(is_file: bool, is_ours: bool, mode: u32) -> Option<AboutFile> {
     if !is_file {
-        Some("FILE is not a regular file; name another for the handle")
+        Some(("FILE is not a regular file", "name another for the handle"))
     } else if !is_ours {
-        Some("FILE belongs to another user, who can read the handle; name a file of your own")
+        Some(("FILE belongs to another user, who can read the handle", "name a file of your own"))
     } else if mode & OTHERS != 0 {
-        Some(
-            "FILE is open to other users, and a handle is a secret; run chmod 600 FILE, and get a new handle",
-        )
+        Some((
+            "FILE is open to other users, and a handle is a secret",
+            "run chmod 600 FILE, and get a new handle",
+        ))
     } else {
         None
     }
+}
+
+/// What is wrong with a file, and what the user can do; the file is called FILE in it.
+pub(super) type AboutFile = (&'static str, &'static str);
+
+/// The same of this file.
+pub(super) fn of_file(file: &str, (what, help): AboutFile) -> Explanation {
+    (what.replace("FILE", file), help.replace("FILE", file)).into()
 }
 
 /// Reads a handle from something that may be of any length.
@@ -102,7 +111,7 @@ mod tests {
         assert_eq!(unfit(true, true, 0o100_600), None);
         assert_eq!(unfit(true, true, 0o100_400), None);
         for mode in [0o640, 0o620, 0o604, 0o602, 0o644] {
-            assert!(unfit(true, true, mode).unwrap().contains("chmod 600"), "{mode:o}");
+            assert!(unfit(true, true, mode).unwrap().1.contains("chmod 600"), "{mode:o}");
         }
         assert!(unfit(false, true, 0o600).is_some());
         assert!(unfit(true, false, 0o600).is_some());

@@ -56,7 +56,7 @@ fn from(file: Option<&Path>, input: Input) -> Result<Given, Explanation> {
             let handle = match look(path)? {
                 Found::Handle(handle) => handle,
                 Found::Empty => {
-                    return Err(format!("{}: {}", path.display(), BadHandle::Empty).into());
+                    return Err(Explanation::of_text(path.display(), BadHandle::Empty));
                 }
                 Found::Nothing => return Err(missing(path)),
             };
@@ -64,11 +64,12 @@ fn from(file: Option<&Path>, input: Input) -> Result<Given, Explanation> {
         }
         Source::Variable(text) => {
             let text = text.to_str().ok_or(BadHandle::NoHandle);
-            text.and_then(str::parse).map_err(|bad| format!("the variable {VARIABLE}: {bad}"))?
+            let variable = format_args!("the variable {VARIABLE}");
+            text.and_then(str::parse).map_err(|bad| Explanation::of_text(variable, bad))?
         }
         Source::Input => file::read(io::stdin().lock())
             .map_err(|error| Explanation::new("standard input cannot be read").because(&error))?
-            .map_err(|bad| format!("standard input: {bad}"))?,
+            .map_err(|bad| Explanation::of_text("standard input", bad))?,
     };
     Ok(Given { handle, file: None })
 }
@@ -85,24 +86,22 @@ fn source(
     file: Option<&Path>,
     variable: Option<OsString>,
     input: Input,
-) -> Result<Source<'_>, String> {
+) -> Result<Source<'_>, (&'static str, &'static str)> {
     match (file.filter(|path| *path != Path::new("-")), variable, input) {
-        (None, _, Input::Taken) if file.is_some() => Err(
-            "standard input belongs to the command; give --handle FILE, or TENURE_HANDLE without \
-                 --handle"
-                .to_owned(),
-        ),
+        (None, _, Input::Taken) if file.is_some() => Err((
+            "standard input belongs to the command",
+            "give --handle FILE, or TENURE_HANDLE without --handle",
+        )),
         (Some(path), ..) => Ok(Source::File(path)),
         (None, Some(text), _) => Ok(Source::Variable(text)),
         (None, None, Input::Open) => Ok(Source::Input),
         (None, None, Input::Taken) => {
-            Err("no handle is given; write --handle FILE, or set TENURE_HANDLE".to_owned())
+            Err(("no handle is given", "write --handle FILE, or set TENURE_HANDLE"))
         }
-        (None, None, Input::Typed) => {
-            Err("no handle is given; write --handle FILE, set TENURE_HANDLE, \
-             or pipe it into standard input"
-                .to_owned())
-        }
+        (None, None, Input::Typed) => Err((
+            "no handle is given",
+            "write --handle FILE, set TENURE_HANDLE, or pipe it into standard input",
+        )),
     }
 }
 
@@ -126,12 +125,13 @@ mod tests {
     #[test]
     fn nothing_is_read_from_a_terminal_or_from_a_commands_standard_input() {
         let dash = Some(Path::new("-"));
-        assert!(source(None, None, Input::Typed).unwrap_err().contains("TENURE_HANDLE"));
+        assert!(source(None, None, Input::Typed).unwrap_err().1.contains("TENURE_HANDLE"));
         assert!(source(dash, None, Input::Typed).is_err());
         assert!(source(None, None, Input::Taken).is_err());
         assert!(
             source(dash, Some("y".into()), Input::Taken)
                 .unwrap_err()
+                .0
                 .contains("belongs to the command")
         );
     }

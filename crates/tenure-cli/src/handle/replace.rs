@@ -11,7 +11,7 @@ use std::{
 use tempfile::NamedTempFile;
 use tenure::{Handle, LockName};
 
-use super::file::{Found, look};
+use super::file::{AboutFile, Found, look, of_file};
 use crate::explanation::Explanation;
 
 /// What a new handle may replace, besides nothing and an empty file.
@@ -25,16 +25,20 @@ pub(crate) enum Replaces {
     This(Box<Handle>),
 }
 
+const NAME_ANOTHER: &str = "name another file";
+
 impl Replaces {
     /// Why what was found has to stay, if it has.
-    fn refusal(&self, found: &Found) -> Option<&'static str> {
+    fn refusal(&self, found: &Found) -> Option<AboutFile> {
         let Found::Handle(found) = found else { return None };
         match self {
-            Self::None => Some("FILE holds a handle that may still be needed; name another file"),
+            Self::None => Some(("FILE holds a handle that may still be needed", NAME_ANOTHER)),
             Self::OlderOf { name, store } => (found.name() != name || found.store_kind() != store)
-                .then_some("FILE holds a handle of another lock; name another file"),
-            Self::This(handle) => (found != &**handle)
-                .then_some("FILE has got another handle meanwhile, which was not replaced"),
+                .then_some(("FILE holds a handle of another lock", NAME_ANOTHER)),
+            Self::This(handle) => (found != &**handle).then_some((
+                "FILE has got another handle meanwhile, which was not replaced",
+                NAME_ANOTHER,
+            )),
         }
     }
 }
@@ -82,7 +86,7 @@ fn next_to(path: &Path) -> io::Result<NamedTempFile> {
 fn check(path: &Path, replaces: &Replaces) -> Result<(), Explanation> {
     let shown = path.display().to_string();
     let why = replaces.refusal(&look(path)?);
-    why.map_or(Ok(()), |why| Err(why.replace("FILE", &shown).into()))
+    why.map_or(Ok(()), |why| Err(of_file(&shown, why)))
 }
 
 fn folder(path: &Path) -> &Path {

@@ -6,8 +6,11 @@ use std::ffi::{OsStr, OsString};
 const MARK: &str = "tenure-handle:";
 
 /// What is said instead of repeating it.
-pub(crate) const REFUSAL: &str = "a handle stands on the command line, where everybody can read it; give it by --handle FILE, in the \
-     variable TENURE_HANDLE or on standard input, and get a new one: tenure unlock, then tenure lock";
+pub(crate) const REFUSAL: (&str, &str) = (
+    "a handle stands on the command line, where everybody can read it",
+    "give it by --handle FILE, in the variable TENURE_HANDLE or on standard input, and get a new one: tenure unlock, \
+     then tenure lock",
+);
 
 /// Whether this is a handle by its first letters.
 pub(crate) fn is_one(text: &OsStr) -> bool {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{json::Printed, rows::Rows};
-use crate::plain::plain;
+use tenure_core::plain::plain;
 
 /// What was measured, and where.
 #[derive(Debug)]

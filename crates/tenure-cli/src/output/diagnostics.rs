@@ -3,7 +3,7 @@
 use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
 use tenure::store::{Diagnostic, Severity};
 
-use crate::plain::plain;
+use tenure_core::plain::plain;
 
 /// What is not fitted into any more.
 const NARROWEST: u16 = 40;

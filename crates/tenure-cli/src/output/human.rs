@@ -6,7 +6,9 @@ use anstyle::{AnsiColor, Style};
 use tenure::{LostReason, Token, inspect::Contender};
 
 use super::{Event, Fate};
-use crate::{exit::Failure, explanation::Explanation, plain::plain};
+use tenure_core::plain::plain;
+
+use crate::{exit::Failure, explanation::Explanation};
 
 /// What stands for something the store does not tell.
 pub(super) const UNKNOWN: &str = "?";

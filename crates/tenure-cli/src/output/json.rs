@@ -14,7 +14,9 @@ use tenure::{
 };
 
 use super::{Event, Fate, human};
-use crate::{exit::Failure, explanation::Explanation, label::Me, plain::misleads};
+use tenure_core::plain::misleads;
+
+use crate::{exit::Failure, explanation::Explanation, label::Me};
 
 /// An event, with when and where it was, and the `label` of what this command asks for and holds. A `holder` is whoever
 /// has the lock.

@@ -26,11 +26,12 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
+use tenure_core::plain::plain;
+
 use crate::{
     args::Common,
     exit::{Codes, Failure},
     explanation::Explanation,
-    plain::plain,
 };
 
 /// How tenure speaks of itself: on stderr alone, as stdout belongs to the command.

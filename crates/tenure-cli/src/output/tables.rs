@@ -10,7 +10,7 @@ use super::{
     human::{UNKNOWN, ago, length, now, token, who},
     rows::Rows,
 };
-use crate::plain::plain;
+use tenure_core::plain::plain;
 
 /// The answer of `ls`; `filtered` if only some labels are asked for.
 pub(crate) fn listing(listing: &Listing, filtered: bool) -> String {

@@ -20,7 +20,7 @@ pub(crate) fn write(dir: &Path, pages: &[File]) -> Result<(), Failure> {
     if !metadata(dir).is_ok_and(|found| found.is_dir()) {
         let dir = dir.display();
         return Err(Failure::Usage(
-            format!("{dir} is not a directory; make it first: mkdir -p {dir}").into(),
+            (format!("{dir} is not a directory"), format!("make it first: mkdir -p {dir}")).into(),
         ));
     }
     let mut places = Vec::new();
@@ -30,10 +30,11 @@ pub(crate) fn write(dir: &Path, pages: &[File]) -> Result<(), Failure> {
         if let Found::Others(what) = found {
             let path = path.display();
             return Err(Failure::Usage(
-                format!(
-                    "{path} is {what}, so no page was written; remove it, or name another directory"
+                (
+                    format!("{path} is {what}, so no page was written"),
+                    "remove it, or name another directory",
                 )
-                .into(),
+                    .into(),
             ));
         }
         places.push((page, path, found));

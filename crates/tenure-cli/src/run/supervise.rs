@@ -226,10 +226,10 @@ impl Supervision<'_> {
     /// The guardian is dead, or deaf.
     async fn replace_guardian(&mut self) -> Failure {
         self.child.take_over(PATIENCE.min(self.plan.margin / 2)).await;
-        Failure::failed(
-            "the command was killed, as its guardian was killed or stood still; leave the process lock-guardian \
-             alone, and choose a longer ttl on a busy machine",
-        )
+        Failure::failed((
+            "the command was killed, as its guardian was killed or stood still",
+            "leave the process lock-guardian alone, and choose a longer ttl on a busy machine",
+        ))
     }
 
     async fn last_word(&mut self, patience: Duration) -> Option<Ended> {

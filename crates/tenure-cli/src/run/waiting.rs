@@ -8,10 +8,9 @@ use std::{
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use tenure::{Busy, Token};
 
-use crate::{
-    output::{Event, Voice, human, spinner::Spinner},
-    plain::plain,
-};
+use tenure_core::plain::plain;
+
+use crate::output::{Event, Voice, human, spinner::Spinner};
 
 /// How often the line on the terminal moves.
 const TICK: Duration = Duration::from_millis(200);

@@ -1,9 +1,12 @@
 //! Text from elsewhere, as a terminal may show it.
 
+use std::borrow::Cow;
+
 /// Whether it is better told than shown: a terminal acts on it, or nobody sees it, so that two texts look the same.
 /// These are control characters and Unicode's `Default_Ignorable_Code_Point`, its other format characters, and every
 /// space and end of line but the usual ones.
-pub(crate) fn misleads(c: char) -> bool {
+#[must_use]
+pub fn misleads(c: char) -> bool {
     c.is_control() || c != ' ' && c.is_whitespace() || is_invisible(c)
 }
 
@@ -18,16 +21,29 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// Text from elsewhere, with nothing in it that misleads who reads it on a terminal.
-pub(crate) fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
+#[must_use]
+pub fn plain(text: &str) -> String {
+    escaped(text, misleads).into_owned()
+}
+
+/// The same of a sentence that a server said: the spaces that some languages do not break at stay.
+pub(crate) fn plain_sentence(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| misleads(c) && !matches!(c, '\u{a0}' | '\u{202f}'))
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_escaped) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if misleads(c) {
-            out.extend(c.escape_unicode());
+        if is_escaped(c) {
+            shown.extend(c.escape_default());
         } else {
-            out.push(c);
+            shown.push(c);
         }
     }
-    out
+    shown.into()
 }
 
 #[cfg(test)]
@@ -37,6 +53,11 @@ mod tests {
     #[test]
     fn text_from_elsewhere_cannot_act_on_the_terminal() {
         assert_eq!(plain("a\u{1b}[2Jb\u{202e}"), "a\\u{1b}[2Jb\\u{202e}");
+        assert_eq!(plain("a\nb\u{a0}c"), "a\\nb\\u{a0}c");
         assert_eq!(plain("grün"), "grün");
+        assert_eq!(
+            plain_sentence("l'utilisateur «\u{a0}x\u{a0}»\n"),
+            "l'utilisateur «\u{a0}x\u{a0}»\\n"
+        );
     }
 }
