@@ -16,7 +16,7 @@ use tenure_core::{
 };
 
 use crate::{
-    acquire::{Asking, Event},
+    asking::{Asking, Event},
     background::TakingBack,
     error::Status,
     members::{Told, within},

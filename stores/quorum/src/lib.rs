@@ -11,6 +11,7 @@
 //! passed.
 
 mod acquire;
+mod asking;
 mod assembly;
 mod background;
 mod error;
@@ -31,6 +32,7 @@ mod servers;
 mod standing;
 mod store;
 mod take_over;
+mod verdict;
 
 pub use options::QuorumOptions;
 pub use store::QuorumStore;

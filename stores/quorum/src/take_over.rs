@@ -20,11 +20,12 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    acquire::{Asking, Event, Outcome},
+    asking::{Asking, Event},
     background::TakingBack,
     error::{Status, no_majority},
     holds::{Held, Releasing},
     members::{Call, Told, within},
+    verdict::Outcome,
 };
 
 impl QuorumStore {
@@ -60,10 +61,10 @@ impl QuorumStore {
         });
         let ballot = Ballot::of_take_over(self.members.len(), known);
         let mut asking = Asking::new(self, name, sent.as_ask(), attempt, ballot, events.collect());
-        asking.has_joined(held.as_ref());
+        asking.note_joined(held.as_ref());
         let mut unfinished = asking.unfinished(known);
         let outcome = asking.count_over(over, known).await;
-        unfinished.is_over();
+        unfinished.finish();
         Ok(outcome)
     }
 

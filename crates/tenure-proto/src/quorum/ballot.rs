@@ -148,7 +148,7 @@ impl Ballot {
 
     /// This member joined the hold that is known, with this greater token of its own: as long as
     /// it keeps that one it keeps the hold.
-    pub fn has_joined(&mut self, member: usize, token: Token) {
+    pub fn note_joined(&mut self, member: usize, token: Token) {
         if let Some(joined) = self.joined.get_mut(member) {
             *joined = Some(token);
         }

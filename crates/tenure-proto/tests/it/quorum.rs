@@ -303,7 +303,7 @@ fn a_repeat_keeps_its_token_by_members_that_joined_with_a_greater_one() {
     let known = token(5);
     let ask = |joined: u64, silent: Vote| {
         let mut ballot = Ballot::new(3, Some(known));
-        ballot.has_joined(2, token(joined));
+        ballot.note_joined(2, token(joined));
         ballot.voted(0, Vote::Granted { token: known, left: SECOND });
         ballot.voted(1, silent);
         ballot.voted(2, granted(9, 1));

@@ -1,0 +1,148 @@
+//! What is done once a ballot of an acquisition has come to something.
+
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt};
+use tenure_core::{
+    Fault, Token,
+    proto::{
+        queue::{Answer, Ask, Intent, Mode},
+        quorum::Step,
+        rule::{Rule, kept},
+    },
+};
+
+use crate::{
+    asking::Asking,
+    error::{Status, need_somebody, no_majority},
+    holds::Held,
+};
+
+/// The shortest time after which a waiter is told to ask again.
+const SHORTEST_RETRY: Duration = Duration::from_millis(1);
+
+/// How one ballot ended.
+pub(crate) enum Outcome<T> {
+    Done(T),
+    /// Why not, and whether a member has no mark, which can be helped.
+    Failed(Fault, bool),
+}
+
+impl Asking<'_> {
+    pub(crate) async fn count(
+        mut self,
+        ask: &Ask,
+        known: Option<Token>,
+    ) -> Result<Outcome<Answer>, Fault> {
+        let end = self.end().await;
+        match end {
+            Step::Won { token, left } => {
+                self.quorum.strike(self.name, &ask.owner);
+                if known.is_some() && ask.mode == Mode::Shared {
+                    // It may have been exclusive until now.
+                    self.quorum.shared.board.wake_name(self.name);
+                }
+                let (others_waiting, held) = (self.others_waiting, Held::of(&self.ask, token));
+                self.won(held);
+                Ok(Outcome::Done(Answer::Granted { token, left, others_waiting }))
+            }
+            Step::Outvoted if known.is_some() && self.ballot.is_denied() => {
+                Ok(Outcome::Done(self.held_by_others()))
+            }
+            // A hold that was granted before is not taken away because a repeat fails.
+            Step::Outvoted if known.is_none() => Ok(Outcome::Done(self.outvoted(ask).await)),
+            _ => Ok(self.failed(known).await),
+        }
+    }
+
+    /// A majority has it now, and who comes late joins.
+    pub(crate) fn won(self, held: Held) {
+        let (holds, now) = (&self.quorum.shared.holds, self.quorum.shared.options.now());
+        let (token, ttl) = (held.token, self.ask.ttl);
+        holds.granted(self.attempt, held, now, ttl);
+        holds.may_come_late(self.attempt, self.doubtful(), now.saturating_add(ttl));
+        for (member, own) in self.ballot.joined() {
+            holds.joins(self.attempt, member, own, token);
+        }
+        // Of these nobody has seen whether one restarted.
+        let silent_of_marks = |status: &Status| matches!(status, Status::Busy | Status::NotHeld);
+        if self.statuses.iter().any(silent_of_marks) {
+            self.quorum.assemble_now_and_then();
+        }
+        self.let_late_ones_join(token);
+    }
+
+    /// Others have the name. What was won of it is given back, before this is answered where that
+    /// takes no longer than a member's time limit.
+    async fn outvoted(mut self, ask: &Ask) -> Answer {
+        while let Some(Some(event)) = self.events.next().now_or_never() {
+            self.heard(event);
+        }
+        let (quorum, name, options) = (self.quorum, self.name, &self.quorum.shared.options);
+        // What a member came back with after a restart may be in the way.
+        quorum.assemble_now_and_then();
+        let now = options.now();
+        let waits = matches!(ask.intent, Intent::Wait { .. });
+        let random = options.entropy.jitter();
+        let (holder, looks) = (self.holder.clone(), self.looks.clone());
+        let (exclusive, behind_readers) = (self.ask.mode == Mode::Exclusive, self.behind_readers);
+        let soonest = self.retry_after.unwrap_or(Duration::MAX);
+        // The reader that let go may be this very owner, and must not come in beside what stays of it by
+        // another attempt. What a silent member may grant, the next ask finds there.
+        let again = !exclusive && self.reader_lingers && self.ballot.granted() == 0;
+        if again && self.may_hold_anywhere() {
+            quorum.shared.holds.left_in_doubt(self.attempt, now, ask.ttl);
+        } else if self.may_hold_anywhere() {
+            self.attempt_is_over(ask.ttl);
+            if kept(Rule::PartialWinGivenBack) {
+                self.give_back().await;
+            }
+        }
+        let pause = quorum.shared.holds.pause(&ask.owner, now, random, waits);
+        if waits && exclusive {
+            if behind_readers || quorum.shared.holds.has_signed(&ask.owner) {
+                quorum.sign(name, ask);
+            }
+        } else if let (true, Some(looks)) = (waits, looks) {
+            quorum.shared.holds.looked(&ask.owner, looks);
+        }
+        let retry_after = pause.min(soonest.max(SHORTEST_RETRY));
+        Answer::Busy { retry_after, ahead: 0, holder, position: None }
+    }
+
+    /// No majority answered. What a minority granted stays, for the next ask of this acquisition or
+    /// for its release: the caller is told that it is in doubt.
+    async fn failed<T>(mut self, known: Option<Token>) -> Outcome<T> {
+        let (quorum, name, ttl) = (self.quorum, self.name, self.ask.ttl);
+        self.hear_all().await;
+        let mut in_doubt = self.may_hold_anywhere();
+        let unmarked = self.statuses.iter().any(|status| matches!(status, Status::Unmarked { .. }));
+        let statuses = self.statuses.clone();
+        if in_doubt && need_somebody(&statuses) {
+            // The next ask would come to the same, so it is not left to that one. What was granted
+            // before stays, and may be another kind of hold by now if a majority did as it was asked.
+            in_doubt = known.is_some() && self.ballot.may_hold_majority();
+            if known.is_none() {
+                self.attempt_is_over(ttl);
+                self.give_back().await;
+            }
+        } else if in_doubt && known.is_none() {
+            quorum.shared.holds.left_in_doubt(self.attempt, quorum.shared.options.now(), ttl);
+        }
+        let places = &quorum.shared.places;
+        let fault = no_majority("granted", Some(name), &statuses, places, in_doubt);
+        Outcome::Failed(fault, unmarked)
+    }
+
+    /// A majority has the name for others: what was granted before is gone.
+    fn held_by_others(self) -> Answer {
+        let retry_after = self.retry_after.unwrap_or(SHORTEST_RETRY);
+        Answer::Busy { retry_after, ahead: 0, holder: self.holder, position: None }
+    }
+
+    /// From here on the owner of this attempt is not asked with any more.
+    fn attempt_is_over(&self, ttl: Duration) {
+        let shared = &self.quorum.shared;
+        shared.holds.taken_back(self.attempt, shared.options.now(), ttl);
+    }
+}
