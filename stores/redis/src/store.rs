@@ -25,25 +25,26 @@ use tenure_core::{
 };
 
 use crate::{
-    RedisOptions,
-    call::Call,
-    capabilities::capabilities,
-    error,
-    few::Few,
-    fields::Refused,
-    gather::Many,
-    health::{self, Patient},
-    incarnation,
-    keys::{self, Key, Keys},
-    listing,
-    options::Replicas,
-    records::Records,
-    reply::{Reply, part_released},
-    route::{Route, Seat},
-    script::{self, Script},
-    transport::{Answered, Transport},
-    watch::Watch,
-    wire::{self, OwnerText},
+    client::{connection::batch::Many, error, protocol::call::Call},
+    locks::{
+        capabilities::capabilities,
+        fields::Refused,
+        health::{self, Patient},
+        hints::Few,
+        keys::{self, Key, Keys},
+        listing,
+        records::Records,
+        reply::{Reply, part_released},
+        scripts::{self, Script},
+        wakeups::Watch,
+        wire::{self, OwnerText},
+    },
+    options::{RedisOptions, Replicas},
+    servers::{
+        incarnation,
+        route::{Route, Seat},
+        transport::{Answered, Transport},
+    },
 };
 
 /// Locks on one Redis or Valkey server. Clones are the same client.
@@ -157,7 +158,7 @@ impl RedisStore {
         let mut call = self.call(name, &[Key::Lock, Key::Line, Key::Ends]);
         let echo = self.echo();
         call.argument(&[&echo]);
-        self.run(&script::INSPECT, &echo, call).await
+        self.run(&scripts::INSPECT, &echo, call).await
     }
 
     /// Takes a name from all who hold it, or from this owner alone.
@@ -172,7 +173,7 @@ impl RedisStore {
         call.argument(&[&echo]).argument(&[self.shared.limits.as_bytes()]);
         call.argument(&[self.shared.watch.evicted.as_bytes()]);
         call.argument(&[only.as_ref().map_or(&[], OwnerText::as_slice)]);
-        let reply = self.run(&script::EVICT, &echo, call).await?;
+        let reply = self.run(&scripts::EVICT, &echo, call).await?;
         let mut evicted = reply.evicted().map_err(|refused| self.refused(refused))?;
         self.by_the_clock(&mut evicted);
         Ok(evicted)
@@ -353,7 +354,7 @@ impl Store for RedisStore {
         let mut call = self.call(name, &keys::ALL);
         call.argument(&[&text]).number(ceil_millis(keep));
         call.argument(&[self.shared.limits.as_bytes()]);
-        released(self.run(&script::RELEASE, &text, call).await?)
+        released(self.run(&scripts::RELEASE, &text, call).await?)
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
@@ -373,7 +374,7 @@ impl Store for RedisStore {
         call.argument(&[wire::mode(over.mode).as_bytes()]);
         call.argument(&[self.shared.limits.as_bytes()]).argument(&[&wire::owner(&over.from)]);
         // Nothing here belongs to a process, so nothing has to be detached from one.
-        let reply = self.run(&script::TAKE_OVER, &owner, call).await?;
+        let reply = self.run(&scripts::TAKE_OVER, &owner, call).await?;
         let alone = reply.is_alone();
         let taken = reply.taken_over(over.ttl).map_err(|refused| self.refused(refused))?;
         if matches!(taken, TakenOver::Granted(_)) {
@@ -398,7 +399,7 @@ impl Store for RedisStore {
         let mut call = self.call(name, &keys::ALL);
         call.argument(&[&text]).number(token.get()).number(token.time());
         call.argument(&[self.shared.limits.as_bytes()]);
-        let reply = self.run(&script::RAISE, &text, call).await?;
+        let reply = self.run(&scripts::RAISE, &text, call).await?;
         reply.raised().map_err(|refused| self.refused(refused))
     }
 

@@ -3,7 +3,9 @@
 mod access;
 mod address;
 mod certificates;
+pub(crate) mod login;
 mod sentinels;
+mod url;
 
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ pub(crate) use self::address::bracketed;
 pub use self::{address::Address, sentinels::Sentinels};
 use tenure_url::Certificates;
 
-use crate::login::Login;
+use crate::options::login::Login;
 
 /// Which server has the locks.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use tenure_core::{Fault, FaultKind};
 use tenure_url::Certificates;
 
 use super::certificates::certificate_setters;
-use crate::login::Login;
+use crate::options::login::Login;
 
 /// The sentinels that know which server is the primary of a service.
 ///

@@ -1,0 +1,5 @@
+//! Locking by scripts that run inside the server.
+
+mod acquire;
+mod renewal;
+mod together;

@@ -1,0 +1,33 @@
+//! Open connections to those who are asked where servers are, for whom cannot open one: each task and each runtime
+//! has its own.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::client::connection::Connection;
+
+/// How many are known.
+const MOST: usize = 64;
+
+/// A host and a port.
+type Place = (String, u16);
+
+#[derive(Debug, Default)]
+pub(crate) struct Spares(Mutex<Vec<(Place, Weak<Connection>)>>);
+
+impl Spares {
+    pub(crate) fn add(&self, place: &Place, connection: &Arc<Connection>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(_, known)| known.upgrade().is_some_and(|known| !known.is_closed()));
+        if all.len() >= MOST {
+            all.remove(0);
+        }
+        all.push((place.clone(), Arc::downgrade(connection)));
+    }
+
+    /// One to this place.
+    pub(crate) fn at(&self, place: &Place) -> Option<Arc<Connection>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = all.iter().filter(|(known, _)| known == place);
+        there.filter_map(|(_, known)| known.upgrade()).find(|known| !known.is_closed())
+    }
+}
