@@ -68,6 +68,11 @@ impl Failure {
         }
     }
 
+    /// Whether the server refuses this user and password.
+    pub(crate) fn is_wrong_password(&self) -> bool {
+        self.code() == Some("WRONGPASS")
+    }
+
     /// What the server says beside it.
     pub(crate) fn detail(&self) -> Option<&str> {
         match self {

@@ -10,13 +10,13 @@ use std::{
 };
 
 /// Hints about what was seen last: one that is missing, or wrong, costs another command.
-pub(crate) struct Few<T> {
+pub(crate) struct BoundedHintSet<T> {
     all: Mutex<HashSet<T>>,
     /// How many there are, as far as anybody knows: most often there are none.
     count: AtomicUsize,
 }
 
-impl<T: Eq + Hash> Few<T> {
+impl<T: Eq + Hash> BoundedHintSet<T> {
     /// More are not worth their memory.
     const MOST: usize = 4_096;
 

@@ -2,7 +2,7 @@
 
 use tenure_core::{LockName, NameError};
 
-use crate::locks::keys;
+use crate::client::protocol::tag;
 
 /// A name for the lock `name` of `anchor`, made so that a Redis cluster keeps both locks in one slot:
 /// `anchor:name~` and a hexadecimal number, the first that leads there.
@@ -30,5 +30,5 @@ use crate::locks::keys;
 /// # Ok::<(), tenure_core::NameError>(())
 /// ```
 pub fn name_in_slot_of(anchor: &str, name: &str) -> Result<LockName, NameError> {
-    keys::with_tag_of(&LockName::new(anchor)?, name)
+    tag::with_tag_of(&LockName::new(anchor)?, name)
 }

@@ -19,14 +19,15 @@ use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 
 use crate::{
     client::{
-        connection::{Connection, pipeline::Hear},
+        connection::Connection,
         error,
         protocol::{Value, call::command},
     },
-    locks::{keys, wire},
+    locks::layout::{keys, wire},
     options::RedisOptions,
     servers::{
-        connect::connect,
+        connect::{Purpose, connect},
+        keys as server_keys,
         route::{Panel, Route},
     },
 };
@@ -59,7 +60,7 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Route>, client: Client) -> Self {
         let channel = if options.scripts {
-            keys::channel(&options.prefix, client.0)
+            server_keys::channel(&options.prefix, client.0)
         } else {
             keys::freed(&options.prefix)
         };
@@ -243,8 +244,8 @@ impl Listener {
             }
         };
         let server = self.route.hearing(&self.panel).await?;
-        let hear: Hear = Box::new(hear);
-        Ok((connect(&self.options, &self.route, &server, Some(hear)).await?, ended))
+        let purpose = Purpose::Hints(Box::new(hear));
+        Ok((connect(&self.options, &self.route, &server, purpose).await?, ended))
     }
 
     /// Subscribes to the channel of this process and, if `all`, to that of evictions. A connection over

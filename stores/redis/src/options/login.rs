@@ -5,8 +5,6 @@ use std::time::Duration;
 use tenure_core::{Fault, FaultKind};
 use tenure_url::{Password, Secret};
 
-use crate::client::failure::Failure;
-
 /// A user, and by what it proves that it is this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Login {
@@ -51,17 +49,15 @@ impl Login {
         }
     }
 
-    /// The fault that a login has failed by, as `said` words it: a password that is read at each login may be right at the
+    /// What a login has failed by: a password that is read at each login may be right at the
     /// next one.
     pub(crate) fn failed(
         &self,
         place: &str,
         secret: Option<&Secret>,
-        failure: Failure,
-        said: impl FnOnce(Failure) -> Fault,
+        is_refused: bool,
+        fault: Fault,
     ) -> Fault {
-        let is_refused = failure.code() == Some("WRONGPASS");
-        let fault = said(failure);
         match self.password.as_ref().zip(secret) {
             Some((password, secret)) if is_refused => {
                 password.refused(&self.at(place), secret, fault)

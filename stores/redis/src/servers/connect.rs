@@ -9,6 +9,7 @@ use crate::{
     client::{
         connection::{
             Connection,
+            batch::BatchKind,
             compare::Compare,
             confirm::Confirm,
             greet::{Whom, greet},
@@ -19,24 +20,35 @@ use crate::{
         failure::Failure,
         protocol::{ServerError, epoch::Epoch, info::text},
     },
-    locks::keys,
     options::RedisOptions,
     servers::{
-        cluster, format,
+        cluster,
+        error::{another_node, sent_around},
+        format, keys,
         route::{Role, Route, Server},
     },
 };
 
-/// Opens a connection in the runtime of the caller. What the server says of its own accord goes to
-/// `hear`, which is dropped when the connection ends. It ends as soon as another server has the locks.
+/// What a connection is for.
+pub(crate) enum Purpose {
+    /// Calls about locks, of which these kinds go together.
+    Calls(&'static [&'static BatchKind]),
+    /// What the server says of its own accord. It is dropped when the connection ends.
+    Hints(Hear),
+}
+
+/// Opens a connection in the runtime of the caller. It ends as soon as another server has the locks.
 pub(crate) async fn connect(
     options: &RedisOptions,
     route: &Arc<Route>,
     server: &Server,
-    hear: Option<Hear>,
+    purpose: Purpose,
 ) -> Result<Connection, Fault> {
-    let confirm = if hear.is_none() { route.confirm(options, server)? } else { None };
-    let walked = walk(options, route, server, hear, confirm, &mut Journal::new()).await;
+    let confirm = match purpose {
+        Purpose::Calls(_) => route.confirm(options, server)?,
+        Purpose::Hints(_) => None,
+    };
+    let walked = walk(options, route, server, purpose, confirm, &mut Journal::new()).await;
     let mut connection = walked.inspect_err(|fault| {
         let failure = fault.cause().and_then(|cause| cause.downcast_ref::<Failure>());
         if !failure.is_some_and(Failure::is_lack_of_files) {
@@ -57,12 +69,15 @@ pub(crate) async fn walk(
     options: &RedisOptions,
     route: &Route,
     server: &Server,
-    hear: Option<Hear>,
+    purpose: Purpose,
     confirm: Option<Confirm>,
     journal: &mut Journal,
 ) -> Result<Connection, Fault> {
     let place = &server.place;
-    let for_calls = hear.is_none();
+    let (batches, hear) = match purpose {
+        Purpose::Calls(batches) => (Some(batches), None),
+        Purpose::Hints(hear) => (None, Some(hear)),
+    };
     let opened = async {
         let whom = Whom {
             address: &server.address,
@@ -74,8 +89,9 @@ pub(crate) async fn walk(
         let (mut connection, greeting) = match greet(&whom, hear, journal).await {
             Ok(greeted) => greeted,
             Err(failure) => {
-                let said = |failure| error::of_step(place, journal.at, failure);
-                return Err(options.login.failed(place, whom.secret.as_ref(), failure, said));
+                let is_refused = failure.is_wrong_password();
+                let fault = error::of_step(place, journal.at, failure);
+                return Err(options.login.failed(place, whom.secret.as_ref(), is_refused, fault));
             }
         };
         options.login.accepted(place);
@@ -102,8 +118,8 @@ pub(crate) async fn walk(
                 let told = text(&told).ok_or_else(failed)?;
                 let myself = cluster::myself(&told).ok_or_else(failed)?;
                 // Hints come from replicas as well.
-                if for_calls && !myself.is_primary || !id.is_empty() && *id != myself.id {
-                    return Err(error::another_node(place));
+                if batches.is_some() && !myself.is_primary || !id.is_empty() && *id != myself.id {
+                    return Err(another_node(place));
                 }
                 if let Some(cluster) = route.cluster() {
                     cluster.epoch.hear(cluster::newest(&told));
@@ -126,13 +142,13 @@ pub(crate) async fn walk(
         }
         // Together they take one round trip.
         let look = async {
-            if for_calls {
+            if let Some(batches) = batches {
                 let key = keys::any_lock(&options.prefix);
                 if options.scripts {
                     let question = Compare::question(&key);
                     let learn = async {
                         if !is_node {
-                            connection.learn().await;
+                            connection.learn(batches).await;
                         }
                     };
                     let (told, ()) = join(connection.send(&question), learn).await;
@@ -160,7 +176,7 @@ pub(crate) async fn walk(
             let confirmed = connection.confirm(confirm).await;
             confirmed.map_err(|failure| match failure.code() {
                 // The slot of the mark has just gone.
-                Some("MOVED" | "ASK") if is_node => error::sent_around(place, failure),
+                Some("MOVED" | "ASK") if is_node => sent_around(place, failure),
                 _ => error::of_step(place, journal.at, failure),
             })?;
             journal.done(asked);

@@ -7,8 +7,8 @@ use tenure_core::{Fault, FaultKind};
 
 use crate::{
     client::{connection::Connection, error, failure::Failure, protocol::Value},
-    locks::keys,
     options::RedisOptions,
+    servers::keys,
 };
 
 /// The format that this version reads and writes.

@@ -2,8 +2,10 @@
 
 pub(crate) mod cluster;
 pub(crate) mod connect;
+pub(crate) mod error;
 pub(crate) mod format;
 pub(crate) mod incarnation;
+pub(crate) mod keys;
 pub(crate) mod links;
 pub(crate) mod route;
 pub(crate) mod sentinel;

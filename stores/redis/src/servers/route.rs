@@ -7,13 +7,12 @@ use tenure_core::Fault;
 use crate::{
     client::{
         connection::confirm::{Confirm, Needed},
-        error,
-        protocol::epoch,
+        protocol::{epoch, tag::Tag},
     },
-    locks::keys::{self, Tag},
     options::{Address, Deployment, RedisOptions, Replicas},
     servers::{
         cluster::{self, Cluster, Manner, Place},
+        error, keys,
         sentinel::{self, Group, Primary},
     },
 };

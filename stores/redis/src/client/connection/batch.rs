@@ -3,20 +3,18 @@
 //! Half of what a short script costs a server is that it is one. So what is wanted while a write is
 //! awaited goes out as one script with an answer for each; a call that is ready alone goes alone.
 
+use std::sync::LazyLock;
+
 use tokio::sync::oneshot;
 
-use crate::{
-    client::{
-        failure::Failure,
-        protocol::{
-            ServerError, Value,
-            call::{self, Call},
-            epoch::Epoch,
-        },
-    },
-    locks::{
-        scripts::{self, Script},
-        wire::OwnerText,
+use crate::client::{
+    failure::Failure,
+    protocol::{
+        ServerError, Value,
+        call::{self, Call},
+        echo::Echo,
+        epoch::Epoch,
+        script::Script,
     },
 };
 
@@ -38,44 +36,41 @@ pub(crate) type Outcome = Result<Told, Failure>;
 
 pub(crate) type Answer = oneshot::Sender<Outcome>;
 
-/// What is gathered.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Many {
-    Acquire,
-    Release,
+/// Calls that one script can make together.
+#[derive(Debug)]
+pub(crate) struct BatchKind {
+    /// When it is written, among those of one connection.
+    pub(crate) order: usize,
+    /// What a call runs that is alone.
+    pub(crate) alone: &'static LazyLock<Script>,
+    /// What several run together.
+    pub(crate) together: &'static LazyLock<Script>,
 }
 
-impl Many {
-    pub(crate) const ALL: [Self; 2] = [Self::Acquire, Self::Release];
-
-    /// What a call runs that is alone.
-    pub(crate) fn alone(self) -> &'static Script {
-        match self {
-            Self::Acquire => &scripts::ACQUIRE_ALONE,
-            Self::Release => &scripts::RELEASE_ALONE,
-        }
-    }
-
-    /// What several run together.
-    pub(crate) fn together(self) -> &'static Script {
-        match self {
-            Self::Acquire => &scripts::ACQUIRE_MANY,
-            Self::Release => &scripts::RELEASE_MANY,
-        }
-    }
+impl BatchKind {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 2;
 }
 
 /// Calls of one kind that nobody has written yet.
 #[derive(Default)]
-pub(crate) struct Gathered {
+pub(crate) struct Batch {
+    kind: Option<&'static BatchKind>,
     calls: Call,
     /// Of the first of them.
-    echo: OwnerText,
+    echo: Echo,
     answers: Vec<Answer>,
 }
 
-impl Gathered {
-    pub(crate) fn add(&mut self, call: &Call, echo: &OwnerText, answer: Answer) {
+impl Batch {
+    pub(crate) fn add(
+        &mut self,
+        kind: &'static BatchKind,
+        call: &Call,
+        echo: &Echo,
+        answer: Answer,
+    ) {
+        self.kind = Some(kind);
         if self.answers.is_empty() {
             self.echo = *echo;
         }
@@ -93,14 +88,10 @@ impl Gathered {
 
     /// Writes them, and says whose answers are to come; `None` when there are none. `epoch` is for scripts
     /// that make tokens.
-    pub(crate) fn write(
-        &mut self,
-        kind: Many,
-        epoch: Option<&Epoch>,
-        out: &mut Vec<u8>,
-    ) -> Option<Expected> {
+    pub(crate) fn write(&mut self, epoch: Option<&Epoch>, out: &mut Vec<u8>) -> Option<Expected> {
         let alone = self.answers.len() <= 1;
-        let script = if alone { kind.alone() } else { kind.together() };
+        let kind = self.kind?;
+        let script = if alone { kind.alone } else { kind.together };
         let expected = if alone {
             Expected::One(self.answers.pop()?)
         } else {
@@ -123,7 +114,7 @@ impl Gathered {
 pub(crate) enum Expected {
     One(Answer),
     /// The reply begins with this owner and has a part for each.
-    Many(OwnerText, Vec<Answer>),
+    Many(Echo, Vec<Answer>),
 }
 
 impl Expected {
@@ -178,19 +169,22 @@ impl Expected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locks::keys::Tag;
+    use crate::{
+        client::protocol::tag::Tag,
+        locks::scripts::{ACQUIRES, RELEASE_ALONE, RELEASE_MANY, RELEASES},
+    };
 
     fn bytes(text: &[u8]) -> Value {
         Value::Bytes(text.to_vec())
     }
 
-    fn gathered(count: u8) -> (Gathered, Vec<oneshot::Receiver<Outcome>>) {
-        let mut all = Gathered::default();
+    fn gathered(kind: &'static BatchKind, count: u8) -> (Batch, Vec<oneshot::Receiver<Outcome>>) {
+        let mut all = Batch::default();
         let told = (0..count).map(|number| {
             let (sender, told) = oneshot::channel();
             let mut call = Call::new(Tag::default());
             call.key(&[b"key", &[b'0' + number]]).argument(&[b"argument", &[b'0' + number]]);
-            all.add(&call, &[b'0' + number; 32], sender);
+            all.add(kind, &call, &[b'0' + number; 32], sender);
             told
         });
         let told = told.collect();
@@ -199,37 +193,34 @@ mod tests {
 
     #[test]
     fn one_alone_is_written_as_if_nothing_were_gathered() {
-        let (mut all, _told) = gathered(1);
+        let (mut all, _told) = gathered(&RELEASES, 1);
         let mut out = Vec::new();
-        assert!(matches!(all.write(Many::Release, None, &mut out), Some(Expected::One(_))));
+        assert!(matches!(all.write(None, &mut out), Some(Expected::One(_))));
         let mut call = Call::new(Tag::default());
         call.key(&[b"key0"]).argument(&[b"argument0"]);
         let mut alone = Vec::new();
-        call.write("EVALSHA", &scripts::RELEASE_ALONE.digest, "", &mut alone);
+        call.write("EVALSHA", &RELEASE_ALONE.digest, "", &mut alone);
         assert_eq!(out, alone);
-        assert!(all.is_empty() && all.write(Many::Release, None, &mut out).is_none());
+        assert!(all.is_empty() && all.write(None, &mut out).is_none());
         assert_eq!(out, alone);
     }
 
     #[test]
     fn several_are_one_call_with_all_keys_before_all_arguments() {
-        let (mut all, _told) = gathered(2);
+        let (mut all, _told) = gathered(&RELEASES, 2);
         let mut out = Vec::new();
-        assert_eq!(
-            all.write(Many::Release, None, &mut out).map(|expected| expected.count()),
-            Some(2)
-        );
+        assert_eq!(all.write(None, &mut out).map(|expected| expected.count()), Some(2));
         let mut call = Call::new(Tag::default());
         call.key(&[b"key0"]).key(&[b"key1"]).argument(&[b"argument0"]).argument(&[b"argument1"]);
         let mut together = Vec::new();
-        call.write("EVALSHA", &scripts::RELEASE_MANY.digest, "", &mut together);
+        call.write("EVALSHA", &RELEASE_MANY.digest, "", &mut together);
         assert_eq!(out, together);
     }
 
     #[test]
     fn each_is_told_its_part() {
-        let (mut all, told) = gathered(2);
-        let expected = all.write(Many::Acquire, None, &mut Vec::new()).unwrap();
+        let (mut all, told) = gathered(&ACQUIRES, 2);
+        let expected = all.write(None, &mut Vec::new()).unwrap();
         let reply = Value::Array(vec![bytes(&[b'0'; 32]), bytes(b"12"), Value::Nil]);
         assert!(expected.tell(reply));
         let told: Vec<_> = told.into_iter().map(|mut told| told.try_recv().unwrap()).collect();
@@ -248,8 +239,8 @@ mod tests {
             echo(),
             Value::Int(1),
         ] {
-            let (mut all, told) = gathered(2);
-            let expected = all.write(Many::Acquire, None, &mut Vec::new()).unwrap();
+            let (mut all, told) = gathered(&ACQUIRES, 2);
+            let expected = all.write(None, &mut Vec::new()).unwrap();
             assert!(!expected.tell(reply));
             for mut told in told {
                 assert!(told.try_recv().is_err());

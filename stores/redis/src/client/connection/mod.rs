@@ -28,24 +28,23 @@ use futures_util::future::join_all;
 use tokio::{sync::oneshot, task::AbortHandle};
 
 pub(crate) use crate::client::connection::pipeline::Manner;
-use crate::{
-    client::{
-        connection::{
-            batch::{Many, Outcome, Told},
-            compare::Compare,
-            confirm::Confirm,
-            driver::Driver,
-            pipeline::{Hear, Pipeline, broken},
-            stream::{Reader, Writer},
-        },
-        failure::Failure,
-        protocol::{
-            Value,
-            call::{BY_DIGEST, Call, IN_FULL, command},
-            epoch::Epoch,
-        },
+use crate::client::{
+    connection::{
+        batch::{BatchKind, Outcome, Told},
+        compare::Compare,
+        confirm::Confirm,
+        driver::Driver,
+        pipeline::{Hear, Pipeline, broken},
+        stream::{Reader, Writer},
     },
-    locks::{scripts::Script, wire::OwnerText},
+    failure::Failure,
+    protocol::{
+        Value,
+        call::{BY_DIGEST, Call, IN_FULL, command},
+        echo::Echo,
+        epoch::Epoch,
+        script::Script,
+    },
 };
 
 /// A connection; dropping it closes it.
@@ -201,7 +200,12 @@ impl Connection {
 
     /// Makes a call that others may go with, and waits for what it is told. As cancel-safe as
     /// [`Connection::call`].
-    pub(crate) async fn gather(&self, kind: Many, call: &Call, echo: &OwnerText) -> Outcome {
+    pub(crate) async fn gather(
+        &self,
+        kind: &'static BatchKind,
+        call: &Call,
+        echo: &Echo,
+    ) -> Outcome {
         let (sender, answer) = oneshot::channel();
         self.pipeline.gather(kind, call, echo, sender);
         match self.told(answer).await? {
@@ -249,9 +253,9 @@ impl Connection {
     }
 
     /// Has the server learn the scripts for calls that go together. Where it does not, each goes alone.
-    pub(crate) async fn learn(&self) {
-        let learnt = Many::ALL.map(|kind| {
-            self.call(move |out| Call::default().write(IN_FULL, &kind.together().text, "", out))
+    pub(crate) async fn learn(&self, kinds: &[&'static BatchKind]) {
+        let learnt = kinds.iter().map(|kind| {
+            self.call(move |out| Call::default().write(IN_FULL, &kind.together.text, "", out))
         });
         let learnt = join_all(learnt).await;
         let all = learnt.iter().all(|told| matches!(told, Ok(Value::Array(_))));

@@ -6,21 +6,19 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{
-    client::{
-        connection::{
-            batch::{Answer, Expected, Gathered, Many},
-            confirm::{Confirm, Enough},
-            stream::Writer,
-        },
-        failure::Failure,
-        protocol::{
-            Value,
-            call::{Call, command},
-            epoch::Epoch,
-        },
+use crate::client::{
+    connection::{
+        batch::{Answer, Batch, BatchKind, Expected},
+        confirm::{Confirm, Enough},
+        stream::Writer,
     },
-    locks::wire::OwnerText,
+    failure::Failure,
+    protocol::{
+        Value,
+        call::{Call, command},
+        echo::Echo,
+        epoch::Epoch,
+    },
 };
 use futures_util::task::AtomicWaker;
 
@@ -58,7 +56,7 @@ pub(crate) struct State {
     /// What is to come, in its order.
     pub(crate) waiting: VecDeque<Awaited>,
     /// Calls that go out together, by their kind.
-    gathered: [Gathered; Many::ALL.len()],
+    batches: [Batch; BatchKind::COUNT],
     /// How many calls are under way.
     pub(crate) calls: usize,
     /// How many of them nobody has written yet.
@@ -168,15 +166,21 @@ impl Pipeline {
     }
 
     /// Adds a call that others may go with.
-    pub(crate) fn gather(&self, kind: Many, call: &Call, echo: &OwnerText, sender: Answer) {
+    pub(crate) fn gather(
+        &self,
+        kind: &'static BatchKind,
+        call: &Call,
+        echo: &Echo,
+        sender: Answer,
+    ) {
         let mut state = self.lock();
         if state.refuses() {
             return;
         }
         let now = state.is_idle();
-        let gathered = &mut state.gathered[kind as usize];
-        gathered.add(call, echo, sender);
-        if gathered.is_full() {
+        let batch = &mut state.batches[kind.order];
+        batch.add(kind, call, echo, sender);
+        if batch.is_full() {
             state.write_gathered();
         }
         self.added(state, now);
@@ -248,8 +252,8 @@ impl Pipeline {
             state.closed = true;
             state.out = Vec::new();
             let waiting = std::mem::take(&mut state.waiting);
-            let gathered = state.gathered.each_mut().map(Gathered::give_up);
-            waiting.into_iter().flat_map(Awaited::answers).chain(gathered.into_iter().flatten())
+            let batches = state.batches.each_mut().map(Batch::give_up);
+            waiting.into_iter().flat_map(Awaited::answers).chain(batches.into_iter().flatten())
         };
         for answer in waiting {
             // Whoever asked may be gone.
@@ -313,15 +317,14 @@ impl State {
 
     /// Whether there is nothing to write.
     pub(crate) fn is_written(&self) -> bool {
-        self.out.is_empty() && self.gathered.iter().all(Gathered::is_empty)
+        self.out.is_empty() && self.batches.iter().all(Batch::is_empty)
     }
 
     /// Makes commands of the calls that go out together.
     fn write_gathered(&mut self) {
-        // What is let go may be what another one asks for.
-        for kind in [Many::Release, Many::Acquire] {
-            let gathered = &mut self.gathered[kind as usize];
-            if let Some(expected) = gathered.write(kind, self.epoch.as_ref(), &mut self.out) {
+        for order in 0..BatchKind::COUNT {
+            let written = self.batches[order].write(self.epoch.as_ref(), &mut self.out);
+            if let Some(expected) = written {
                 self.expect(expected, true);
             }
         }
@@ -375,7 +378,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::locks::keys::Tag;
+    use crate::{client::protocol::tag::Tag, locks::scripts::ACQUIRES};
 
     /// One on which somebody is writing.
     async fn written_to() -> (Pipeline, TcpListener) {
@@ -390,7 +393,7 @@ mod tests {
     async fn what_was_given_up_goes_before_what_takes_it_back() {
         let (pipeline, _listener) = written_to().await;
         let (first, _one) = oneshot::channel();
-        pipeline.gather(Many::Acquire, &Call::new(Tag::default()), &[b'0'; 32], first);
+        pipeline.gather(&ACQUIRES, &Call::new(Tag::default()), &[b'0'; 32], first);
         assert!(pipeline.lock().out.is_empty());
         pipeline.flush();
         let before = pipeline.lock().out.len();
@@ -407,7 +410,7 @@ mod tests {
         assert!(!pipeline.write_now(Vec::new()));
         pipeline.lock().writing = true;
         let (sender, _told) = oneshot::channel();
-        pipeline.gather(Many::Acquire, &Call::new(Tag::default()), &[b'0'; 32], sender);
+        pipeline.gather(&ACQUIRES, &Call::new(Tag::default()), &[b'0'; 32], sender);
         // As the driver leaves it when somebody else is writing.
         pipeline.lock().told = false;
         assert!(pipeline.write_now(Vec::new()));
@@ -423,7 +426,7 @@ mod tests {
         for number in 1..=8 {
             let (sender, answer) = oneshot::channel();
             told.push(answer);
-            pipeline.gather(Many::Acquire, &Call::new(Tag::default()), &[b'0'; 32], sender);
+            pipeline.gather(&ACQUIRES, &Call::new(Tag::default()), &[b'0'; 32], sender);
             assert_eq!(pipeline.lock().waiting.is_empty(), number < 8);
         }
     }

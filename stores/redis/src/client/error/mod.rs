@@ -11,7 +11,7 @@ use crate::client::{
 };
 
 /// What a server does that has some keys of a call and gave away others.
-const MOVING: &str = "is moving the slot of this lock to another node";
+pub(crate) const MOVING: &str = "is moving the slot of this lock to another node";
 
 /// How an error code bears on a call: its kind, what happened, and the help.
 const CODES: &[(&str, FaultKind, &str, &str)] = &[
@@ -133,7 +133,7 @@ pub(crate) fn of_command(place: &str, error: Failure) -> Fault {
 }
 
 /// What the server or the system said, without what it repeats of a command: that can be a password.
-fn said(error: Failure) -> Box<dyn std::error::Error + Send + Sync> {
+pub(crate) fn said(error: Failure) -> Box<dyn std::error::Error + Send + Sync> {
     let text = error.to_string();
     match text.split_once("with args") {
         Some((before, _)) => before.trim_end_matches([' ', ',']).into(),
@@ -203,39 +203,6 @@ pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
     Fault::new(FaultKind::Unreachable, what, help).because(said(error))
 }
 
-/// What it means that a sentinel does not answer. Nothing was sent that could have had an effect.
-pub(crate) fn of_sentinel(place: &str, step: Step, error: Failure) -> Fault {
-    let (what, help) = match error.code() {
-        Some("NOAUTH") => ("wants a password", "put it into the URL: sentinel_password=…"),
-        Some("WRONGPASS") => (
-            "refuses this user and password",
-            "correct sentinel_user= and sentinel_password= in the URL, percent-encoded, or where they are read from",
-        ),
-        Some("NOPERM") => (
-            "does not permit this user to ask for the primary",
-            "give it the ACL line for sentinels of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis-sentinel.md",
-        ),
-        _ => return of_step(place, step, error),
-    };
-    let what = format!("the sentinel at {place} {what}");
-    Fault::new(FaultKind::Misconfigured, what, help).because(said(error))
-}
-
-/// Which server has the locks was known for a shorter time than connecting to it took.
-pub(crate) fn not_known_for_long_enough(place: &str) -> Fault {
-    let what = format!("the primary of {place} is not known for long enough to be used");
-    let help =
-        "wait for the fail-over to end; if it lasts, raise the sentinels' down-after-milliseconds";
-    Fault::new(FaultKind::Unreachable, what, help)
-}
-
-/// Each node of a cluster that was asked said that another one has the lock. None did anything.
-pub(crate) fn sent_around(place: &str, failure: Failure) -> Fault {
-    let what = format!("the nodes of {place} do not agree on who has the slot of this lock");
-    let help = "wait until they do; if it lasts, compare their CLUSTER NODES";
-    Fault::new(FaultKind::Unreachable, what, help).because(said(failure))
-}
-
 /// What an error while connecting means. Nothing was sent that could have had an effect.
 pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
     if let Some(fault) = of_code(place, &error) {
@@ -279,111 +246,10 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
     Fault::new(kind, what, help).because(said(error))
 }
 
-/// It gets a slot, and can do less than one that has it.
-pub(crate) fn moving(place: &str) -> Fault {
-    let what = format!("Redis at {place} {MOVING}");
-    Fault::new(FaultKind::Unreachable, what, "wait until it has moved")
-}
-
-/// Another node than the one that is known listens there, or it has become a replica.
-pub(crate) fn another_node(place: &str) -> Fault {
-    let what = format!("Redis at {place} is not the primary that it was");
-    Fault::new(FaultKind::Unreachable, what, "wait for the fail-over to end; see CLUSTER NODES")
-}
-
-/// Whether the slot is on its way to another node, and keys of one call are in two places.
-pub(crate) fn is_moving(fault: &Fault) -> bool {
-    fault.message().ends_with(MOVING)
-}
-
 /// An answer that belongs to somebody else, or to nobody.
 pub(crate) fn mixed_up(place: &str) -> Fault {
     let what = format!("Redis at {place} answered to another call than this one");
     Fault::new(FaultKind::InDoubt, what, "see what stands between this process and the server")
-}
-
-/// What the store keeps of a name makes no sense.
-pub(crate) fn corrupt(place: &str) -> Fault {
-    let what = format!("what Redis at {place} keeps of this lock makes no sense");
-    let help = "see who else writes or evicts these keys, also whether another version of tenure does \
-                (https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#redis); `tenure break` frees the lock, https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md says when a clock has \
-                to be deleted";
-    Fault::new(FaultKind::Corrupt, what, help)
-}
-
-/// Without scripts nothing can be done to a lock that others share or wait for.
-pub(crate) fn crowded(place: &str) -> Fault {
-    let what = format!(
-        "several share a lock on Redis at {place}, or wait for it by scripts: without scripts it cannot be used or shown"
-    );
-    Fault::new(FaultKind::Unsupported, what, "do this as a user with scripts")
-}
-
-/// What a server says to a transaction, where that means something else than for a script: a transaction that
-/// lacks anything does nothing.
-pub(crate) fn of_transaction(place: &str, code: Option<&str>) -> Option<Fault> {
-    let (kind, what, help) = match code? {
-        "OOM" => (
-            FaultKind::Unreachable,
-            "is out of memory, and takes no transaction then",
-            "raise its maxmemory or remove data: without scripts nothing is renewed or released until then",
-        ),
-        "NOPERM" => (
-            FaultKind::Misconfigured,
-            "does not permit this user what a lock without scripts needs",
-            "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis-without-scripts.md, and +wait for replicas=",
-        ),
-        _ => return None,
-    };
-    Some(Fault::new(kind, format!("Redis at {place} {what}"), help))
-}
-
-/// Of what only looked, whatever became of it.
-pub(crate) fn without_effect(fault: Fault) -> Fault {
-    if fault.kind() != FaultKind::InDoubt {
-        return fault;
-    }
-    Fault::new(FaultKind::Unreachable, fault.message_and_cause(), fault.help().to_owned())
-}
-
-/// Others wrote the same keys each time. Nothing was written.
-pub(crate) fn overtaken(place: &str) -> Fault {
-    let what = format!("others write to the keys of this lock on Redis at {place} all the time");
-    let help = "try again; where so many use one server, let them use scripts";
-    Fault::new(FaultKind::Unreachable, what, help)
-}
-
-/// The server granted something, and what cannot be read.
-pub(crate) fn unreadable(place: &str) -> Fault {
-    let what = format!("Redis at {place} granted what cannot be read");
-    Fault::new(
-        FaultKind::InDoubt,
-        what,
-        "see who else writes these keys, also whether another version of tenure does (https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#redis)",
-    )
-}
-
-/// A token after which there would be no greater one.
-pub(crate) fn last_token(place: &str) -> Fault {
-    let what = format!("no token of Redis at {place} could ever be greater than this one");
-    Fault::new(FaultKind::Misconfigured, what, "see where so great a token comes from")
-}
-
-/// What it means that a server refuses to list its keys.
-pub(crate) fn of_scan(place: &str, error: &Failure) -> Option<Fault> {
-    let is_unknown = error.detail().is_some_and(|detail| detail.contains("unknown command"));
-    (error.code() == Some("NOPERM") || is_unknown).then(|| {
-        let what = format!("Redis at {place} does not let this user list names");
-        let help = "grant this user the command SCAN (ACL SETUSER … +scan); only listing needs it";
-        Fault::new(FaultKind::Misconfigured, what, help).because(error.to_string())
-    })
-}
-
-/// A walk over the keys that goes on beyond all that can be there.
-pub(crate) fn endless(place: &str) -> Fault {
-    let what = format!("Redis at {place} names more keys than it says that it has");
-    let help = "see what stands between this process and the server, and whether SCAN ends there";
-    Fault::new(FaultKind::Corrupt, what, help)
 }
 
 fn of_code(place: &str, error: &Failure) -> Option<Fault> {

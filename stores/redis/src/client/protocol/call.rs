@@ -1,11 +1,6 @@
 //! How commands are written.
 
-use tenure_core::proto::{queue::Ask, time::ceil_millis};
-
-use crate::locks::{
-    keys::Tag,
-    wire::{self, OwnerText},
-};
+use super::tag::Tag;
 
 /// What most calls need; longer ones grow.
 const USUAL_CALL: usize = 384;
@@ -54,12 +49,6 @@ impl Call {
     pub(crate) fn number(&mut self, number: u64) -> &mut Self {
         let mut digits = [0; DIGITS];
         self.argument(&[decimal(number, &mut digits)])
-    }
-
-    /// Adds what every ask begins with: what its record is made of.
-    pub(crate) fn begin(&mut self, owner: &OwnerText, ask: &Ask) -> &mut Self {
-        self.argument(&[owner, wire::mark(ask).as_bytes()]).number(ceil_millis(ask.ttl));
-        self.argument(&[wire::permits(ask.mode).as_bytes(), ask.label.as_bytes()])
     }
 
     /// Adds the keys of another call behind these, and its arguments behind these.

@@ -4,9 +4,12 @@
 //! memory than a small multiple of what has come.
 
 pub(crate) mod call;
+pub(crate) mod echo;
 pub(crate) mod epoch;
 pub(crate) mod info;
+pub(crate) mod script;
 pub(crate) mod slots;
+pub(crate) mod tag;
 
 use std::{fmt, str};
 

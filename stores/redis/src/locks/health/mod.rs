@@ -30,7 +30,7 @@ use crate::{
 
 /// What is looked at, and by what.
 #[derive(Clone, Copy)]
-pub(crate) struct Patient<'a> {
+pub(crate) struct ProbeContext<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) transport: &'a Transport,
     /// By which this process hears its hints.
@@ -44,16 +44,16 @@ const OTHERS: [&str; 4] =
     ["dragonfly_version", "garnet_version", "keydb_version", "kvrocks_version"];
 
 /// Looks at the way to the server first, and at the server if it leads there.
-pub(crate) async fn look(patient: Patient<'_>) -> Result<Vec<Diagnostic>, Fault> {
-    let transport = patient.transport;
+pub(crate) async fn look(probe: ProbeContext<'_>) -> Result<Vec<Diagnostic>, Fault> {
+    let transport = probe.transport;
     let mut diagnostics = match steps(transport).await {
         Ok(diagnostics) => diagnostics,
         Err(diagnostics) => return Ok(diagnostics),
     };
     diagnostics.extend(encryption::encryption(&transport.options, &transport.route));
-    let (cycle, renewal) = tried::full_cycle(&patient).await;
-    diagnostics.extend([cycle, tried::hints(&patient).await]);
-    diagnostics.extend(records::unread(&patient).await);
+    let (cycle, renewal) = tried::full_cycle(&probe).await;
+    diagnostics.extend([cycle, tried::hints(&probe).await]);
+    diagnostics.extend(records::unread(&probe).await);
     match &*transport.route {
         Route::Cluster(cluster) => {
             diagnostics.extend(nodes::look(transport, cluster, renewal).await?)
@@ -146,7 +146,9 @@ async fn go(transport: &Transport, journal: &mut Journal) -> Result<(), Fault> {
         _ => {}
     }
     let confirm = transport.route.confirm(&transport.options, &server)?;
-    let walked = walk(&transport.options, &transport.route, &server, None, confirm, journal).await;
+    let walked =
+        walk(&transport.options, &transport.route, &server, transport.purpose(), confirm, journal)
+            .await;
     // Another one is looked for then.
     walked.map(drop).inspect_err(|_| transport.route.suspect(&server))
 }

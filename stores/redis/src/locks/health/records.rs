@@ -3,7 +3,7 @@
 use futures_util::{StreamExt, stream};
 use tenure_core::{FaultKind, store::Diagnostic};
 
-use super::Patient;
+use super::ProbeContext;
 use crate::locks::listing;
 
 /// How many names are looked at.
@@ -12,11 +12,11 @@ const MOST: usize = 1_000;
 const TOGETHER: usize = 64;
 
 /// The names that nobody can lock, if some of those that are looked at are such.
-pub(super) async fn unread(patient: &Patient<'_>) -> Option<Diagnostic> {
+pub(super) async fn unread(probe: &ProbeContext<'_>) -> Option<Diagnostic> {
     // Who may not list the names is not asked for more here: `tenure ls` says it.
-    let names = listing::some_names(patient.transport).await.ok()?;
+    let names = listing::some_names(probe.transport).await.ok()?;
     let looks = names.into_iter().take(MOST).map(async |name| {
-        let fault = patient.store.inspect(&name).await.err()?;
+        let fault = probe.store.inspect(&name).await.err()?;
         (fault.kind() == FaultKind::Corrupt).then_some((name, fault))
     });
     let unread: Vec<_> =

@@ -8,23 +8,23 @@ use tenure_core::{
     trial::{self, Trial},
 };
 
-use super::Patient;
+use super::ProbeContext;
 use crate::{
-    locks::keys::Tag,
+    client::protocol::tag::Tag,
     servers::{cluster::written, route::Seat, transport::Transport},
 };
 
 /// Everything that a lock does, at each primary, and what a renewal took, at the longest.
-pub(super) async fn full_cycle(patient: &Patient<'_>) -> (Diagnostic, Option<Duration>) {
-    let tried = try_everywhere(patient).await;
+pub(super) async fn full_cycle(probe: &ProbeContext<'_>) -> (Diagnostic, Option<Duration>) {
+    let tried = try_everywhere(probe).await;
     let works = tried.as_ref().map_or("", |(works, _)| works);
     (trial::cycle(&tried, works), tried.ok().map(|(_, took)| took))
 }
 
-async fn try_everywhere(patient: &Patient<'_>) -> Result<(String, Duration), Fault> {
+async fn try_everywhere(probe: &ProbeContext<'_>) -> Result<(String, Duration), Fault> {
     let works = "a full cycle of a lock works";
-    let Some(cluster) = patient.transport.route.cluster() else {
-        return Ok((works.to_owned(), Trial::new()?.run(patient.store).await?));
+    let Some(cluster) = probe.transport.route.cluster() else {
+        return Ok((works.to_owned(), Trial::new()?.run(probe.store).await?));
     };
     // Each node has users of its own. Which of them there are was asked on the way here.
     let map = cluster.map();
@@ -34,7 +34,7 @@ async fn try_everywhere(patient: &Patient<'_>) -> Result<(String, Duration), Fau
             map.owner(Tag::of(name).slot()).is_some_and(|owner| owner.place == node.place)
         };
         match Trial::where_name(is_there)? {
-            Some(trial) => took = took.max(trial.run(patient.store).await?),
+            Some(trial) => took = took.max(trial.run(probe.store).await?),
             // It has few slots.
             None => untried.push(written(&node.place)),
         }
@@ -51,7 +51,7 @@ async fn try_everywhere(patient: &Patient<'_>) -> Result<(String, Duration), Fau
 }
 
 /// Whether this user tells others, and hears what they say.
-pub(super) async fn hints(patient: &Patient<'_>) -> Diagnostic {
+pub(super) async fn hints(probe: &ProbeContext<'_>) -> Diagnostic {
     let none = |found: String| {
         let found = format!(
             "{found}: waiters look by themselves, and who is evicted learns by its next renewal"
@@ -60,10 +60,10 @@ pub(super) async fn hints(patient: &Patient<'_>) -> Diagnostic {
                     store has them; locks do not need them";
         Diagnostic::warning("hints", found, "S6", help)
     };
-    if let Err(fault) = publish(patient).await {
+    if let Err(fault) = publish(probe).await {
         return none(format!("nobody is told ({})", fault.message_and_cause()));
     }
-    match patient.watch.try_out().await {
+    match probe.watch.try_out().await {
         Ok(()) => {
             Diagnostic::good("hints", "this user may listen: a release wakes the next waiter")
         }
@@ -75,9 +75,9 @@ pub(super) async fn hints(patient: &Patient<'_>) -> Diagnostic {
     }
 }
 
-async fn publish(patient: &Patient<'_>) -> Result<(), Fault> {
-    for seat in patient.transport.seats().await? {
-        patient.transport.send(&seat, &["PUBLISH", &patient.watch.channel, ""]).await?;
+async fn publish(probe: &ProbeContext<'_>) -> Result<(), Fault> {
+    for seat in probe.transport.seats().await? {
+        probe.transport.send(&seat, &["PUBLISH", &probe.watch.channel, ""]).await?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use tenure_core::{Fault, LockName};
 
 use crate::{
-    locks::listing,
+    locks::{listing, scripts::BATCHES},
     options::RedisOptions,
     servers::{route::Route, transport::Transport},
 };
@@ -45,5 +45,5 @@ async fn looked(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
     options.only_looks = true;
     let options = Arc::new(options);
     let route = Arc::new(Route::new(&options));
-    listing::names(&Transport::new(options, route), prefix).await
+    listing::names(&Transport::new(options, route, &BATCHES), prefix).await
 }

@@ -13,7 +13,7 @@ use crate::{
             info::{field, text},
         },
     },
-    locks::keys,
+    locks::{error::endless, layout::keys},
     servers::{route::Seat, transport::Transport},
 };
 
@@ -136,7 +136,7 @@ async fn walk(
         if walk.is_endless(there) {
             there = how_many(transport, seat).await?;
             if walk.is_endless(there) {
-                return Err(error::endless(&transport.place));
+                return Err(endless(&transport.place));
             }
         }
         cursor = next;

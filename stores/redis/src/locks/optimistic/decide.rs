@@ -13,7 +13,7 @@ use tenure_core::{
 };
 
 use super::record::{self, Record};
-use crate::locks::{
+use crate::locks::layout::{
     fields::{Parsed, Refused},
     wire::LAST_TIME,
 };

@@ -10,6 +10,7 @@ mod session;
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::future::join_all;
 use tenure_core::{
     Fault, FaultKind, HoldId, LockName, Owner, Token,
@@ -17,7 +18,7 @@ use tenure_core::{
         Backoff, Renewed,
         queue::{
             Answer, Ask, Contender, Intent, Mode, Order, Raised, Released, Snapshot, TakeOver,
-            TakenOver,
+            TakenOver, Together,
         },
     },
     store::Renewal,
@@ -29,7 +30,8 @@ use self::{
     session::{Session, Watched},
 };
 use crate::{
-    client::error, locks::keys::Keys, servers::transport::lending::Purpose, store::RedisStore,
+    locks::{context::Context, error, layout::keys::Keys, method::LockingMethod},
+    servers::transport::lending::LoanFor,
 };
 
 /// How often it is tried while others write the same keys.
@@ -39,19 +41,12 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(200), Duration::from
 /// How many holds are renewed by one transaction: each is in the way of all others.
 const TOGETHER: usize = 64;
 
-/// The store, used so.
-#[derive(Clone, Copy)]
-pub(crate) struct Optimistic<'a>(&'a RedisStore);
+/// Locks names by transactions: mutexes alone, without queues.
+pub(crate) struct Optimistic(pub(crate) Context);
 
-impl RedisStore {
-    /// How it is used without scripts, if it is.
-    pub(crate) fn optimistic(&self) -> Option<Optimistic<'_>> {
-        (!self.shared.options.scripts).then_some(Optimistic(self))
-    }
-}
-
-impl Optimistic<'_> {
-    pub(crate) async fn acquire(self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+#[async_trait]
+impl LockingMethod for Optimistic {
+    async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         self.can_do(ask.mode, ask.order)?;
         let mut answer =
             self.transact(name, Watched::Clock, &[], |seen| decide::acquire(seen, ask)).await?;
@@ -72,13 +67,13 @@ impl Optimistic<'_> {
         Ok(answer)
     }
 
+    async fn acquire_together(&self, _: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        let what = "without scripts several names are not acquired in one step";
+        Err(Fault::new(FaultKind::Unsupported, what, "ask for them one by one"))
+    }
+
     /// Releases what this owner has, and asks again: somebody may come between.
-    pub(crate) async fn turn(
-        self,
-        name: &LockName,
-        owner: &Owner,
-        ask: &Ask,
-    ) -> Result<Answer, Fault> {
+    async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
         self.can_do(ask.mode, ask.order)?;
         let released = self.release(name, owner, Duration::ZERO).await?;
         let asked = self.acquire(name, ask).await;
@@ -86,15 +81,15 @@ impl Optimistic<'_> {
             .map_err(|fault| if released == Released::Released { half_done(&fault) } else { fault })
     }
 
-    pub(crate) async fn release(
-        self,
+    async fn release(
+        &self,
         name: &LockName,
         owner: &Owner,
         keep: Duration,
     ) -> Result<Released, Fault> {
         let record = self.0.shared.records.take(owner);
         if let Some(record) = record.filter(|_| keep.is_zero()) {
-            let mut session = Session::open(self.0, Purpose::Other).await?;
+            let mut session = Session::open(&self.0, LoanFor::Other).await?;
             let keys = Keys::new(self.0.prefix(), name);
             if session.delete_if(&keys, &record.without_scripts(owner)).await? {
                 return Ok(Released::Released);
@@ -105,11 +100,7 @@ impl Optimistic<'_> {
             .await
     }
 
-    pub(crate) async fn take_over(
-        self,
-        name: &LockName,
-        over: &TakeOver,
-    ) -> Result<TakenOver, Fault> {
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
         self.can_do(over.mode, Order::Barging)?;
         let owners = [over.from.to_hex(), over.owner.to_hex()];
         let taken = self
@@ -121,19 +112,14 @@ impl Optimistic<'_> {
         Ok(taken)
     }
 
-    pub(crate) async fn raise(
-        self,
-        name: &LockName,
-        owner: &Owner,
-        token: Token,
-    ) -> Result<Raised, Fault> {
+    async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
         let owner = [owner.to_hex()];
         let raise = |seen: &Seen| decide::raise(seen, &owner[0], token);
         self.transact(name, Watched::Clock, &owner, raise).await
     }
 
-    pub(crate) async fn inspect(self, name: &LockName) -> Result<Snapshot, Fault> {
-        let mut session = Session::open(self.0, Purpose::Other).await?;
+    async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        let mut session = Session::open(&self.0, LoanFor::Other).await?;
         let keys = Keys::new(self.0.prefix(), name);
         let seen = session.look(&[keys], Watched::Nothing, &[]).await?;
         let inspected = seen.first().map(decide::inspect).transpose();
@@ -142,18 +128,14 @@ impl Optimistic<'_> {
         Ok(Snapshot::new(holder.into_iter().collect(), Vec::new()))
     }
 
-    pub(crate) async fn evict(self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+    async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         let mut evicted = self.transact(name, Watched::Locks, &[], decide::evict).await?;
         self.0.tell_eviction(name).await;
         self.0.by_the_clock(&mut evicted);
         Ok(evicted)
     }
 
-    pub(crate) async fn evict_hold(
-        self,
-        name: &LockName,
-        hold: HoldId,
-    ) -> Result<Option<Contender>, Fault> {
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
         let evict = |seen: &Seen| decide::evict_hold(seen, hold);
         let mut evicted = self.transact(name, Watched::Locks, &[], evict).await?;
         if evicted.is_some() {
@@ -163,22 +145,23 @@ impl Optimistic<'_> {
         Ok(evicted)
     }
 
-    /// Renews holds, each for itself.
-    pub(crate) async fn renew(self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         let parts = holds.chunks(TOGETHER).map(|part| self.renew_part(part));
         let told = join_all(parts).await.into_iter().flatten().collect();
         self.0.listen();
         told
     }
+}
 
-    async fn renew_part(self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
+impl Optimistic {
+    async fn renew_part(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         if holds.len() > 1 {
             let locks = holds.iter().map(|hold| &hold.name);
             let decide = |number: usize, seen: &Seen| match holds.get(number) {
                 Some(hold) => decide::renew(seen, &hold.owner.to_hex(), hold.ttl),
                 None => Ok(Decision::Said(Renewed::Lost)),
             };
-            match self.round(locks, (Watched::Locks, Purpose::Renewal), &[], decide).await {
+            match self.round(locks, (Watched::Locks, LoanFor::Renewal), &[], decide).await {
                 Ok(Some(told)) => return told,
                 // Each has only itself in its way then.
                 Ok(None) => {}
@@ -192,27 +175,27 @@ impl Optimistic<'_> {
         let one = async |hold: &Renewal| {
             let owner = [hold.owner.to_hex()];
             let renew = |seen: &Seen| decide::renew(seen, &owner[0], hold.ttl);
-            let how = (Watched::Locks, Purpose::Renewal);
+            let how = (Watched::Locks, LoanFor::Renewal);
             self.transact_so(&hold.name, how, &owner, renew).await
         };
         join_all(holds.iter().map(one)).await
     }
 
     async fn transact<T: Send>(
-        self,
+        &self,
         name: &LockName,
         watched: Watched,
         owners: &[String],
         decide: impl Fn(&Seen) -> Decided<T> + Send + Sync,
     ) -> Result<T, Fault> {
-        self.transact_so(name, (watched, Purpose::Other), owners, decide).await
+        self.transact_so(name, (watched, LoanFor::Other), owners, decide).await
     }
 
     /// Decides until what was decided upon was still so when it was written.
     async fn transact_so<T: Send>(
-        self,
+        &self,
         name: &LockName,
-        how: (Watched, Purpose),
+        how: (Watched, LoanFor),
         owners: &[String],
         decide: impl Fn(&Seen) -> Decided<T> + Send + Sync,
     ) -> Result<T, Fault> {
@@ -232,14 +215,14 @@ impl Optimistic<'_> {
 
     /// Decides once; nothing when somebody else wrote meanwhile.
     async fn round<'n, T: Send>(
-        self,
+        &self,
         names: impl Iterator<Item = &'n LockName> + Send,
-        (watched, purpose): (Watched, Purpose),
+        (watched, purpose): (Watched, LoanFor),
         owners: &[String],
         decide: impl Fn(usize, &Seen) -> Decided<T> + Send + Sync,
     ) -> Result<Option<Vec<Result<T, Fault>>>, Fault> {
         let locks: Vec<_> = names.map(|name| Keys::new(self.0.prefix(), name)).collect();
-        let mut session = Session::open(self.0, purpose).await?;
+        let mut session = Session::open(&self.0, purpose).await?;
         let seen = session.look(&locks, watched, owners).await?;
         let is_crowd = |seen: &Seen| matches!(seen.held, Held::Crowd(_));
         if locks.len() > 1 && seen.iter().any(is_crowd) {
@@ -271,7 +254,7 @@ impl Optimistic<'_> {
     }
 
     /// Refuses what takes more than one record.
-    fn can_do(self, mode: Mode, order: Order) -> Result<(), Fault> {
+    fn can_do(&self, mode: Mode, order: Order) -> Result<(), Fault> {
         let reasons = &self.0.shared.capabilities.reasons;
         let reason = match (mode, order) {
             (Mode::Shared, _) => reasons.shared,

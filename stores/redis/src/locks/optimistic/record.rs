@@ -7,7 +7,7 @@ use tenure_core::{
 
 use crate::{
     client::protocol::Value,
-    locks::{
+    locks::layout::{
         fields::{Fields, Parsed, Refused},
         wire::{self, OwnerText, WITHOUT_SCRIPTS},
     },

@@ -15,13 +15,16 @@ use crate::{
         pool::Loan,
         protocol::{ServerError, Value},
     },
-    locks::keys::{Key, Keys, freed},
-    servers::{links::Open, transport::lending::Purpose},
-    store::RedisStore,
+    locks::{
+        context::Context,
+        error::{of_transaction, without_effect},
+        layout::keys::{Key, Keys, freed},
+    },
+    servers::{links::Open, transport::lending::LoanFor},
 };
 
 pub(super) struct Session<'a> {
-    store: &'a RedisStore,
+    context: &'a Context,
     loan: Loan<Open>,
     /// A transaction is begun.
     begun: bool,
@@ -39,8 +42,8 @@ pub(super) enum Watched {
 }
 
 impl<'a> Session<'a> {
-    pub(super) async fn open(store: &'a RedisStore, purpose: Purpose) -> Result<Self, Fault> {
-        Ok(Self { store, loan: store.transport.lend(purpose).await?, begun: false })
+    pub(super) async fn open(context: &'a Context, purpose: LoanFor) -> Result<Self, Fault> {
+        Ok(Self { context, loan: context.transport.lend(purpose).await?, begun: false })
     }
 
     /// Sees these locks, and watches them. Of one that several share it is seen whether these owners are
@@ -51,11 +54,11 @@ impl<'a> Session<'a> {
         watched: Watched,
         owners: &[String],
     ) -> Result<Vec<Seen>, Fault> {
-        let mut seen = self.read(locks, watched).await.map_err(error::without_effect)?;
+        let mut seen = self.read(locks, watched).await.map_err(without_effect)?;
         if let ([keys], [one]) = (locks, &mut *seen)
             && let Held::Crowd(crowd) = &mut one.held
         {
-            *crowd = self.head(keys, owners).await.map_err(error::without_effect)?;
+            *crowd = self.head(keys, owners).await.map_err(without_effect)?;
         }
         Ok(seen)
     }
@@ -138,14 +141,14 @@ impl<'a> Session<'a> {
     /// Writes all of this, unless somebody has written since; then it is `false`, and nothing is written.
     pub(super) async fn write(&mut self, changes: &[(&Keys<'_>, Change)]) -> Result<bool, Fault> {
         if !self.begun {
-            return Err(error::mixed_up(self.store.place()));
+            return Err(error::mixed_up(self.context.place()));
         }
         let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let mut row: Vec<Vec<String>> =
             changes.iter().map(|(keys, change)| words(keys, change)).collect();
         row.push(texts(&["EXEC"]));
         // Whoever may not tell others lets it go all the same.
-        let freed = freed(self.store.prefix());
+        let freed = freed(self.context.prefix());
         let gone = changes.iter().filter(|(_, change)| *change == Change::Delete);
         row.extend(gone.map(|(keys, _)| texts(&["PUBLISH", &freed, &keys.text(Key::Lock)])));
         let row: Vec<Vec<&str>> =
@@ -181,7 +184,7 @@ impl<'a> Session<'a> {
         let connection = self.loan.connection.clone();
         let compare = &connection.compare;
         let Some((verb, condition)) = compare.words() else { return Ok(false) };
-        let (key, freed) = (keys.text(Key::Lock), freed(self.store.prefix()));
+        let (key, freed) = (keys.text(Key::Lock), freed(self.context.prefix()));
         let delete = [verb, &key].into_iter().chain(condition).chain([record]).collect();
         let row = [vec!["DISCARD"], delete, vec!["PUBLISH", &freed, &key]];
         let told = match self.send(&row, Some(1)).await?.into_iter().nth(1) {
@@ -239,15 +242,15 @@ impl<'a> Session<'a> {
             Some(Value::Error(error)) => self.failed(Failure::Server(error)),
             _ => {
                 self.loan.give_up();
-                error::mixed_up(self.store.place())
+                error::mixed_up(self.context.place())
             }
         }
     }
 
     fn failed(&mut self, failure: Failure) -> Fault {
-        let meant = error::of_transaction(self.store.place(), failure.code());
+        let meant = of_transaction(self.context.place(), failure.code());
         let said = format!("{failure:#}");
-        let fault = self.store.transport.failed_over(&mut self.loan, failure);
+        let fault = self.context.transport.failed_over(&mut self.loan, failure);
         meant.map_or(fault, |meant| meant.because(said))
     }
 }

@@ -11,13 +11,20 @@ use tenure_core::{
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
-    client::{error, protocol::call::Call},
-    locks::{
-        fields::{Fields, Parsed, Refused},
-        keys::{self, Key, Keys, Tag},
-        scripts, wire,
+    client::{
+        error,
+        protocol::{call::Call, tag::Tag},
     },
-    store::RedisStore,
+    locks::{
+        layout::{
+            fields::{Fields, Parsed, Refused},
+            keys::{self, Key, Keys},
+            wire,
+        },
+        scripted::Scripted,
+        scripts,
+    },
+    servers::error::is_moving,
 };
 
 /// How many are renewed by one script: the server does nothing else meanwhile, for some 0.25 ms.
@@ -52,20 +59,20 @@ impl Limits {
     }
 }
 
-impl RedisStore {
+impl Scripted {
     /// Renews holds, each for itself, and once more by another connection where one does not answer.
     pub(crate) async fn renew_all(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         // Who waits for replicas hears nothing for as long as these take.
-        if self.confirms() {
+        if self.0.confirms() {
             return self.renew_once(holds).await;
         }
         let shortest = holds.iter().map(|hold| hold.ttl).min().unwrap_or_default();
         let gap = (shortest / PART).clamp(GAP.0, GAP.1);
-        let before = self.transport.heard();
+        let before = self.0.transport.heard();
         let mut renewing = pin!(self.renew_once(holds));
         let told = match timeout(gap, &mut renewing).await {
             Ok(told) => return told,
-            Err(_) if self.transport.give_up_silent(&before) => renewing.await,
+            Err(_) if self.0.transport.give_up_silent(&before) => renewing.await,
             Err(_) => return renewing.await,
         };
         let failed = |told: &Result<_, Fault>| told.as_ref().is_err_and(Fault::is_transient);
@@ -81,10 +88,10 @@ impl RedisStore {
         let (crowded, alone): (Vec<_>, Vec<_>) = holds
             .iter()
             .enumerate()
-            .partition(|(_, hold)| self.crowded_holds().contains(&hold.owner));
+            .partition(|(_, hold)| self.0.crowded_holds().contains(&hold.owner));
         let parts = self.parts(&alone);
         // One node alone is in nobody's way, and may have to be connected to.
-        let several = self.in_cluster() && parts.len() + crowded.len() > 1;
+        let several = self.0.in_cluster() && parts.len() + crowded.len() > 1;
         let until = several.then(|| Limits::of(holds));
         let one = async |(number, hold): (usize, &Renewal)| {
             let renewal = self.renew_one(hold);
@@ -111,24 +118,24 @@ impl RedisStore {
             alone.into_iter().filter(|(number, _)| !told.contains_key(number)).collect();
         for (number, answer) in join_all(rest.into_iter().map(one)).await {
             if let (Ok(Renewed::Renewed { .. }), Some(hold)) = (&answer, holds.get(number)) {
-                self.crowded_holds().insert(hold.owner);
+                self.0.crowded_holds().insert(hold.owner);
             }
             told.insert(number, answer);
         }
-        let unanswered = || Err(error::mixed_up(self.place()));
+        let unanswered = || Err(error::mixed_up(self.0.place()));
         (0..holds.len()).map(|number| told.remove(&number).unwrap_or_else(unanswered)).collect()
     }
 
     fn silent(&self) -> Fault {
         let what =
-            format!("the node of {} that has this lock does not answer in time", self.place());
+            format!("the node of {} that has this lock does not answer in time", self.0.place());
         let help = "see that it runs and can be reached; what others have is renewed";
         Fault::new(FaultKind::InDoubt, what, help)
     }
 
     /// Those that one script can renew.
     fn parts<'a>(&self, holds: &[Numbered<'a>]) -> Vec<Vec<Numbered<'a>>> {
-        if !self.in_cluster() {
+        if !self.0.in_cluster() {
             return holds.chunks(TOGETHER).map(<[_]>::to_vec).collect();
         }
         let mut slots: HashMap<u16, Vec<_>> = HashMap::new();
@@ -145,7 +152,7 @@ impl RedisStore {
     /// in either.
     async fn renew_part(&self, holds: &[Numbered<'_>]) -> Vec<Told> {
         let told = self.renew_alone(holds).await;
-        let is_apart = |told: &Told| matches!(&told.1, Err(fault) if error::is_moving(fault));
+        let is_apart = |told: &Told| matches!(&told.1, Err(fault) if is_moving(fault));
         if holds.len() < 2 || !told.iter().all(is_apart) {
             return told;
         }
@@ -156,24 +163,24 @@ impl RedisStore {
     /// The answers by the numbers of the holds, without those of what is to be asked by itself.
     async fn renew_alone(&self, holds: &[Numbered<'_>]) -> Vec<Told> {
         let Some((_, first)) = holds.first() else { return Vec::new() };
-        let echo = self.echo();
+        let echo = self.0.echo();
         let mut call = Call::new(Tag::of(&first.name));
         for (_, hold) in holds {
-            call.key(&Keys::new(self.prefix(), &hold.name).parts(Key::Lock));
+            call.key(&Keys::new(self.0.prefix(), &hold.name).parts(Key::Lock));
         }
         call.argument(&[&echo]);
         for (_, hold) in holds {
             call.argument(&[&wire::owner(&hold.owner)]).number(ceil_millis(hold.ttl));
         }
         let numbers = holds.iter().map(|(number, _)| *number);
-        let reply = match self.run(&scripts::RENEW_ALONE, &echo, call).await {
+        let reply = match self.0.run(&scripts::RENEW_ALONE, &echo, call).await {
             Ok(reply) => reply,
             // Names of several slots, or what the user may not: the larger script says it of each.
             Err(fault) if !fault.is_transient() => return Vec::new(),
             Err(fault) => return numbers.map(|number| (number, Err(fault.clone()))).collect(),
         };
         // The runtime in which it listened may have ended.
-        self.listen();
+        self.0.listen();
         let answers = reply.fields().and_then(|fields| renewed(fields, holds.len()));
         let answers = numbers.zip(answers.unwrap_or_default());
         answers.filter_map(|(number, answer)| Some((number, Ok(answer?)))).collect()
@@ -182,12 +189,12 @@ impl RedisStore {
     /// Renews a hold that others may be at.
     async fn renew_one(&self, hold: &Renewal) -> Result<Renewed, Fault> {
         let owner = wire::owner(&hold.owner);
-        let mut call = self.call(&hold.name, &keys::ALL);
+        let mut call = self.0.call(&hold.name, &keys::ALL);
         call.argument(&[&owner]).number(ceil_millis(hold.ttl));
-        call.argument(&[self.limits().as_bytes()]);
-        let reply = self.run(&scripts::RENEW, &owner, call).await?;
-        self.listen();
-        reply.renewed().map_err(|refused| self.refused(refused))
+        call.argument(&[self.0.limits().as_bytes()]);
+        let reply = self.0.run(&scripts::RENEW, &owner, call).await?;
+        self.0.listen();
+        reply.renewed().map_err(|refused| self.0.refused(refused))
     }
 }
 

@@ -12,14 +12,17 @@ use tenure_core::{
 };
 
 use crate::{
-    client::protocol::call::Call,
+    client::protocol::{call::Call, tag::Tag},
     locks::{
-        fields::{Fields, Parsed, Refused},
-        keys::{Key, Keys, Tag},
-        reply::Reply,
-        scripts, wire,
+        layout::{
+            fields::{Fields, Parsed, Refused},
+            keys::{Key, Keys},
+            reply::Reply,
+            wire,
+        },
+        scripted::Scripted,
+        scripts,
     },
-    store::RedisStore,
 };
 
 /// What the script answers.
@@ -30,7 +33,7 @@ enum Decided {
     Apart(usize),
 }
 
-impl RedisStore {
+impl Scripted {
     /// Asks for names that at most one holder has.
     pub(crate) async fn ask_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
         check_together(asks)?;
@@ -40,29 +43,30 @@ impl RedisStore {
             return Ok(Together::Apart);
         }
         let tag = Tag::of(name);
-        if self.in_cluster() && asks.iter().any(|(name, _)| Tag::of(name).slot() != tag.slot()) {
+        if self.0.in_cluster() && asks.iter().any(|(name, _)| Tag::of(name).slot() != tag.slot()) {
             return Ok(Together::Apart);
         }
         let mut call = Call::new(tag);
         for (name, _) in asks {
-            let keys = Keys::new(self.prefix(), name);
+            let keys = Keys::new(self.0.prefix(), name);
             call.key(&keys.parts(Key::Lock)).key(&keys.parts(Key::Clock));
         }
         for (_, ask) in asks {
             call.argument(&[&wire::owner(&ask.owner), wire::mark(ask).as_bytes()]);
             call.number(ceil_millis(ask.ttl)).argument(&[b" ", ask.label.as_bytes()]);
         }
-        let reply = self.run(&scripts::ACQUIRE_TOGETHER, &wire::owner(&first.owner), call).await?;
-        match decided(reply, asks.len()).map_err(|refused| self.refused(refused))? {
+        let reply =
+            self.0.run(&scripts::ACQUIRE_TOGETHER, &wire::owner(&first.owner), call).await?;
+        match decided(reply, asks.len()).map_err(|refused| self.0.refused(refused))? {
             Decided::Now(answer) => {
                 if matches!(answer, Together::Granted(_)) {
-                    self.listen();
+                    self.0.listen();
                 }
                 Ok(answer)
             }
             Decided::Apart(index) => {
                 if let Some((name, _)) = asks.get(index) {
-                    self.met_others_at(name);
+                    self.0.met_others_at(name);
                 }
                 Ok(Together::Apart)
             }
@@ -104,7 +108,7 @@ fn index(fields: &mut Fields, count: usize) -> Parsed<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::protocol::Value;
+    use crate::client::protocol::{Value, echo::behind};
 
     fn text(text: &str) -> Value {
         Value::Bytes(text.as_bytes().to_vec())
@@ -112,7 +116,7 @@ mod tests {
 
     fn reply(fields: Vec<Value>) -> Parsed<Decided> {
         let fields = [text("owner")].into_iter().chain(fields).collect();
-        decided(Reply::to(b"owner", Value::Array(fields)).unwrap(), 2)
+        decided(Reply::from(behind(b"owner", Value::Array(fields)).unwrap()), 2)
     }
 
     #[test]

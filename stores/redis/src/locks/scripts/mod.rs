@@ -6,18 +6,7 @@
 
 use std::sync::LazyLock;
 
-use sha1_smol::Sha1;
-
-/// One script: its text, and the digest by which the server knows it.
-#[derive(Debug)]
-pub(crate) struct Script {
-    pub(crate) text: String,
-    pub(crate) digest: String,
-    /// Whether it makes tokens, so that it is told how far they are ahead of the server's time.
-    pub(crate) makes_tokens: bool,
-    /// Whether it may write anything.
-    pub(crate) writes: bool,
-}
+use crate::client::{connection::batch::BatchKind, protocol::script::Script};
 
 /// The part of those that make tokens.
 const AHEAD: &str = "shared/ahead";
@@ -25,13 +14,10 @@ const AHEAD: &str = "shared/ahead";
 /// That of the one that only looks.
 const LOOK: &str = "operator/inspect";
 
-impl Script {
-    fn new(parts: &[(&str, &'static str)]) -> Self {
-        let text: String = parts.iter().map(|(file, text)| part(file, text)).collect();
-        let digest = Sha1::from(&text).digest().to_string();
-        let has = |part| parts.iter().any(|(file, _)| *file == part);
-        Self { text, digest, makes_tokens: has(AHEAD), writes: !has(LOOK) }
-    }
+fn script(parts: &[(&str, &'static str)]) -> Script {
+    let text: String = parts.iter().map(|(file, text)| part(file, text)).collect();
+    let has = |part| parts.iter().any(|(file, _)| *file == part);
+    Script::new(text, has(AHEAD), !has(LOOK))
 }
 
 #[cfg(not(feature = "broken-scripts"))]
@@ -53,7 +39,7 @@ macro_rules! scripts {
     ($($(#[$meta:meta])* $name:ident = $($file:literal)+;)+) => {$(
         $(#[$meta])*
         pub(crate) static $name: LazyLock<Script> = LazyLock::new(|| {
-            Script::new(&[$(($file, include_str!(concat!($file, ".lua")))),+])
+            script(&[$(($file, include_str!(concat!($file, ".lua")))),+])
         });
     )+};
 }
@@ -87,3 +73,12 @@ scripts! {
     /// Shows who holds a name and who waits for it. It writes nothing.
     INSPECT = "shared/refused" "operator/inspect";
 }
+
+/// Releases that go together. What is let go may be what another one asks for, so they are written first.
+pub(crate) static RELEASES: BatchKind =
+    BatchKind { order: 0, alone: &RELEASE_ALONE, together: &RELEASE_MANY };
+/// Asks that go together.
+pub(crate) static ACQUIRES: BatchKind =
+    BatchKind { order: 1, alone: &ACQUIRE_ALONE, together: &ACQUIRE_MANY };
+/// All that goes together over one connection.
+pub(crate) static BATCHES: [&BatchKind; BatchKind::COUNT] = [&ACQUIRES, &RELEASES];

@@ -6,7 +6,7 @@ use tenure_core::FaultKind;
 use tenure_url::Password;
 
 use super::*;
-use crate::{store::RedisStore, without_password};
+use crate::without_password;
 
 const SENTINEL: &str = "s3ntinel";
 
@@ -125,7 +125,7 @@ fn a_cluster_is_read_from_a_url() {
         let fault = RedisOptions::from_url(url).unwrap_err();
         assert!(format!("{fault:#}").contains(told), "{url}: {fault:#}");
     }
-    assert!(RedisStore::new(RedisOptions::in_cluster([("a", 1)]).unwrap().database(1)).is_err());
+    assert!(RedisOptions::in_cluster([("a", 1)]).unwrap().database(1).check().is_err());
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn any_text_is_a_url_or_refused() {
 #[test]
 fn certificates_on_connections_that_are_not_encrypted_are_refused() {
     let refused = |options: RedisOptions| {
-        let fault = RedisStore::new(options).unwrap_err();
+        let fault = options.check().unwrap_err();
         assert!(format!("{fault:#}").contains("are not encrypted"), "{fault:#}");
     };
     let roots = b"-----BEGIN CERTIFICATE-----";

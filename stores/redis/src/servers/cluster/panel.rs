@@ -91,9 +91,11 @@ impl Panel {
                 patience: options.response_timeout,
             };
             let greeted = greet(&whom, None, &mut journal).await;
-            let said = |failure| error::of_step(at, journal.at, failure);
-            let greeted = greeted
-                .map_err(|failure| options.login.failed(at, whom.secret.as_ref(), failure, said))?;
+            let greeted = greeted.map_err(|failure| {
+                let is_refused = failure.is_wrong_password();
+                let fault = error::of_step(at, journal.at, failure);
+                options.login.failed(at, whom.secret.as_ref(), is_refused, fault)
+            })?;
             options.login.accepted(at);
             Ok(greeted)
         };

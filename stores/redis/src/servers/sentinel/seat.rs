@@ -25,11 +25,11 @@ use crate::{
             journal::{Journal, Step},
             pipeline::Hear,
         },
-        error,
         failure::Failure,
         protocol::{call::command, info::text},
     },
     options::{Address, bracketed},
+    servers::error,
 };
 
 /// Where a sentinel tells of fail-overs that have ended.
@@ -162,8 +162,9 @@ impl Seat {
             }
             Ok(_) => Err(no_sentinel(&self.at())),
             Err(failure) => {
-                let said = |failure| error::of_sentinel(&self.at(), journal.at, failure);
-                Err(sentinels.login.failed(&self.at(), whom.secret.as_ref(), failure, said))
+                let is_refused = failure.is_wrong_password();
+                let fault = error::of_sentinel(&self.at(), journal.at, failure);
+                Err(sentinels.login.failed(&self.at(), whom.secret.as_ref(), is_refused, fault))
             }
         }
     }

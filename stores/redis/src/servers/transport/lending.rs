@@ -13,6 +13,7 @@ use crate::{
         pool::{Lent, Loan, Turn},
     },
     servers::{
+        error::not_known_for_long_enough,
         links::{Here, Open},
         route::{Seat, Server},
     },
@@ -23,7 +24,7 @@ const LOOKS: Duration = Duration::from_millis(1);
 
 /// What a connection is lent for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum LoanFor {
     Renewal,
     Other,
 }
@@ -37,9 +38,9 @@ impl Transport {
     ///
     /// # Cancel safety
     /// Cancel-safe: nothing is lent then.
-    pub(crate) async fn lend(&self, purpose: Purpose) -> Result<Loan<Open>, Fault> {
+    pub(crate) async fn lend(&self, purpose: LoanFor) -> Result<Loan<Open>, Fault> {
         let here = self.runtimes.here()?;
-        let renews = purpose == Purpose::Renewal;
+        let renews = purpose == LoanFor::Renewal;
         let lent = if renews { &here.lent_to_renew } else { &here.lent };
         let turn = lent.turn().await.ok_or_else(|| error::mixed_up(&self.place))?;
         let refused = if renews || !self.shortage.has_line() {
@@ -80,7 +81,7 @@ impl Transport {
                 return Ok(Ok(loan));
             }
         }
-        Err(error::not_known_for_long_enough(&self.place))
+        Err(not_known_for_long_enough(&self.place))
     }
 
     /// One that anybody opened, as soon as nobody uses it.
@@ -122,7 +123,7 @@ impl Transport {
                 }
             }
             if Instant::now() >= until {
-                let none = || error::not_known_for_long_enough(&self.place);
+                let none = || not_known_for_long_enough(&self.place);
                 return Err(refused.map_or_else(none, |Refused(fault)| fault));
             }
             tokio::time::sleep(LOOKS).await;

@@ -19,27 +19,28 @@ use self::shortage::Shortage;
 use crate::{
     client::{
         connection::{
-            Connection, Manner,
-            batch::{Many, Told},
+            Connection,
+            batch::{BatchKind, Told},
             compare::NoOutcome,
+            pipeline::Manner,
         },
         error,
         failure::Failure,
         protocol::{
             Value,
             call::{Call, delete_if},
+            echo::{self, Echo},
+            script::Script,
+            tag::{TAGS, Tag},
         },
-    },
-    locks::{
-        keys::{self, Key, Keys, Tag},
-        reply::Reply,
-        scripts::Script,
-        wire::OwnerText,
     },
     options::RedisOptions,
     servers::{
         cluster::Redirect,
+        connect::Purpose,
+        error::{of_scan, sent_around},
         format::{self, Unread},
+        keys,
         links::{Here, Line, Open, Runtimes},
         route::{Route, Seat},
     },
@@ -50,13 +51,10 @@ const MOST_LEFT_OPEN: usize = 64;
 /// How often in a row a node may send a call elsewhere.
 const REDIRECTS: u32 = 5;
 
-/// Who a call is made for: the reply begins with it, or belongs to another call.
-pub(crate) type Echo<'a> = &'a [u8];
-
 /// The answer to a call that others may have gone with.
-pub(crate) enum Answered {
-    /// The reply, as if it had gone alone.
-    Whole(Reply),
+pub(crate) enum Answered<Whole = Value> {
+    /// The reply behind its echo, as if it had gone alone.
+    Whole(Whole),
     /// Its part of the reply to all of them.
     Part(Value),
 }
@@ -70,9 +68,11 @@ pub(crate) struct Transport {
     /// Those of another transport, over whose connections calls go where none can be opened.
     others: Option<Arc<Runtimes>>,
     shortage: Arc<Shortage>,
+    /// What goes together over one connection.
+    batches: &'static [&'static BatchKind],
     compares: AtomicBool,
     /// Of which tags the number of the format was asked for in a cluster.
-    known_formats: [AtomicU64; keys::TAGS as usize / 64],
+    known_formats: [AtomicU64; TAGS as usize / 64],
 }
 
 /// A connection to the server that has a lock.
@@ -86,8 +86,8 @@ struct Reached {
 #[derive(Clone, Copy)]
 enum Request<'a> {
     Script(&'a Script, &'a Call),
-    /// Deletes the key of the lock if it has the value.
-    DeleteIf(&'a Keys<'a>, &'a [&'a [u8]]),
+    /// Deletes a key with this tag if it has the value; both are written in parts.
+    DeleteIf(Tag, &'a [&'a [u8]], &'a [&'a [u8]]),
     /// A command about another key.
     Words(&'a [&'a str]),
 }
@@ -96,7 +96,7 @@ impl Request<'_> {
     fn tag(&self) -> Tag {
         match self {
             Self::Script(_, call) => call.tag,
-            Self::DeleteIf(keys, _) => keys.tag,
+            Self::DeleteIf(tag, ..) => *tag,
             Self::Words(_) => Tag::default(),
         }
     }
@@ -108,10 +108,9 @@ impl Request<'_> {
     async fn send(&self, connection: &Connection, manner: Manner) -> Result<Value, Failure> {
         match self {
             Self::Script(script, call) => connection.run(call, script, manner).await,
-            Self::DeleteIf(keys, value) => match connection.compare.words() {
+            Self::DeleteIf(_, key, value) => match connection.compare.words() {
                 Some(words) => {
-                    let key = keys.parts(Key::Lock);
-                    connection.write(|out| delete_if(words, &key, value, out), manner).await
+                    connection.write(|out| delete_if(words, key, value, out), manner).await
                 }
                 // As if the key had another value: then a script is asked.
                 None => Ok(Value::Int(0)),
@@ -122,17 +121,26 @@ impl Request<'_> {
 }
 
 impl Transport {
-    pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Route>) -> Self {
+    /// What its connections are for.
+    pub(crate) fn purpose(&self) -> Purpose {
+        Purpose::Calls(self.batches)
+    }
+
+    pub(crate) fn new(
+        options: Arc<RedisOptions>,
+        route: Arc<Route>,
+        batches: &'static [&'static BatchKind],
+    ) -> Self {
         let place = options.location();
         let (compares, known_formats) = (AtomicBool::new(false), Default::default());
         let (runtimes, others, shortage) = (Arc::default(), None, Arc::default());
-        Self { options, place, route, runtimes, others, shortage, compares, known_formats }
+        Self { options, place, route, runtimes, others, shortage, batches, compares, known_formats }
     }
 
     /// One with connections of its own, for what is not to wait for the calls of this one. While it cannot open one, as
     /// where descriptors are lacking, it uses one of these.
     pub(crate) fn beside(&self) -> Self {
-        let mut beside = Self::new(self.options.clone(), self.route.clone());
+        let mut beside = Self::new(self.options.clone(), self.route.clone(), self.batches);
         beside.others = Some(self.runtimes.clone());
         beside.shortage = self.shortage.clone();
         beside
@@ -142,9 +150,9 @@ impl Transport {
     pub(crate) async fn run(
         &self,
         script: &Script,
-        echo: Echo<'_>,
+        echo: &Echo,
         call: Call,
-    ) -> Result<Reply, Fault> {
+    ) -> Result<Value, Fault> {
         let (at, answer) = self.request(Request::Script(script, &call)).await?;
         self.reply(&at, echo, answer)
     }
@@ -202,21 +210,21 @@ impl Transport {
             }
         }
         self.route.suspect(&at.open.server);
-        Err(error::sent_around(&self.place, failure))
+        Err(sent_around(&self.place, failure))
     }
 
     /// The same for a call that others may go with, as far as they are ready at the same time.
-    pub(crate) async fn run_gathered(
+    pub(crate) async fn run_batched(
         &self,
-        kind: Many,
-        echo: &OwnerText,
+        kind: &'static BatchKind,
+        echo: &Echo,
         call: Call,
     ) -> Result<Answered, Fault> {
         let at = self.reach(call.tag).await?;
         let connection = &*at.open.connection;
-        let goes_alone = connection.wants_in_full(kind.alone());
+        let goes_alone = connection.wants_in_full(kind.alone);
         if goes_alone || !connection.gathers.load(Ordering::Relaxed) {
-            return self.run(kind.alone(), echo, call).await.map(Answered::Whole);
+            return self.run(kind.alone, echo, call).await.map(Answered::Whole);
         }
         let answer = match connection.gather(kind, &call, echo).await {
             Ok(Told::Part(Value::Error(error))) => Err(Failure::Server(error)),
@@ -227,20 +235,20 @@ impl Transport {
                     // The server was told to forget; one of these calls has it learn again.
                     "NOSCRIPT" => {
                         if connection.gathers.swap(false, Ordering::Relaxed) {
-                            connection.learn().await;
+                            connection.learn(self.batches).await;
                         }
-                        self.run(kind.alone(), echo, call).await.map(Answered::Whole)
+                        self.run(kind.alone, echo, call).await.map(Answered::Whole)
                     }
                     // Names of several slots, or one that this user may not touch.
                     "CROSSSLOT" | "NOPERM" if !error::is_midway(error.detail()) => {
                         connection.gathers.store(false, Ordering::Relaxed);
-                        self.run(kind.alone(), echo, call).await.map(Answered::Whole)
+                        self.run(kind.alone, echo, call).await.map(Answered::Whole)
                     }
                     _ => Err(self.failed(&at, Failure::Server(error))),
                 };
             }
             Err(error) if error.code() == Some("NOSCRIPT") => {
-                connection.run(&call, kind.alone(), Manner::Usual).await
+                connection.run(&call, kind.alone, Manner::Usual).await
             }
             Err(error) => Err(error),
         };
@@ -251,17 +259,22 @@ impl Transport {
     fn reply(
         &self,
         at: &Reached,
-        echo: Echo<'_>,
+        echo: &Echo,
         answer: Result<Value, Failure>,
-    ) -> Result<Reply, Fault> {
+    ) -> Result<Value, Fault> {
         let value = answer.map_err(|error| self.failed(at, error))?;
-        Reply::to(echo, value).ok_or_else(|| self.mixed_up(at))
+        echo::behind(echo, value).ok_or_else(|| self.mixed_up(at))
     }
 
-    /// Deletes the key of a lock if it has this value, which is written in parts, by one command that
-    /// compares. `false` when it had another, and where the server has no such command.
-    pub(crate) async fn delete_if(&self, keys: &Keys<'_>, value: &[&[u8]]) -> Result<bool, Fault> {
-        let (at, answer) = self.request(Request::DeleteIf(keys, value)).await?;
+    /// Deletes a key with this tag if it has this value, both of which are written in parts, by one command
+    /// that compares. `false` when it had another, and where the server has no such command.
+    pub(crate) async fn delete_if(
+        &self,
+        tag: Tag,
+        key: &[&[u8]],
+        value: &[&[u8]],
+    ) -> Result<bool, Fault> {
+        let (at, answer) = self.request(Request::DeleteIf(tag, key, value)).await?;
         let compare = &at.open.connection.compare;
         let outcome = compare.outcome(answer);
         // Else records would be kept that nobody can use.
@@ -297,7 +310,7 @@ impl Transport {
     pub(crate) async fn scan(&self, seat: &Seat, words: &[&str]) -> Result<Value, Fault> {
         let at = self.reach_seat(self.runtimes.here()?, seat).await?;
         at.open.connection.send(words).await.map_err(|error| {
-            error::of_scan(&self.place, &error).unwrap_or_else(|| self.failed(&at, error))
+            of_scan(&self.place, &error).unwrap_or_else(|| self.failed(&at, error))
         })
     }
 

@@ -5,13 +5,11 @@ use std::sync::{Arc, atomic::Ordering};
 use tenure_core::Fault;
 
 use super::Transport;
-use crate::{
-    client::error,
-    servers::{
-        connect::connect,
-        links::{Here, Line, Open, lock},
-        route::{Panel, Server},
-    },
+use crate::servers::{
+    connect::connect,
+    error,
+    links::{Here, Line, Open, lock},
+    route::{Panel, Server},
 };
 
 /// How often in a row it is asked which server has the locks, when the answer does not count for as long
@@ -93,7 +91,7 @@ impl Transport {
 
     /// A new connection to this server, the one with this number of its line.
     pub(super) async fn opened_to(&self, server: Server, number: u64) -> Result<Open, Fault> {
-        let connection = connect(&self.options, &self.route, &server, None).await?;
+        let connection = connect(&self.options, &self.route, &server, self.purpose()).await?;
         self.compares.store(connection.compare.is_there(), Ordering::Relaxed);
         Ok(Open { connection: Arc::new(connection), number, server: Arc::new(server) })
     }

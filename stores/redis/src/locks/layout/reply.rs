@@ -15,7 +15,7 @@ use tenure_core::{
 
 use crate::{
     client::protocol::Value,
-    locks::fields::{Fields, Parsed, Refused, rows},
+    locks::layout::fields::{Fields, Parsed, Refused, rows},
 };
 
 /// The shortest time after which a waiter is told to ask again.
@@ -29,24 +29,18 @@ pub(crate) enum Reply {
     Fields(Fields),
 }
 
-impl Reply {
-    /// The reply, if it is one to the call whose first argument began with this owner.
-    pub(crate) fn to(owner: &[u8], value: Value) -> Option<Self> {
-        match value {
-            Value::Bytes(mut record) if record.starts_with(owner) => {
-                record.drain(..owner.len());
-                Some(Self::Record(record))
-            }
-            Value::Array(fields) => {
-                let mut fields = fields.into_iter();
-                let echo = fields.next();
-                let ours = matches!(echo, Some(Value::Bytes(echo)) if echo == owner);
-                ours.then_some(Self::Fields(Fields(fields)))
-            }
-            _ => None,
+impl From<Value> for Reply {
+    fn from(behind_echo: Value) -> Self {
+        match behind_echo {
+            Value::Bytes(record) => Self::Record(record),
+            Value::Array(fields) => Self::Fields(Fields(fields.into_iter())),
+            // Nothing of this makes sense as fields.
+            _ => Self::Fields(Fields(Vec::new().into_iter())),
         }
     }
+}
 
+impl Reply {
     /// Whether the script for a lock that is nobody else's found others there.
     pub(crate) fn is_crowd(&self) -> bool {
         self.says("crowd")
@@ -247,13 +241,14 @@ fn time_of(text: &[u8]) -> Option<Token> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::protocol::echo::behind;
 
     const TTL: Duration = Duration::from_secs(30);
 
     fn reply(fields: Vec<Value>) -> Reply {
         let mut reply = vec![text("owner")];
         reply.extend(fields);
-        Reply::to(b"owner", Value::Array(reply)).unwrap()
+        Reply::from(behind(b"owner", Value::Array(reply)).unwrap())
     }
 
     fn text(text: &str) -> Value {
@@ -290,13 +285,13 @@ mod tests {
             "ownersr1700000000000000 a label",
             "ownerp1700000000000000;1/20 a label",
         ] {
-            let reply = Reply::to(b"owner", text(record)).unwrap();
+            let reply = Reply::from(behind(b"owner", text(record)).unwrap());
             let token = Token::from_time(1_700_000_000_000_000).unwrap();
             let granted = Answer::Granted { token, left: TTL, others_waiting: false };
             assert_eq!(reply.answer(TTL).unwrap(), granted);
         }
         for record in ["owner", "owner1700000000000000", "ownersrx1 label", "owner12/13 label"] {
-            let reply = Reply::to(b"owner", text(record)).unwrap();
+            let reply = Reply::from(behind(b"owner", text(record)).unwrap());
             assert!(matches!(reply.answer(TTL), Err(Refused::Granted)), "{record}");
         }
     }
@@ -324,7 +319,7 @@ mod tests {
         let token = Token::from_time(1_700_000_000_000_000).unwrap();
         let granted =
             |left, others_waiting| TakenOver::Granted(Grant { token, left, others_waiting });
-        let alone = Reply::to(b"owner", text("ownersr1700000000000000 label")).unwrap();
+        let alone = Reply::from(behind(b"owner", text("ownersr1700000000000000 label")).unwrap());
         assert_eq!(alone.taken_over(TTL).unwrap(), granted(TTL, false));
         let fields =
             vec![text("granted"), text("1700000000000000"), Value::Int(250), Value::Int(1)];
@@ -338,13 +333,6 @@ mod tests {
         }
         let unreadable = reply(vec![text("granted")]).taken_over(TTL);
         assert!(matches!(unreadable, Err(Refused::Granted)));
-    }
-
-    #[test]
-    fn a_reply_to_another_owner_is_none() {
-        for value in [text("other"), Value::Array(vec![text("other")]), Value::Int(1)] {
-            assert!(Reply::to(b"owner", value).is_none());
-        }
     }
 
     #[test]

@@ -1,23 +1,14 @@
 //! Names of keys and channels.
 //!
 //! All keys of one lock share the hash tag between the first pair of braces, so that a cluster
-//! keeps them in one slot, together with the clock of that tag. There are [`TAGS`] tags and so
+//! keeps them in one slot, together with the clock of that tag. There are [`TAGS`](crate::client::protocol::tag::TAGS) tags and so
 //! at most as many clocks, however many locks there ever were.
 //!
 //! A name stands at the end, as it is, and the tag follows from it: two names never share a key.
 
-use tenure_core::{LockName, NameError};
+use tenure_core::LockName;
 
-use crate::client::protocol::slots::slot;
-
-/// How many hash tags there are.
-pub(crate) const TAGS: u32 = 1024;
-
-/// Where FNV-1a begins.
-const FNV_BASIS: u32 = 0x811c_9dc5;
-
-/// The key of the lock itself, for a prefix that is written as it is.
-const LOCK: &str = "lock:";
+use crate::{client::protocol::tag::Tag, servers::keys::LOCK};
 
 /// One of the keys of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,32 +25,6 @@ pub(crate) enum Key {
 
 /// All of them.
 pub(crate) const ALL: [Key; 4] = [Key::Lock, Key::Clock, Key::Line, Key::Ends];
-
-/// What a cluster hashes of the keys of a lock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tag(u16);
-
-impl Tag {
-    pub(crate) fn of(name: &LockName) -> Self {
-        // There are fewer than that.
-        Self(u16::try_from(tag(name)).unwrap_or_default())
-    }
-
-    /// Its number among all.
-    pub(crate) fn number(self) -> usize {
-        usize::from(self.0)
-    }
-
-    fn digits(self) -> [u8; 3] {
-        let digit = |shift: u16| b"0123456789abcdef"[usize::from((self.0 >> shift) & 15)];
-        [digit(8), digit(4), digit(0)]
-    }
-
-    /// The slot of keys with this tag.
-    pub(crate) fn slot(self) -> u16 {
-        slot(&self.digits())
-    }
-}
 
 /// The keys of one lock.
 #[derive(Clone, Copy, Debug)]
@@ -95,30 +60,6 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// A key such as locks have, which none has: a lock has a name.
-pub(crate) fn any_lock(prefix: &str) -> String {
-    format!("{prefix}{{000}}{LOCK}")
-}
-
-/// The key that has the number of the format: of all locks, or in a cluster of those with this tag, so that
-/// whoever has these has it, too.
-pub(crate) fn format(prefix: &str, tag: Option<Tag>) -> String {
-    match tag {
-        Some(tag) => format!("{prefix}{{{}}}format", String::from_utf8_lossy(&tag.digits())),
-        None => format!("{prefix}format"),
-    }
-}
-
-/// A key that means nothing, whose slot is that of the number.
-pub(crate) fn mark(prefix: &str, number: u32) -> String {
-    format!("{prefix}{{{number}}}mark")
-}
-
-/// The channel on which one process hears its hints.
-pub(crate) fn channel(prefix: &str, client: [u8; 16]) -> String {
-    format!("{prefix}wake:{:032x}", u128::from_be_bytes(client))
-}
-
 /// The channel on which all who wait without scripts hear which locks were let go so.
 pub(crate) fn freed(prefix: &str) -> String {
     format!("{prefix}freed")
@@ -151,33 +92,6 @@ pub(crate) fn name_of(prefix: &str, key: &str) -> Option<LockName> {
     let name = LockName::new(rest.strip_prefix(LOCK)?).ok()?;
     let same = Keys::new(prefix, &name).parts(Key::Lock).concat() == key.as_bytes();
     same.then_some(name)
-}
-
-/// It decides where a name lives, so it can never change.
-fn tag(name: &LockName) -> u32 {
-    folded(fnv(FNV_BASIS, name.as_str().as_bytes()))
-}
-
-/// `anchor:name~` and the first number with which the whole has the tag of `anchor`.
-pub(crate) fn with_tag_of(anchor: &LockName, name: &str) -> Result<LockName, NameError> {
-    let wanted = tag(anchor);
-    let begin = format!("{anchor}:{name}~");
-    let begun = fnv(FNV_BASIS, begin.as_bytes());
-    // Of 1024 tags each is hit after about as many tries.
-    let number = (0..u32::MAX)
-        .find(|number| folded(fnv(begun, format!("{number:x}").as_bytes())) == wanted)
-        .unwrap_or_default();
-    LockName::new(format!("{begin}{number:x}"))
-}
-
-/// FNV-1a over `bytes`, which come behind what `hash` is of.
-fn fnv(hash: u32, bytes: &[u8]) -> u32 {
-    bytes.iter().fold(hash, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
-}
-
-fn folded(hash: u32) -> u32 {
-    // The low bits of FNV-1a are the weaker ones.
-    (hash ^ (hash >> 16)) % TAGS
 }
 
 #[cfg(test)]
@@ -215,23 +129,8 @@ mod tests {
         for key in ALL {
             assert_eq!(tag(key), tag(Key::Lock));
         }
-        let clock = format!("p:{{{:03x}}}clock", super::tag(&name("a}{b")));
+        let clock = format!("p:{{{:03x}}}clock", Tag::of(&name("a}{b")).number());
         assert_eq!(written("p:", "a}{b", Key::Clock), clock);
-    }
-
-    #[test]
-    fn names_made_for_one_slot_have_the_tag_of_their_anchor() {
-        let anchor = name("customer:42");
-        let mut seen = HashSet::from([anchor.clone()]);
-        for text in ["wallet", "order", "", "a:b", "wallet~0"] {
-            let beside = with_tag_of(&anchor, text).unwrap();
-            assert_eq!(Tag::of(&beside), Tag::of(&anchor), "{beside}");
-            assert!(seen.insert(beside));
-        }
-        // Other processes, and later versions, make the same one.
-        assert_eq!(with_tag_of(&anchor, "wallet").unwrap().as_str(), "customer:42:wallet~3d7");
-        assert!(with_tag_of(&anchor, &"x".repeat(500)).is_err());
-        assert!(with_tag_of(&anchor, "a\nb").is_err());
     }
 
     #[test]

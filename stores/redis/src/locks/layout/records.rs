@@ -12,7 +12,7 @@ use tenure_core::{
     proto::queue::{Ask, Mode},
 };
 
-use crate::locks::wire::{self, OwnerText};
+use crate::locks::layout::wire::{self, OwnerText};
 
 /// More are not worth their memory.
 const MOST: usize = 4_096;

@@ -4,8 +4,13 @@ use std::borrow::Cow;
 
 use tenure_core::{
     Owner,
-    proto::queue::{Ask, Intent, Kind, Limits, Mode, Order, Position},
+    proto::{
+        queue::{Ask, Intent, Kind, Limits, Mode, Order, Position},
+        time::ceil_millis,
+    },
 };
+
+use crate::client::protocol::{call::Call, echo::Echo};
 
 /// The mode as scripts write it.
 pub(crate) fn mode(mode: Mode) -> Cow<'static, str> {
@@ -57,7 +62,7 @@ pub(crate) const LAST_TIME: u64 = (1 << 53) - 1;
 pub(crate) const WITHOUT_SCRIPTS: char = '!';
 
 /// An owner as scripts write it.
-pub(crate) type OwnerText = [u8; 32];
+pub(crate) type OwnerText = Echo;
 
 pub(crate) fn owner(owner: &Owner) -> OwnerText {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -106,6 +111,12 @@ pub(crate) fn limits(limits: &Limits) -> String {
         limits.max_holders,
         u8::from(limits.notices_absence)
     )
+}
+
+/// Adds to a call what every ask begins with: what its record is made of.
+pub(crate) fn begin<'a>(call: &'a mut Call, owner: &OwnerText, ask: &Ask) -> &'a mut Call {
+    call.argument(&[owner, mark(ask).as_bytes()]).number(ceil_millis(ask.ttl));
+    call.argument(&[permits(ask.mode).as_bytes(), ask.label.as_bytes()])
 }
 
 /// The record of one who has a lock alone and uses no scripts.

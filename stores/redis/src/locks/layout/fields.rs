@@ -7,7 +7,10 @@ use tenure_core::{
     proto::queue::{Contender, Kind, Mode, QueueError, Waiting},
 };
 
-use crate::{client::protocol::Value, locks::wire};
+use crate::{
+    client::protocol::Value,
+    locks::{error, layout::wire},
+};
 
 /// The fields of a reply, or a row of it.
 pub(crate) struct Fields(pub(crate) IntoIter<Value>);
@@ -138,10 +141,10 @@ impl Refused {
     /// What a caller is told.
     pub(crate) fn fault(self, place: &str) -> Fault {
         match self {
-            Self::Corrupt => crate::client::error::corrupt(place),
+            Self::Corrupt => error::corrupt(place),
             Self::Format(number) => crate::servers::format::of_a_lock(place, &number),
-            Self::Granted => crate::client::error::unreadable(place),
-            Self::Crowd => crate::client::error::crowded(place),
+            Self::Granted => error::unreadable(place),
+            Self::Crowd => error::crowded(place),
             Self::Queue(QueueError::Clock(error)) => {
                 Fault::new(FaultKind::Misconfigured, error.to_string(), "then try again")
             }
