@@ -17,12 +17,10 @@ use tenure_core::{
 
 use crate::{
     locks::{
-        context::Context,
-        error,
+        Context, LockingMethod, error,
         health::{self, ProbeContext},
         layout::wire,
         listing,
-        method::LockingMethod,
         optimistic::Optimistic,
         scripted::Scripted,
     },

@@ -6,7 +6,7 @@ use std::{io, sync::Arc};
 use tenure_core::Fault;
 use tenure_url::Secret;
 
-use crate::client::protocol::ServerError;
+use crate::client::ServerError;
 
 /// A failure of which every call that waits for the connection can be told.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -5,3 +5,25 @@ pub(crate) mod error;
 pub(crate) mod failure;
 pub(crate) mod pool;
 pub(crate) mod protocol;
+
+pub(crate) use self::{
+    connection::{
+        Connection,
+        batch::BatchKind,
+        compare::{Compare, NoOutcome},
+        confirm::Confirm,
+        greet::{Endpoint, greet},
+        journal::{Journal, Step},
+        pipeline::Hear,
+    },
+    failure::Failure,
+    protocol::{
+        ServerError, Value,
+        call::{Call, command},
+        echo::Echo,
+        epoch::Epoch,
+        info::{field, text},
+        script::Script,
+        tag::Tag,
+    },
+};

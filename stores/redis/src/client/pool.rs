@@ -14,7 +14,7 @@ const MOST: usize = 8;
 
 /// All of them.
 #[derive(Debug)]
-pub(crate) struct Lent<T> {
+pub(crate) struct Pool<T> {
     stock: Mutex<Stock<T>>,
     left: Arc<Semaphore>,
 }
@@ -28,28 +28,28 @@ struct Stock<T> {
 
 /// That one more may be lent.
 pub(crate) struct Turn<T> {
-    all: Arc<Lent<T>>,
+    all: Arc<Pool<T>>,
     permit: Arc<OwnedSemaphorePermit>,
 }
 
 /// One of them, which goes back when this is dropped.
-pub(crate) struct Loan<T: Clone> {
+pub(crate) struct Pooled<T: Clone> {
     lent: T,
     given_up: bool,
     /// Whose it is.
-    home: Arc<Lent<T>>,
+    home: Arc<Pool<T>>,
     #[allow(dead_code, reason = "another one may be lent when it is dropped")]
     permit: Arc<OwnedSemaphorePermit>,
 }
 
-impl<T> Default for Lent<T> {
+impl<T> Default for Pool<T> {
     fn default() -> Self {
         let (stock, left) = (Stock { idle: Vec::new(), out: 0 }, Semaphore::new(MOST));
         Self { stock: Mutex::new(stock), left: Arc::new(left) }
     }
 }
 
-impl<T> Lent<T> {
+impl<T> Pool<T> {
     /// Waits until one may be lent.
     ///
     /// # Cancel safety
@@ -72,7 +72,7 @@ impl<T> Lent<T> {
 
 impl<T: Clone> Turn<T> {
     /// Lends one that nobody has. Those that are of no use end.
-    pub(crate) fn idle(&self, is_of_use: impl Fn(&T) -> bool) -> Option<Loan<T>> {
+    pub(crate) fn idle(&self, is_of_use: impl Fn(&T) -> bool) -> Option<Pooled<T>> {
         let mut stock = self.all.stock();
         let lent = loop {
             let next = stock.idle.pop()?;
@@ -82,37 +82,37 @@ impl<T: Clone> Turn<T> {
         };
         stock.out += 1;
         drop(stock);
-        Some(self.loan(lent, self.all.clone()))
+        Some(self.pooled(lent, self.all.clone()))
     }
 
-    pub(crate) fn lend(&self, lent: T) -> Loan<T> {
+    pub(crate) fn lend(&self, lent: T) -> Pooled<T> {
         self.all.stock().out += 1;
-        self.loan(lent, self.all.clone())
+        self.pooled(lent, self.all.clone())
     }
 
     /// Lends one of others that nobody has.
-    pub(crate) fn borrow(&self, of: &Arc<Lent<T>>, fits: impl Fn(&T) -> bool) -> Option<Loan<T>> {
+    pub(crate) fn borrow(&self, of: &Arc<Pool<T>>, fits: impl Fn(&T) -> bool) -> Option<Pooled<T>> {
         let mut stock = of.stock();
         let at = stock.idle.iter().position(fits)?;
         let lent = stock.idle.swap_remove(at);
         stock.out += 1;
         drop(stock);
-        Some(self.loan(lent, of.clone()))
+        Some(self.pooled(lent, of.clone()))
     }
 
-    fn loan(&self, lent: T, home: Arc<Lent<T>>) -> Loan<T> {
-        Loan { lent, given_up: false, home, permit: self.permit.clone() }
+    fn pooled(&self, lent: T, home: Arc<Pool<T>>) -> Pooled<T> {
+        Pooled { lent, given_up: false, home, permit: self.permit.clone() }
     }
 }
 
-impl<T: Clone> Loan<T> {
+impl<T: Clone> Pooled<T> {
     /// Nobody uses it after this caller.
     pub(crate) const fn give_up(&mut self) {
         self.given_up = true;
     }
 }
 
-impl<T: Clone> Deref for Loan<T> {
+impl<T: Clone> Deref for Pooled<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -120,7 +120,7 @@ impl<T: Clone> Deref for Loan<T> {
     }
 }
 
-impl<T: Clone> Drop for Loan<T> {
+impl<T: Clone> Drop for Pooled<T> {
     fn drop(&mut self) {
         let mut stock = self.home.stock();
         stock.out = stock.out.saturating_sub(1);

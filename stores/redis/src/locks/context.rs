@@ -12,10 +12,7 @@ use tenure_core::{
 };
 
 use crate::{
-    client::{
-        connection::batch::BatchKind,
-        protocol::{call::Call, script::Script},
-    },
+    client::{BatchKind, Call, Script},
     locks::{
         capabilities::capabilities,
         hints::BoundedHintSet,
@@ -30,10 +27,7 @@ use crate::{
         wakeups::Watch,
     },
     options::{RedisOptions, Replicas},
-    servers::{
-        route::{Route, Seat},
-        transport::{Answered, Transport},
-    },
+    servers::{Answered, NodeRef, Route, Transport},
 };
 
 /// What all ways to lock have in common. Clones are the same client.
@@ -146,7 +140,7 @@ impl Context {
     pub(crate) async fn tell_eviction(&self, name: &LockName) {
         let key = Keys::new(self.prefix(), name).text(Key::Lock);
         let words = ["PUBLISH", &self.shared.watch.evicted, &key];
-        let _ = self.transport.send(&Seat::Only, &words).await;
+        let _ = self.transport.send(&NodeRef::Only, &words).await;
     }
 
     /// Holds that others were seen at.

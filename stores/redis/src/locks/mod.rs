@@ -13,3 +13,5 @@ pub(crate) mod optimistic;
 pub(crate) mod scripted;
 pub(crate) mod scripts;
 pub(crate) mod wakeups;
+
+pub(crate) use self::{context::Context, method::LockingMethod};

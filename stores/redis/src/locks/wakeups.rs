@@ -18,17 +18,13 @@ use tenure_core::{Fault, HintBoard, proto::queue::Client};
 use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 
 use crate::{
-    client::{
-        connection::Connection,
-        error,
-        protocol::{Value, call::command},
-    },
+    client::{Connection, Value, command, error},
     locks::layout::{keys, wire},
     options::RedisOptions,
     servers::{
+        Route, TopologyClients,
         connect::{Purpose, connect},
         keys as server_keys,
-        route::{Panel, Route},
     },
 };
 
@@ -101,7 +97,7 @@ impl Watch {
         Listener {
             options: self.options.clone(),
             route: self.route.clone(),
-            panel: Panel::default(),
+            clients: TopologyClients::default(),
             channel: self.channel.clone(),
             evicted: self.evicted.clone(),
             board: self.board.clone(),
@@ -161,7 +157,7 @@ impl Drop for Heard<'_> {
 struct Listener {
     options: Arc<RedisOptions>,
     route: Arc<Route>,
-    panel: Panel,
+    clients: TopologyClients,
     channel: String,
     evicted: String,
     board: HintBoard,
@@ -243,7 +239,7 @@ impl Listener {
                 board.wake(&owner);
             }
         };
-        let server = self.route.hearing(&self.panel).await?;
+        let server = self.route.hearing(&self.clients).await?;
         let purpose = Purpose::Hints(Box::new(hear));
         Ok((connect(&self.options, &self.route, &server, purpose).await?, ended))
     }

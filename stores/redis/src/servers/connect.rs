@@ -7,25 +7,15 @@ use tenure_core::{Fault, FaultKind};
 
 use crate::{
     client::{
-        connection::{
-            Connection,
-            batch::BatchKind,
-            compare::Compare,
-            confirm::Confirm,
-            greet::{Whom, greet},
-            journal::{Journal, Step},
-            pipeline::Hear,
-        },
-        error,
-        failure::Failure,
-        protocol::{ServerError, epoch::Epoch, info::text},
+        BatchKind, Compare, Confirm, Connection, Endpoint, Epoch, Failure, Hear, Journal,
+        ServerError, Step, error, greet, text,
     },
     options::RedisOptions,
     servers::{
-        cluster,
+        Route, cluster,
         error::{another_node, sent_around},
         format, keys,
-        route::{Role, Route, Server},
+        route::{Role, Server},
     },
 };
 
@@ -79,7 +69,7 @@ pub(crate) async fn walk(
         Purpose::Hints(hear) => (None, Some(hear)),
     };
     let opened = async {
-        let whom = Whom {
+        let whom = Endpoint {
             address: &server.address,
             certificates: &options.certificates,
             login: &options.login,

@@ -3,9 +3,8 @@
 use tenure_core::{Fault, FaultKind};
 
 use crate::client::{
-    connection::journal::Step,
+    Failure, Step,
     error::{MOVING, of_step, said},
-    failure::Failure,
 };
 
 /// What it means that a sentinel does not answer. Nothing was sent that could have had an effect.

@@ -6,7 +6,7 @@
 use tenure_core::{Fault, FaultKind};
 
 use crate::{
-    client::{connection::Connection, error, failure::Failure, protocol::Value},
+    client::{Connection, Failure, Value, error},
     options::RedisOptions,
     servers::keys,
 };

@@ -9,11 +9,8 @@
 use tenure_core::{Fault, FaultKind, Incarnation};
 
 use crate::{
-    client::protocol::{
-        Value,
-        info::{field, text},
-    },
-    servers::{route::Seat, transport::Transport},
+    client::{Value, field, text},
+    servers::{NodeRef, Transport},
 };
 
 pub(crate) async fn ask(transport: &Transport) -> Result<Incarnation, Fault> {
@@ -26,7 +23,7 @@ pub(crate) async fn ask(transport: &Transport) -> Result<Incarnation, Fault> {
     // An old primary may be trusted for a while after another one is named, and remembers all that it granted.
     // What it grants meanwhile would outlast the time for which the new one is kept out.
     transport.ask_anew().await?;
-    let told = transport.send(&Seat::Only, &["INFO", "server", "replication"]).await?;
+    let told = transport.send(&NodeRef::Only, &["INFO", "server", "replication"]).await?;
     read(&told).map_err(|unknown| match unknown {
         Unknown::Replica => Fault::new(
             FaultKind::Unreachable,
@@ -47,7 +44,7 @@ pub(crate) async fn server(transport: &Transport) -> Result<Option<String>, Faul
     if transport.route.cluster().is_some() {
         return Ok(None);
     }
-    let told = transport.send(&Seat::Only, &["INFO", "server"]).await?;
+    let told = transport.send(&NodeRef::Only, &["INFO", "server"]).await?;
     let run = text(&told).and_then(|info| field(&info, "run_id").map(str::to_owned));
     Ok(run.filter(|run| is_told(run)).map(|run| format!("run_id {run}")))
 }

@@ -1,6 +1,6 @@
 //! Keys and channels that belong to a server, and to no lock.
 
-use crate::client::protocol::tag::Tag;
+use crate::client::Tag;
 
 /// The key of the lock itself, for a prefix that is written as it is.
 pub(crate) const LOCK: &str = "lock:";

@@ -14,33 +14,33 @@ use tokio::{
 };
 
 use crate::{
-    client::{connection::Connection, pool::Lent},
-    servers::route::{Panel, Route, Seat, Server},
+    client::{Connection, pool::Pool},
+    servers::{NodeRef, Route, TopologyClients, route::Server},
 };
 
 /// The connections of all runtimes.
 #[derive(Debug, Default)]
-pub(crate) struct Runtimes(Mutex<Vec<(Id, Arc<Here>)>>);
+pub(crate) struct Runtimes(Mutex<Vec<(Id, Arc<RuntimeConnections>)>>);
 
 /// What one runtime has.
 #[derive(Debug, Default)]
-pub(crate) struct Here {
+pub(crate) struct RuntimeConnections {
     /// Where one server has all locks, which is asked for with each call.
-    only: OnceLock<Arc<Line>>,
-    lines: Mutex<Vec<Arc<Line>>>,
+    only: OnceLock<Arc<ServerLink>>,
+    links: Mutex<Vec<Arc<ServerLink>>>,
     /// Those that one caller has at a time.
-    pub(crate) lent: Arc<Lent<Open>>,
+    pub(crate) pool: Arc<Pool<LiveConnection>>,
     /// The same for renewals, which wait for nothing else.
-    pub(crate) lent_to_renew: Arc<Lent<Open>>,
+    pub(crate) renewal_pool: Arc<Pool<LiveConnection>>,
     /// Who is asked where servers are.
-    pub(crate) panel: Panel,
+    pub(crate) clients: TopologyClients,
     watcher: Mutex<Option<AbortHandle>>,
 }
 
 /// The connection to one server.
-pub(crate) struct Line {
-    pub(crate) seat: Seat,
-    pub(crate) open: Mutex<Option<Open>>,
+pub(crate) struct ServerLink {
+    pub(crate) node_ref: NodeRef,
+    pub(crate) open: Mutex<Option<LiveConnection>>,
     pub(crate) opening: tokio::sync::Mutex<()>,
     /// Counts attempts, so that whoever waited for one that failed does not make another.
     pub(crate) attempts: AtomicU64,
@@ -48,7 +48,7 @@ pub(crate) struct Line {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Open {
+pub(crate) struct LiveConnection {
     pub(crate) connection: Arc<Connection>,
     pub(crate) number: u64,
     pub(crate) server: Arc<Server>,
@@ -56,7 +56,7 @@ pub(crate) struct Open {
 
 impl Runtimes {
     /// What the runtime of the caller has.
-    pub(crate) fn here(self: &Arc<Self>) -> Result<Arc<Here>, Fault> {
+    pub(crate) fn here(self: &Arc<Self>) -> Result<Arc<RuntimeConnections>, Fault> {
         let runtime = Handle::try_current().map_err(|error| {
             let what = "the Redis store was called outside of a tokio runtime";
             Fault::new(FaultKind::Unsupported, what, "call it from a task of tokio").because(error)
@@ -66,7 +66,7 @@ impl Runtimes {
         if let Some((_, here)) = all.iter().find(|(known, _)| *known == id) {
             return Ok(here.clone());
         }
-        let here = Arc::new(Here::default());
+        let here = Arc::new(RuntimeConnections::default());
         all.push((id, here.clone()));
         drop(all);
         let end = EndOfRuntime { id, runtimes: Arc::downgrade(self) };
@@ -79,53 +79,53 @@ impl Runtimes {
     }
 
     /// The connections of all runtimes that many share.
-    pub(crate) fn open(&self) -> Vec<Open> {
+    pub(crate) fn open(&self) -> Vec<LiveConnection> {
         self.all().iter().flat_map(|here| here.open()).collect()
     }
 
     /// Who has connections of all runtimes that one caller has at a time.
-    pub(crate) fn lenders(&self) -> Vec<Arc<Lent<Open>>> {
-        let of = |here: &Arc<Here>| [here.lent.clone(), here.lent_to_renew.clone()];
+    pub(crate) fn lenders(&self) -> Vec<Arc<Pool<LiveConnection>>> {
+        let of = |here: &Arc<RuntimeConnections>| [here.pool.clone(), here.renewal_pool.clone()];
         self.all().iter().flat_map(of).collect()
     }
 
-    fn all(&self) -> Vec<Arc<Here>> {
+    fn all(&self) -> Vec<Arc<RuntimeConnections>> {
         self.lock().iter().map(|(_, here)| here.clone()).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(Id, Arc<Here>)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(Id, Arc<RuntimeConnections>)>> {
         lock(&self.0)
     }
 }
 
-impl Here {
+impl RuntimeConnections {
     /// The connections that many share.
-    pub(crate) fn open(&self) -> Vec<Open> {
-        let lines: Vec<_> = lock(&self.lines).iter().chain(self.only.get()).cloned().collect();
-        lines.iter().filter_map(|line| line.current()).collect()
+    pub(crate) fn open(&self) -> Vec<LiveConnection> {
+        let links: Vec<_> = lock(&self.links).iter().chain(self.only.get()).cloned().collect();
+        links.iter().filter_map(|link| link.current()).collect()
     }
 
     /// The line to this server.
-    pub(crate) fn line(&self, seat: &Seat, route: &Route) -> Arc<Line> {
-        if *seat == Seat::Only {
-            return self.only.get_or_init(|| Arc::new(Line::new(Seat::Only))).clone();
+    pub(crate) fn link(&self, node_ref: &NodeRef, route: &Route) -> Arc<ServerLink> {
+        if *node_ref == NodeRef::Only {
+            return self.only.get_or_init(|| Arc::new(ServerLink::new(NodeRef::Only))).clone();
         }
-        let mut lines = lock(&self.lines);
-        if let Some(line) = lines.iter().find(|line| line.seat == *seat) {
-            return line.clone();
+        let mut links = lock(&self.links);
+        if let Some(link) = links.iter().find(|link| link.node_ref == *node_ref) {
+            return link.clone();
         }
         // Those to servers that have left end here.
-        lines.retain(|line| route.has(&line.seat));
-        let line = Arc::new(Line::new(seat.clone()));
-        lines.push(line.clone());
-        line
+        links.retain(|link| route.has(&link.node_ref));
+        let link = Arc::new(ServerLink::new(node_ref.clone()));
+        links.push(link.clone());
+        link
     }
 }
 
-impl Line {
-    fn new(seat: Seat) -> Self {
+impl ServerLink {
+    fn new(node_ref: NodeRef) -> Self {
         Self {
-            seat,
+            node_ref,
             open: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
             attempts: AtomicU64::default(),
@@ -134,13 +134,13 @@ impl Line {
     }
 
     /// The connection, if there is one that can be used.
-    pub(crate) fn current(&self) -> Option<Open> {
+    pub(crate) fn current(&self) -> Option<LiveConnection> {
         let open = lock(&self.open);
         open.as_ref().filter(|open| !open.connection.is_closed()).cloned()
     }
 
     /// Nobody uses this connection any more; the next call opens another.
-    pub(crate) fn condemn(&self, open: &Open) {
+    pub(crate) fn condemn(&self, open: &LiveConnection) {
         let mut current = lock(&self.open);
         if current.as_ref().is_some_and(|current| current.number == open.number) {
             *current = None;
@@ -190,10 +190,10 @@ impl Runtimes {
     }
 }
 
-impl std::fmt::Debug for Line {
+impl std::fmt::Debug for ServerLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Line")
-            .field("seat", &self.seat)
+        f.debug_struct("ServerLink")
+            .field("node_ref", &self.node_ref)
             .field("open", &lock(&self.open).is_some())
             .finish_non_exhaustive()
     }

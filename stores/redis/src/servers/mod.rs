@@ -11,3 +11,8 @@ pub(crate) mod route;
 pub(crate) mod sentinel;
 pub(crate) mod spares;
 pub(crate) mod transport;
+
+pub(crate) use self::{
+    route::{NodeRef, Route, TopologyClients},
+    transport::{Answered, Transport},
+};

@@ -5,13 +5,10 @@ use std::sync::{Arc, atomic::Ordering};
 use tenure_core::Fault;
 
 use crate::{
-    client::{
-        connection::confirm::{Confirm, Needed},
-        protocol::{epoch, tag::Tag},
-    },
-    options::{Address, Deployment, RedisOptions, Replicas},
+    client::{Confirm, Tag, connection::confirm::Needed, protocol::epoch},
+    options::{Address, Deployment, HostPort, RedisOptions, Replicas},
     servers::{
-        cluster::{self, Cluster, Manner, Place},
+        cluster::{self, Cluster, Manner},
         error, keys,
         sentinel::{self, Group, Primary},
     },
@@ -35,16 +32,16 @@ pub(crate) enum Role {
     /// The primary that sentinels named.
     Primary(Primary),
     /// One of a cluster, and by what the others know it, if that is known.
-    Node { place: Place, id: String },
+    Node { place: HostPort, id: String },
 }
 
 /// Which of the servers there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Seat {
+pub(crate) enum NodeRef {
     /// The one that has all locks, whichever that is.
     Only,
     /// A node of a cluster.
-    Node(Place),
+    Node(HostPort),
 }
 
 /// How servers are found, for all connections of a store.
@@ -57,9 +54,9 @@ pub(crate) enum Route {
 
 /// Connections to those who are asked where servers are, of one task or one runtime.
 #[derive(Debug, Default)]
-pub(crate) struct Panel {
-    sentinels: sentinel::Panel,
-    nodes: cluster::Panel,
+pub(crate) struct TopologyClients {
+    sentinels: sentinel::SentinelClients,
+    nodes: cluster::NodeClients,
 }
 
 impl Route {
@@ -79,83 +76,89 @@ impl Route {
     }
 
     /// Which server has the locks with this tag, as far as that is known.
-    pub(crate) fn known(&self, tag: Tag) -> Option<Seat> {
+    pub(crate) fn known(&self, tag: Tag) -> Option<NodeRef> {
         match self {
-            Self::Always(_) | Self::Sentinels(_) => Some(Seat::Only),
-            Self::Cluster(cluster) => cluster.known(tag.slot()).map(Seat::Node),
+            Self::Always(_) | Self::Sentinels(_) => Some(NodeRef::Only),
+            Self::Cluster(cluster) => cluster.known(tag.slot()).map(NodeRef::Node),
         }
     }
 
     /// The same, asked for if it is not known. `panel` has the connections to those who have to be asked.
-    pub(crate) async fn find(&self, panel: &Panel, tag: Tag) -> Result<Seat, Fault> {
+    pub(crate) async fn find(&self, clients: &TopologyClients, tag: Tag) -> Result<NodeRef, Fault> {
         match self {
-            Self::Always(_) | Self::Sentinels(_) => Ok(Seat::Only),
-            Self::Cluster(cluster) => cluster.find(&panel.nodes, tag.slot()).await.map(Seat::Node),
+            Self::Always(_) | Self::Sentinels(_) => Ok(NodeRef::Only),
+            Self::Cluster(cluster) => {
+                cluster.find(&clients.nodes, tag.slot()).await.map(NodeRef::Node)
+            }
         }
     }
 
     /// One of those who have locks.
-    pub(crate) async fn any(&self, panel: &Panel) -> Result<Seat, Fault> {
+    pub(crate) async fn any(&self, clients: &TopologyClients) -> Result<NodeRef, Fault> {
         match self {
-            Self::Always(_) | Self::Sentinels(_) => Ok(Seat::Only),
-            Self::Cluster(cluster) => cluster.any(&panel.nodes).await.map(Seat::Node),
+            Self::Always(_) | Self::Sentinels(_) => Ok(NodeRef::Only),
+            Self::Cluster(cluster) => cluster.any(&clients.nodes).await.map(NodeRef::Node),
         }
     }
 
     /// Whether this is still one of the servers that have locks.
-    pub(crate) fn has(&self, seat: &Seat) -> bool {
-        match (self, seat) {
-            (Self::Cluster(cluster), Seat::Node(place)) => cluster.map().at(place).is_some(),
+    pub(crate) fn has(&self, node_ref: &NodeRef) -> bool {
+        match (self, node_ref) {
+            (Self::Cluster(cluster), NodeRef::Node(place)) => cluster.map().at(place).is_some(),
             _ => true,
         }
     }
 
     /// All who have locks.
-    pub(crate) async fn seats(&self, panel: &Panel) -> Result<Vec<Seat>, Fault> {
-        let Self::Cluster(cluster) = self else { return Ok(vec![Seat::Only]) };
-        cluster.ask(&panel.nodes, Manner::OneByOne).await?;
-        Ok(cluster.map().nodes().iter().map(|node| Seat::Node(node.place.clone())).collect())
+    pub(crate) async fn node_refs(&self, clients: &TopologyClients) -> Result<Vec<NodeRef>, Fault> {
+        let Self::Cluster(cluster) = self else { return Ok(vec![NodeRef::Only]) };
+        cluster.ask(&clients.nodes, Manner::OneByOne).await?;
+        Ok(cluster.map().nodes().iter().map(|node| NodeRef::Node(node.place.clone())).collect())
     }
 
     /// The server there now.
-    pub(crate) async fn server(&self, panel: &Panel, seat: &Seat) -> Result<Server, Fault> {
-        match (self, seat) {
+    pub(crate) async fn server(
+        &self,
+        clients: &TopologyClients,
+        node_ref: &NodeRef,
+    ) -> Result<Server, Fault> {
+        match (self, node_ref) {
             (Self::Sentinels(group), _) => match group.primary() {
                 Some(named) => Ok(primary(group, named)),
-                None => self.ask(panel).await,
+                None => self.ask(clients).await,
             },
-            (Self::Cluster(cluster), Seat::Node(place)) => Ok(node(cluster, place)),
-            _ => self.ask(panel).await,
+            (Self::Cluster(cluster), NodeRef::Node(place)) => Ok(node(cluster, place)),
+            _ => self.ask(clients).await,
         }
     }
 
     /// One that hears all hints.
-    pub(crate) async fn hearing(&self, panel: &Panel) -> Result<Server, Fault> {
+    pub(crate) async fn hearing(&self, clients: &TopologyClients) -> Result<Server, Fault> {
         match self {
-            Self::Always(_) | Self::Sentinels(_) => self.server(panel, &Seat::Only).await,
-            Self::Cluster(_) => self.ask(panel).await,
+            Self::Always(_) | Self::Sentinels(_) => self.server(clients, &NodeRef::Only).await,
+            Self::Cluster(_) => self.ask(clients).await,
         }
     }
 
     /// The same, asked for now.
-    pub(crate) async fn ask(&self, panel: &Panel) -> Result<Server, Fault> {
+    pub(crate) async fn ask(&self, clients: &TopologyClients) -> Result<Server, Fault> {
         match self {
             Self::Always(server) => Ok(server.clone()),
             Self::Sentinels(group) => {
-                group.ask(&panel.sentinels).await.map(|named| primary(group, named))
+                group.ask(&clients.sentinels).await.map(|named| primary(group, named))
             }
             Self::Cluster(cluster) => {
-                cluster.any(&panel.nodes).await.map(|place| node(cluster, &place))
+                cluster.any(&clients.nodes).await.map(|place| node(cluster, &place))
             }
         }
     }
 
     /// Asks those who know for which server has the locks, so that what is trusted is no older than the call.
-    pub(crate) async fn ask_anew(&self, panel: &Panel) -> Result<(), Fault> {
+    pub(crate) async fn ask_anew(&self, clients: &TopologyClients) -> Result<(), Fault> {
         match self {
             Self::Always(_) => Ok(()),
-            Self::Sentinels(group) => group.ask_anew(&panel.sentinels).await,
-            Self::Cluster(cluster) => cluster.ask(&panel.nodes, Manner::OneByOne).await.map(drop),
+            Self::Sentinels(group) => group.ask_anew(&clients.sentinels).await,
+            Self::Cluster(cluster) => cluster.ask(&clients.nodes, Manner::OneByOne).await.map(drop),
         }
     }
 
@@ -218,7 +221,9 @@ impl Route {
     /// Returns when another server has the locks than this, which has this epoch.
     pub(crate) async fn leaves(&self, server: &Server, epoch: u64) {
         match (self, &server.role) {
-            (Self::Sentinels(group), Role::Primary(named)) => group.is_not(named).await,
+            (Self::Sentinels(group), Role::Primary(named)) => {
+                group.wait_until_replaced(named).await
+            }
             (Self::Cluster(cluster), Role::Node { place, .. }) => {
                 cluster.leaves(place, epoch).await
             }
@@ -277,7 +282,7 @@ fn primary(group: &Group, named: Primary) -> Server {
 }
 
 /// The node that is there.
-fn node(cluster: &Cluster, place: &Place) -> Server {
+fn node(cluster: &Cluster, place: &HostPort) -> Server {
     let address = Address::of(cluster.options.tls, &place.0, place.1);
     let at = cluster.options.location_of(&address);
     let id = cluster.map().at(place).map(|node| node.id.clone()).unwrap_or_default();

@@ -3,19 +3,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::client::connection::Connection;
+use crate::{client::Connection, options::HostPort};
 
 /// How many are known.
 const MOST: usize = 64;
 
-/// A host and a port.
-type Place = (String, u16);
-
 #[derive(Debug, Default)]
-pub(crate) struct Spares(Mutex<Vec<(Place, Weak<Connection>)>>);
+pub(crate) struct Spares(Mutex<Vec<(HostPort, Weak<Connection>)>>);
 
 impl Spares {
-    pub(crate) fn add(&self, place: &Place, connection: &Arc<Connection>) {
+    pub(crate) fn add(&self, place: &HostPort, connection: &Arc<Connection>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|(_, known)| known.upgrade().is_some_and(|known| !known.is_closed()));
         if all.len() >= MOST {
@@ -25,7 +22,7 @@ impl Spares {
     }
 
     /// One to this place.
-    pub(crate) fn at(&self, place: &Place) -> Option<Arc<Connection>> {
+    pub(crate) fn at(&self, place: &HostPort) -> Option<Arc<Connection>> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let there = all.iter().filter(|(known, _)| known == place);
         there.filter_map(|(_, known)| known.upgrade()).find(|known| !known.is_closed())

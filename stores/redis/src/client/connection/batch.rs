@@ -7,16 +7,7 @@ use std::sync::LazyLock;
 
 use tokio::sync::oneshot;
 
-use crate::client::{
-    failure::Failure,
-    protocol::{
-        ServerError, Value,
-        call::{self, Call},
-        echo::Echo,
-        epoch::Epoch,
-        script::Script,
-    },
-};
+use crate::client::{Call, Echo, Epoch, Failure, Script, ServerError, Value, protocol::call};
 
 /// The server does nothing else meanwhile.
 const MOST: usize = 32;
@@ -170,7 +161,7 @@ impl Expected {
 mod tests {
     use super::*;
     use crate::{
-        client::protocol::tag::Tag,
+        client::Tag,
         locks::scripts::{ACQUIRES, RELEASE_ALONE, RELEASE_MANY, RELEASES},
     };
 

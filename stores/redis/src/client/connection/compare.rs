@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::client::{failure::Failure, protocol::Value};
+use crate::client::{Failure, Value};
 
 /// What a server is asked for, in the order in which it is preferred.
 const COMMANDS: [&str; 2] = ["DELIFEQ", "DELEX"];
@@ -102,7 +102,7 @@ pub(crate) enum NoOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::protocol::ServerError;
+    use crate::client::ServerError;
 
     #[test]
     fn a_key_of_another_type_does_not_end_its_use() {

@@ -5,7 +5,7 @@
 
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
-use crate::client::protocol::{Value, call::command, info::text};
+use crate::client::{Value, command, text};
 
 /// What a server is asked for who follows it, also who has just begun to.
 const WHO_FOLLOWS: [&str; 2] = ["INFO", "replication"];
@@ -30,7 +30,7 @@ pub(crate) enum Needed {
 
 /// What the answer has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Enough {
+pub(crate) struct ReplicaQuorum {
     least: u32,
     most: u32,
 }
@@ -66,12 +66,12 @@ impl Confirm {
     ///
     /// A server confirms what was written before the last write over the same connection. What is asked again
     /// may have been written over another one, and write nothing now. So there is a write in any case.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) -> Enough {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) -> ReplicaQuorum {
         let enough = match &self.needed {
-            Needed::Count(least) => Enough { least: *least, most: u32::MAX },
+            Needed::Count(least) => ReplicaQuorum { least: *least, most: u32::MAX },
             Needed::All(count) => {
                 let all = count();
-                Enough { least: all, most: all }
+                ReplicaQuorum { least: all, most: all }
             }
         };
         command(&self.mark(), out);
@@ -85,7 +85,7 @@ impl Confirm {
     }
 }
 
-impl Enough {
+impl ReplicaQuorum {
     /// Why no confirmation would be enough, if none is: more follow than are known.
     pub(crate) fn follow_too_many(self, told: &Value) -> Option<String> {
         if let Value::Error(error) = told {
@@ -156,17 +156,17 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::client::protocol::ServerError;
+    use crate::client::ServerError;
 
     #[test]
     fn only_a_number_that_is_great_enough_is_enough() {
-        let enough = Enough { least: 2, most: u32::MAX };
+        let enough = ReplicaQuorum { least: 2, most: u32::MAX };
         assert_eq!(enough.lacks(&Value::Int(2)), None);
         assert_eq!(enough.lacks(&Value::Int(3)), None);
         assert!(enough.lacks(&Value::Int(1)).is_some());
         let error = Value::Error(Box::new(ServerError::new("UNBLOCKED it is a replica now")));
         for told in [error, Value::Nil, Value::Bytes(b"2".to_vec())] {
-            assert!(Enough { least: 0, most: 9 }.lacks(&told).is_some(), "{told:?}");
+            assert!(ReplicaQuorum { least: 0, most: 9 }.lacks(&told).is_some(), "{told:?}");
         }
     }
 
@@ -196,7 +196,7 @@ mod tests {
                     slave1:ip=127.0.0.1,port=6381,state=wait_bgsave,offset=0,lag=0\r\n\
                     slave2:ip=127.0.0.1,port=0,state=send_bulk,offset=0,lag=0\r\n\
                     slave3:ip=127.0.0.1,port=6380,state=online,offset=14,lag=40\r\n";
-        let enough = |most| Enough { least: most, most };
+        let enough = |most| ReplicaQuorum { least: most, most };
         for told in [Value::Text(info.to_owned()), Value::Bytes(info.into())] {
             assert_eq!(enough(2).follow_too_many(&told), None);
             assert!(enough(1).follow_too_many(&told).is_some_and(|why| why.starts_with("2 ")));

@@ -16,13 +16,13 @@ use tokio::{
 };
 
 use crate::client::{
+    Failure, Hear, Value,
     connection::{
         batch::Expected,
-        pipeline::{Awaited, Hear, Pipeline, broken},
+        pipeline::{Awaited, Pipeline, broken},
         stream::Reader,
     },
-    failure::Failure,
-    protocol::{self, Nonsense, Value},
+    protocol::{self, Nonsense},
 };
 
 /// How much is read at a time.

@@ -5,21 +5,12 @@ use std::time::Duration;
 use tenure_url::{Certificates, Secret};
 
 use crate::{
-    client::{
-        connection::{
-            Connection,
-            journal::{Journal, Step},
-            pipeline::Hear,
-            stream,
-        },
-        failure::Failure,
-        protocol::{Value, info::text},
-    },
+    client::{Connection, Failure, Hear, Journal, Step, Value, connection::stream, text},
     options::{Address, login::Login},
 };
 
 /// Whom to connect to, and as whom.
-pub(crate) struct Whom<'a> {
+pub(crate) struct Endpoint<'a> {
     pub(crate) address: &'a Address,
     pub(crate) certificates: &'a Certificates,
     pub(crate) login: &'a Login,
@@ -31,7 +22,7 @@ pub(crate) struct Whom<'a> {
 
 /// Connects, and says who we are.
 pub(crate) async fn greet(
-    whom: &Whom<'_>,
+    whom: &Endpoint<'_>,
     hear: Option<Hear>,
     journal: &mut Journal,
 ) -> Result<(Connection, Greeting), Failure> {

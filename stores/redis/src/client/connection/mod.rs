@@ -29,22 +29,14 @@ use tokio::{sync::oneshot, task::AbortHandle};
 
 pub(crate) use crate::client::connection::pipeline::Manner;
 use crate::client::{
+    BatchKind, Call, Compare, Confirm, Echo, Epoch, Failure, Hear, Script, Value, command,
     connection::{
-        batch::{BatchKind, Outcome, Told},
-        compare::Compare,
-        confirm::Confirm,
+        batch::{Outcome, Told},
         driver::Driver,
-        pipeline::{Hear, Pipeline, broken},
+        pipeline::{Pipeline, broken},
         stream::{Reader, Writer},
     },
-    failure::Failure,
-    protocol::{
-        Value,
-        call::{BY_DIGEST, Call, IN_FULL, command},
-        echo::Echo,
-        epoch::Epoch,
-        script::Script,
-    },
+    protocol::call::{BY_DIGEST, IN_FULL},
 };
 
 /// A connection; dropping it closes it.

@@ -7,17 +7,11 @@ use std::{
 };
 
 use crate::client::{
+    BatchKind, Call, Confirm, Echo, Epoch, Failure, Value, command,
     connection::{
-        batch::{Answer, Batch, BatchKind, Expected},
-        confirm::{Confirm, Enough},
+        batch::{Answer, Batch, Expected},
+        confirm::ReplicaQuorum,
         stream::Writer,
-    },
-    failure::Failure,
-    protocol::{
-        Value,
-        call::{Call, command},
-        echo::Echo,
-        epoch::Epoch,
     },
 };
 use futures_util::task::AtomicWaker;
@@ -97,9 +91,9 @@ pub(crate) enum Awaited {
     /// The write that is confirmed with all before it.
     Mark,
     /// Who could confirm it.
-    Followers(Enough),
+    Followers(ReplicaQuorum),
     /// The confirmation of what is held, for so many calls.
-    Confirmation { calls: usize, enough: Enough },
+    Confirmation { calls: usize, enough: ReplicaQuorum },
 }
 
 impl Awaited {
@@ -378,7 +372,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::{client::protocol::tag::Tag, locks::scripts::ACQUIRES};
+    use crate::{client::Tag, locks::scripts::ACQUIRES};
 
     /// One on which somebody is writing.
     async fn written_to() -> (Pipeline, TcpListener) {

@@ -17,13 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    client::{
-        connection::{
-            journal::{Journal, Step},
-            tls,
-        },
-        failure::Failure,
-    },
+    client::{Failure, Journal, Step, connection::tls},
     options::Address,
 };
 

@@ -3,7 +3,7 @@
 #[cfg(not(feature = "tls"))]
 use tenure_url::Certificates;
 
-use crate::client::failure::Failure;
+use crate::client::Failure;
 
 #[cfg(feature = "tls")]
 mod with_rustls {

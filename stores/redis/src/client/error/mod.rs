@@ -5,10 +5,7 @@ mod form;
 use form::{CLUSTER, Form, away, form};
 use tenure_core::{Fault, FaultKind};
 
-use crate::client::{
-    connection::{journal::Step, tls},
-    failure::Failure,
-};
+use crate::client::{Failure, Step, connection::tls};
 
 /// What a server does that has some keys of a call and gave away others.
 pub(crate) const MOVING: &str = "is moving the slot of this lock to another node";
@@ -294,7 +291,7 @@ fn of_entry(place: &str, entry: &(&str, FaultKind, &str, &str)) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::protocol::ServerError;
+    use crate::client::ServerError;
 
     fn server(code: &str, detail: &str) -> Failure {
         Failure::Server(Box::new(ServerError::new(format!("{code} {detail}"))))

@@ -1,6 +1,6 @@
 //! What a server says of itself.
 
-use crate::client::protocol::Value;
+use crate::client::Value;
 
 /// What stands behind a name in the answer to `INFO`.
 pub(crate) fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {

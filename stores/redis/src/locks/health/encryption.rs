@@ -3,8 +3,8 @@
 use tenure_core::store::Diagnostic;
 
 use crate::{
-    options::{Address, Deployment, RedisOptions},
-    servers::route::Route,
+    options::{Address, Deployment, HostPort, RedisOptions},
+    servers::Route,
 };
 
 /// A warning where nothing is encrypted on the way to another machine.
@@ -31,9 +31,8 @@ fn hosts(
     mut sentinels: Vec<String>,
     mut servers: Vec<String>,
 ) -> Vec<String> {
-    let named = |seeds: &[(String, u16)]| -> Vec<_> {
-        seeds.iter().map(|(host, _)| host.clone()).collect()
-    };
+    let named =
+        |seeds: &[HostPort]| -> Vec<_> { seeds.iter().map(|(host, _)| host.clone()).collect() };
     let seeds: Vec<_> = match &options.deployment {
         // A socket in the file system, or TLS, as the address says.
         Deployment::One(Address::Tcp { host, .. }) => return vec![host.clone()],

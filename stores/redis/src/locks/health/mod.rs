@@ -12,20 +12,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tenure_core::{Fault, Store, store::Diagnostic, trial};
 
 use crate::{
-    client::{
-        connection::journal::{Journal, Step},
-        protocol::{
-            Value,
-            info::{field, text},
-        },
-    },
+    client::{Journal, Step, Value, field, text},
     locks::wakeups::Watch,
     options::{Replicas, bracketed},
-    servers::{
-        connect::walk,
-        route::{Panel, Role, Route, Seat},
-        transport::Transport,
-    },
+    servers::{NodeRef, Route, TopologyClients, Transport, connect::walk, route::Role},
 };
 
 /// What is looked at, and by what.
@@ -59,19 +49,23 @@ pub(crate) async fn look(probe: ProbeContext<'_>) -> Result<Vec<Diagnostic>, Fau
             diagnostics.extend(nodes::look(transport, cluster, renewal).await?)
         }
         Route::Sentinels(group) => {
-            diagnostics.extend(server(transport, &Seat::Only, renewal).await);
+            diagnostics.extend(server(transport, &NodeRef::Only, renewal).await);
             diagnostics.extend(sentinels::look(transport, group).await);
         }
-        Route::Always(_) => diagnostics.extend(server(transport, &Seat::Only, renewal).await),
+        Route::Always(_) => diagnostics.extend(server(transport, &NodeRef::Only, renewal).await),
     }
     Ok(diagnostics)
 }
 
 /// A look at one server.
-async fn server(transport: &Transport, seat: &Seat, renewal: Option<Duration>) -> Vec<Diagnostic> {
+async fn server(
+    transport: &Transport,
+    node_ref: &NodeRef,
+    renewal: Option<Duration>,
+) -> Vec<Diagnostic> {
     let failed =
         |what, promise| move |fault: Fault| Diagnostic::failed(what, &fault).touches(promise);
-    let info = info(transport, seat).await;
+    let info = info(transport, node_ref).await;
     let info = info.as_deref();
     let wants = transport.options.replicas != Replicas::Count(0);
     let none = sentinels::replicas(info).filter(|_| transport.route.changes() && !wants);
@@ -83,11 +77,11 @@ async fn server(transport: &Transport, seat: &Seat, renewal: Option<Duration>) -
     });
     let diagnostics = vec![
         version(info),
-        persistence::persistence(info, persistence::sync(transport, seat).await),
-        eviction(setting(transport, seat, "maxmemory-policy").await.as_deref()),
+        persistence::persistence(info, persistence::sync(transport, node_ref).await),
+        eviction(setting(transport, node_ref, "maxmemory-policy").await.as_deref()),
         none.unwrap_or_else(|| replicas(info, transport.options.replicas)),
-        clock(transport, seat).await.unwrap_or_else(failed("clock", "S2")),
-        tried::latency(transport, seat, renewal).await.unwrap_or_else(failed("latency", "S3")),
+        clock(transport, node_ref).await.unwrap_or_else(failed("clock", "S2")),
+        tried::latency(transport, node_ref, renewal).await.unwrap_or_else(failed("latency", "S3")),
     ];
     one_of_many.into_iter().chain(without_scripts).chain(diagnostics).collect()
 }
@@ -131,7 +125,7 @@ async fn go(transport: &Transport, journal: &mut Journal) -> Result<(), Fault> {
         let in_cluster = transport.route.cluster().is_some();
         journal.begin(if in_cluster { Step::Primaries } else { Step::Primary });
     }
-    let server = transport.route.ask(&Panel::default()).await?;
+    let server = transport.route.ask(&TopologyClients::default()).await?;
     match (&server.role, transport.route.cluster()) {
         (Role::Primary(named), _) => {
             let (host, port) = (bracketed(&named.host), named.port);
@@ -240,10 +234,10 @@ fn replicas(info: Option<&str>, wanted: Replicas) -> Diagnostic {
     }
 }
 
-async fn clock(transport: &Transport, seat: &Seat) -> Result<Diagnostic, Fault> {
+async fn clock(transport: &Transport, node_ref: &NodeRef) -> Result<Diagnostic, Fault> {
     let here = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let before = here();
-    let value = transport.send(seat, &["TIME"]).await?;
+    let value = transport.send(node_ref, &["TIME"]).await?;
     let after = here();
     let parts = if let Value::Array(parts) = &value { parts.as_slice() } else { &[] };
     let mut numbers = parts.iter().map(|part| text(part).and_then(|text| text.parse().ok()));
@@ -257,12 +251,12 @@ async fn clock(transport: &Transport, seat: &Seat) -> Result<Diagnostic, Fault> 
     Ok(trial::clock([before, after], there, "S2", help))
 }
 
-async fn info(transport: &Transport, seat: &Seat) -> Option<String> {
-    text(&transport.send(seat, &["INFO"]).await.ok()?)
+async fn info(transport: &Transport, node_ref: &NodeRef) -> Option<String> {
+    text(&transport.send(node_ref, &["INFO"]).await.ok()?)
 }
 
-async fn setting(transport: &Transport, seat: &Seat, name: &str) -> Option<String> {
-    match transport.send(seat, &["CONFIG", "GET", name]).await.ok()? {
+async fn setting(transport: &Transport, node_ref: &NodeRef, name: &str) -> Option<String> {
+    match transport.send(node_ref, &["CONFIG", "GET", name]).await.ok()? {
         Value::Map(pairs) => pairs.first().and_then(|(_, value)| text(value)),
         _ => None,
     }

@@ -10,11 +10,10 @@ use tenure_core::{
 
 use super::{server, setting};
 use crate::{
-    client::protocol::{info::text, slots::SLOTS},
+    client::{protocol::slots::SLOTS, text},
     servers::{
+        NodeRef, Transport,
         cluster::{Cluster, Map, written},
-        route::Seat,
-        transport::Transport,
     },
 };
 
@@ -29,14 +28,14 @@ pub(super) async fn look(
 ) -> Result<Vec<Diagnostic>, Fault> {
     let map = cluster.map();
     let each = map.nodes().iter().map(|node| async {
-        let (seat, at) = (Seat::Node(node.place.clone()), written(&node.place));
+        let (node_ref, at) = (NodeRef::Node(node.place.clone()), written(&node.place));
         // One that is away is said to be so, once.
-        let known = match transport.send(&seat, &["CLUSTER", "NODES"]).await {
+        let known = match transport.send(&node_ref, &["CLUSTER", "NODES"]).await {
             Ok(known) => text(&known).unwrap_or_default(),
             Err(fault) => return Err((at, fault)),
         };
-        let coverage = setting(transport, &seat, "cluster-require-full-coverage").await;
-        Ok((at, server(transport, &seat, renewal).await, known, coverage))
+        let coverage = setting(transport, &node_ref, "cluster-require-full-coverage").await;
+        Ok((at, server(transport, &node_ref, renewal).await, known, coverage))
     });
     let (mut there, mut away) = (Vec::new(), Vec::new());
     for seen in join_all(each).await {

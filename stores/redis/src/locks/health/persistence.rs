@@ -4,14 +4,14 @@ use tenure_core::store::Diagnostic;
 
 use super::{not_told, setting};
 use crate::{
-    client::protocol::info::field,
-    servers::{route::Seat, transport::Transport},
+    client::field,
+    servers::{NodeRef, Transport},
 };
 
 /// When a server with an append-only file writes it to the disk: `appendfsync`, and `no-appendfsync-on-rewrite`.
-pub(super) async fn sync(transport: &Transport, seat: &Seat) -> Option<(String, String)> {
-    let sync = setting(transport, seat, "appendfsync").await?;
-    Some((sync, setting(transport, seat, "no-appendfsync-on-rewrite").await?))
+pub(super) async fn sync(transport: &Transport, node_ref: &NodeRef) -> Option<(String, String)> {
+    let sync = setting(transport, node_ref, "appendfsync").await?;
+    Some((sync, setting(transport, node_ref, "no-appendfsync-on-rewrite").await?))
 }
 
 pub(super) fn persistence(info: Option<&str>, sync: Option<(String, String)>) -> Diagnostic {

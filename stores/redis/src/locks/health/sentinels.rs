@@ -6,12 +6,11 @@ use tenure_core::{Fault, store::Diagnostic};
 
 use super::setting;
 use crate::{
-    client::protocol::info::field,
+    client::field,
     options::Replicas,
     servers::{
-        route::Seat,
-        sentinel::{Group, Panel, Survey},
-        transport::Transport,
+        NodeRef, Transport,
+        sentinel::{Group, SentinelClients, Survey},
     },
 };
 
@@ -20,7 +19,7 @@ const ENOUGH: usize = 3;
 
 /// Asks all of them, and looks at what the primary does when it is cut off.
 pub(super) async fn look(transport: &Transport, group: &Group) -> Vec<Diagnostic> {
-    let survey = group.survey(&Panel::default()).await;
+    let survey = group.survey(&SentinelClients::default()).await;
     vec![sentinels(&survey), isolation(transport, survey.down_after).await]
 }
 
@@ -73,7 +72,7 @@ pub(super) fn replicas(info: Option<&str>) -> Option<Diagnostic> {
 
 /// Whether a primary without its replicas goes on taking locks.
 async fn isolation(transport: &Transport, down_after: Option<Duration>) -> Diagnostic {
-    let of = async |name| setting(transport, &Seat::Only, name).await;
+    let of = async |name| setting(transport, &NodeRef::Only, name).await;
     let (count, lag) = (of("min-replicas-to-write").await, of("min-replicas-max-lag").await);
     let confirmed = transport.options.replicas != Replicas::Count(0);
     isolated(count.as_deref(), lag.as_deref(), down_after, confirmed)

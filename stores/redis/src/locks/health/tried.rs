@@ -10,8 +10,8 @@ use tenure_core::{
 
 use super::ProbeContext;
 use crate::{
-    client::protocol::tag::Tag,
-    servers::{cluster::written, route::Seat, transport::Transport},
+    client::Tag,
+    servers::{NodeRef, Transport, cluster::written},
 };
 
 /// Everything that a lock does, at each primary, and what a renewal took, at the longest.
@@ -76,8 +76,8 @@ pub(super) async fn hints(probe: &ProbeContext<'_>) -> Diagnostic {
 }
 
 async fn publish(probe: &ProbeContext<'_>) -> Result<(), Fault> {
-    for seat in probe.transport.seats().await? {
-        probe.transport.send(&seat, &["PUBLISH", &probe.watch.channel, ""]).await?;
+    for node_ref in probe.transport.node_refs().await? {
+        probe.transport.send(&node_ref, &["PUBLISH", &probe.watch.channel, ""]).await?;
     }
     Ok(())
 }
@@ -85,13 +85,13 @@ async fn publish(probe: &ProbeContext<'_>) -> Result<(), Fault> {
 /// How long answers take: that of a server that has nothing to do, and that of a write that counts.
 pub(super) async fn latency(
     transport: &Transport,
-    seat: &Seat,
+    node_ref: &NodeRef,
     renewal: Option<Duration>,
 ) -> Result<Diagnostic, Fault> {
     let mut took = Vec::new();
     for _ in 0..10 {
         let start = Instant::now();
-        transport.send(seat, &["PING"]).await?;
+        transport.send(node_ref, &["PING"]).await?;
         took.push(start.elapsed());
     }
     Ok(trial::latency(took, renewal))

@@ -8,7 +8,7 @@ use tenure_core::{
 };
 
 use crate::{
-    client::protocol::Value,
+    client::Value,
     locks::{error, layout::wire},
 };
 

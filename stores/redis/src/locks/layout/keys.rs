@@ -8,7 +8,7 @@
 
 use tenure_core::LockName;
 
-use crate::{client::protocol::tag::Tag, servers::keys::LOCK};
+use crate::{client::Tag, servers::keys::LOCK};
 
 /// One of the keys of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use tenure_core::{
 };
 
 use crate::{
-    client::protocol::Value,
+    client::Value,
     locks::layout::fields::{Fields, Parsed, Refused, rows},
 };
 

@@ -10,7 +10,7 @@ use tenure_core::{
     },
 };
 
-use crate::client::protocol::{call::Call, echo::Echo};
+use crate::client::{Call, Echo};
 
 /// The mode as scripts write it.
 pub(crate) fn mode(mode: Mode) -> Cow<'static, str> {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use futures_util::{StreamExt, stream};
 use tenure_core::{Fault, FaultKind, LockName, proto::queue::Snapshot, store::Listing};
 
-use crate::{locks::listing::walk::FirstNames, servers::transport::Transport};
+use crate::{locks::listing::walk::FirstNames, servers::Transport};
 
 /// How many steps are few.
 const FEW_STEPS: u64 = 100;
@@ -104,13 +104,13 @@ async fn seen_names(
     steps: u64,
 ) -> Result<(FirstNames, Vec<String>), Fault> {
     let (mut names, mut missing, mut failed) = (FirstNames::new(most), Vec::new(), None);
-    let seats = transport.seats().await?;
-    let (all, mut seen) = (seats.len(), 0);
-    for (number, seat) in seats.into_iter().enumerate() {
+    let node_refs = transport.node_refs().await?;
+    let (all, mut seen) = (node_refs.len(), 0);
+    for (number, node_ref) in node_refs.into_iter().enumerate() {
         if seen == 0 && number >= FAILURES {
             break;
         }
-        match walk::add_names(transport, &seat, prefix, steps, &mut names).await {
+        match walk::add_names(transport, &node_ref, prefix, steps, &mut names).await {
             Ok(()) => seen += 1,
             Err(fault) => {
                 misses(&mut missing, &fault);

@@ -8,7 +8,7 @@ use tenure_core::{Fault, LockName};
 use crate::{
     locks::{listing, scripts::BATCHES},
     options::RedisOptions,
-    servers::{route::Route, transport::Transport},
+    servers::{Route, Transport},
 };
 
 /// The names on the server at `url` that begin with `prefix` and that somebody holds or waits for, as far

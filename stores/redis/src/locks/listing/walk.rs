@@ -6,15 +6,9 @@ use std::collections::BTreeSet;
 use tenure_core::{Fault, LockName};
 
 use crate::{
-    client::{
-        error,
-        protocol::{
-            Value,
-            info::{field, text},
-        },
-    },
+    client::{Value, error, field, text},
     locks::{error::endless, layout::keys},
-    servers::{route::Seat, transport::Transport},
+    servers::{NodeRef, Transport},
 };
 
 /// How many keys the server looks at in one step.
@@ -95,22 +89,22 @@ impl Walk {
 /// Adds those of one server, as far as so many steps lead.
 pub(crate) async fn add_names(
     transport: &Transport,
-    seat: &Seat,
+    node_ref: &NodeRef,
     prefix: &str,
     steps: u64,
     names: &mut FirstNames,
 ) -> Result<(), Fault> {
-    let was_open = transport.is_open_to(seat);
-    let walked = walk(transport, seat, prefix, steps, names).await;
+    let was_open = transport.is_open_to(node_ref);
+    let walked = walk(transport, node_ref, prefix, steps, names).await;
     if !was_open {
-        transport.leave(seat);
+        transport.leave(node_ref);
     }
     walked
 }
 
 async fn walk(
     transport: &Transport,
-    seat: &Seat,
+    node_ref: &NodeRef,
     prefix: &str,
     steps: u64,
     names: &mut FirstNames,
@@ -120,7 +114,7 @@ async fn walk(
     let (mut cursor, mut walk, mut there) = ("0".to_owned(), Walk::default(), 0);
     loop {
         let scan = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", &step];
-        let (next, found) = page(transport.scan(seat, &scan).await?)
+        let (next, found) = page(transport.scan(node_ref, &scan).await?)
             .ok_or_else(|| error::mixed_up(&transport.place))?;
         walk.steps += 1;
         walk.keys += found.len() as u64;
@@ -134,7 +128,7 @@ async fn walk(
             return Ok(());
         }
         if walk.is_endless(there) {
-            there = how_many(transport, seat).await?;
+            there = how_many(transport, node_ref).await?;
             if walk.is_endless(there) {
                 return Err(endless(&transport.place));
             }
@@ -144,8 +138,8 @@ async fn walk(
 }
 
 /// How many keys the server says that it has; more than any has where it does not say, or not to this user.
-async fn how_many(transport: &Transport, seat: &Seat) -> Result<u64, Fault> {
-    let told = match transport.send(seat, &["INFO", "keyspace"]).await {
+async fn how_many(transport: &Transport, node_ref: &NodeRef) -> Result<u64, Fault> {
+    let told = match transport.send(node_ref, &["INFO", "keyspace"]).await {
         Ok(told) => text(&told).and_then(|told| keys_in(&told, transport.options.database)),
         Err(fault) if fault.is_transient() => return Err(fault),
         Err(_) => None,

@@ -30,8 +30,8 @@ use self::{
     session::{Session, Watched},
 };
 use crate::{
-    locks::{context::Context, error, layout::keys::Keys, method::LockingMethod},
-    servers::transport::lending::LoanFor,
+    locks::{Context, LockingMethod, error, layout::keys::Keys},
+    servers::transport::lending::PoolKind,
 };
 
 /// How often it is tried while others write the same keys.
@@ -89,7 +89,7 @@ impl LockingMethod for Optimistic {
     ) -> Result<Released, Fault> {
         let record = self.0.shared.records.take(owner);
         if let Some(record) = record.filter(|_| keep.is_zero()) {
-            let mut session = Session::open(&self.0, LoanFor::Other).await?;
+            let mut session = Session::open(&self.0, PoolKind::Other).await?;
             let keys = Keys::new(self.0.prefix(), name);
             if session.delete_if(&keys, &record.without_scripts(owner)).await? {
                 return Ok(Released::Released);
@@ -119,7 +119,7 @@ impl LockingMethod for Optimistic {
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
-        let mut session = Session::open(&self.0, LoanFor::Other).await?;
+        let mut session = Session::open(&self.0, PoolKind::Other).await?;
         let keys = Keys::new(self.0.prefix(), name);
         let seen = session.look(&[keys], Watched::Nothing, &[]).await?;
         let inspected = seen.first().map(decide::inspect).transpose();
@@ -161,7 +161,7 @@ impl Optimistic {
                 Some(hold) => decide::renew(seen, &hold.owner.to_hex(), hold.ttl),
                 None => Ok(Decision::Said(Renewed::Lost)),
             };
-            match self.round(locks, (Watched::Locks, LoanFor::Renewal), &[], decide).await {
+            match self.round(locks, (Watched::Locks, PoolKind::Renewal), &[], decide).await {
                 Ok(Some(told)) => return told,
                 // Each has only itself in its way then.
                 Ok(None) => {}
@@ -175,7 +175,7 @@ impl Optimistic {
         let one = async |hold: &Renewal| {
             let owner = [hold.owner.to_hex()];
             let renew = |seen: &Seen| decide::renew(seen, &owner[0], hold.ttl);
-            let how = (Watched::Locks, LoanFor::Renewal);
+            let how = (Watched::Locks, PoolKind::Renewal);
             self.transact_so(&hold.name, how, &owner, renew).await
         };
         join_all(holds.iter().map(one)).await
@@ -188,14 +188,14 @@ impl Optimistic {
         owners: &[String],
         decide: impl Fn(&Seen) -> Decided<T> + Send + Sync,
     ) -> Result<T, Fault> {
-        self.transact_so(name, (watched, LoanFor::Other), owners, decide).await
+        self.transact_so(name, (watched, PoolKind::Other), owners, decide).await
     }
 
     /// Decides until what was decided upon was still so when it was written.
     async fn transact_so<T: Send>(
         &self,
         name: &LockName,
-        how: (Watched, LoanFor),
+        how: (Watched, PoolKind),
         owners: &[String],
         decide: impl Fn(&Seen) -> Decided<T> + Send + Sync,
     ) -> Result<T, Fault> {
@@ -217,7 +217,7 @@ impl Optimistic {
     async fn round<'n, T: Send>(
         &self,
         names: impl Iterator<Item = &'n LockName> + Send,
-        (watched, purpose): (Watched, LoanFor),
+        (watched, purpose): (Watched, PoolKind),
         owners: &[String],
         decide: impl Fn(usize, &Seen) -> Decided<T> + Send + Sync,
     ) -> Result<Option<Vec<Result<T, Fault>>>, Fault> {

@@ -6,7 +6,7 @@ use tenure_core::{
 };
 
 use crate::{
-    client::protocol::Value,
+    client::Value,
     locks::layout::{
         fields::{Fields, Parsed, Refused},
         wire::{self, OwnerText, WITHOUT_SCRIPTS},

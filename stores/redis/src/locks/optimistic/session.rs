@@ -8,24 +8,18 @@ use tenure_core::Fault;
 
 use super::decide::{Change, Clock, Crowd, Held, Seen};
 use crate::{
-    client::{
-        connection::compare::NoOutcome,
-        error,
-        failure::Failure,
-        pool::Loan,
-        protocol::{ServerError, Value},
-    },
+    client::{Failure, NoOutcome, ServerError, Value, error, pool::Pooled},
     locks::{
-        context::Context,
+        Context,
         error::{of_transaction, without_effect},
         layout::keys::{Key, Keys, freed},
     },
-    servers::{links::Open, transport::lending::LoanFor},
+    servers::{links::LiveConnection, transport::lending::PoolKind},
 };
 
 pub(super) struct Session<'a> {
     context: &'a Context,
-    loan: Loan<Open>,
+    pooled: Pooled<LiveConnection>,
     /// A transaction is begun.
     begun: bool,
 }
@@ -42,8 +36,8 @@ pub(super) enum Watched {
 }
 
 impl<'a> Session<'a> {
-    pub(super) async fn open(context: &'a Context, purpose: LoanFor) -> Result<Self, Fault> {
-        Ok(Self { context, loan: context.transport.lend(purpose).await?, begun: false })
+    pub(super) async fn open(context: &'a Context, purpose: PoolKind) -> Result<Self, Fault> {
+        Ok(Self { context, pooled: context.transport.lend(purpose).await?, begun: false })
     }
 
     /// Sees these locks, and watches them. Of one that several share it is seen whether these owners are
@@ -86,12 +80,12 @@ impl<'a> Session<'a> {
         {
             return Err(self.failed(Failure::Server(error)));
         }
-        self.is_done(told.next())?;
+        self.expect_ok(told.next())?;
         if writes {
-            self.is_done(told.next())?;
+            self.expect_ok(told.next())?;
         }
         let now = self.time(told.next())?;
-        let ahead = self.loan.connection.seconds_ahead().saturating_mul(1_000_000);
+        let ahead = self.pooled.connection.seconds_ahead().saturating_mul(1_000_000);
         let mut seen = Vec::with_capacity(locks.len());
         for _ in locks {
             let held = match told.next() {
@@ -115,7 +109,7 @@ impl<'a> Session<'a> {
             };
         }
         if writes {
-            self.is_done(told.next())?;
+            self.expect_ok(told.next())?;
             self.begun = true;
         }
         Ok(seen)
@@ -181,7 +175,7 @@ impl<'a> Session<'a> {
     /// Deletes a lock that has this record, by one command that compares; `false` when it has another, and
     /// where the server has no such command.
     pub(super) async fn delete_if(&mut self, keys: &Keys<'_>, record: &str) -> Result<bool, Fault> {
-        let connection = self.loan.connection.clone();
+        let connection = self.pooled.connection.clone();
         let compare = &connection.compare;
         let Some((verb, condition)) = compare.words() else { return Ok(false) };
         let (key, freed) = (keys.text(Key::Lock), freed(self.context.prefix()));
@@ -203,7 +197,7 @@ impl<'a> Session<'a> {
         let end = if self.begun { "DISCARD" } else { "UNWATCH" };
         self.begun = false;
         let told = self.send(&[vec![end]], Some(0)).await?;
-        self.is_done(told.into_iter().next())
+        self.expect_ok(told.into_iter().next())
     }
 
     async fn send(
@@ -211,7 +205,7 @@ impl<'a> Session<'a> {
         row: &[Vec<&str>],
         counts: Option<usize>,
     ) -> Result<Vec<Value>, Fault> {
-        let sent = self.loan.connection.in_a_row(row, counts).await;
+        let sent = self.pooled.connection.in_a_row(row, counts).await;
         sent.map_err(|failure| self.failed(failure))
     }
 
@@ -229,7 +223,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn is_done(&mut self, told: Option<Value>) -> Result<(), Fault> {
+    fn expect_ok(&mut self, told: Option<Value>) -> Result<(), Fault> {
         match told {
             Some(Value::Text(ok)) if ok == "OK" => Ok(()),
             other => Err(self.odd(other)),
@@ -241,7 +235,7 @@ impl<'a> Session<'a> {
         match told {
             Some(Value::Error(error)) => self.failed(Failure::Server(error)),
             _ => {
-                self.loan.give_up();
+                self.pooled.give_up();
                 error::mixed_up(self.context.place())
             }
         }
@@ -250,7 +244,7 @@ impl<'a> Session<'a> {
     fn failed(&mut self, failure: Failure) -> Fault {
         let meant = of_transaction(self.context.place(), failure.code());
         let said = format!("{failure:#}");
-        let fault = self.context.transport.failed_over(&mut self.loan, failure);
+        let fault = self.context.transport.failed_over(&mut self.pooled, failure);
         meant.map_or(fault, |meant| meant.because(said))
     }
 }

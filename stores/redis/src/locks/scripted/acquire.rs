@@ -21,7 +21,7 @@ use crate::{
         scripted::Scripted,
         scripts,
     },
-    servers::transport::Answered,
+    servers::Answered,
 };
 
 impl Scripted {

@@ -21,16 +21,15 @@ use tenure_core::{
 
 use crate::{
     locks::{
-        context::Context,
+        Context, LockingMethod,
         layout::{
             keys::{self, Key, Keys},
             reply::{Reply, part_released},
             wire::{self, OwnerText},
         },
-        method::LockingMethod,
         scripts,
     },
-    servers::transport::Answered,
+    servers::Answered,
 };
 
 /// Locks names by scripts: all kinds, and queues that the server keeps.

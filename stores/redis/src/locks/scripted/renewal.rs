@@ -11,10 +11,7 @@ use tenure_core::{
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
-    client::{
-        error,
-        protocol::{call::Call, tag::Tag},
-    },
+    client::{Call, Tag, error},
     locks::{
         layout::{
             fields::{Fields, Parsed, Refused},

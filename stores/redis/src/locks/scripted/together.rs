@@ -12,7 +12,7 @@ use tenure_core::{
 };
 
 use crate::{
-    client::protocol::{call::Call, tag::Tag},
+    client::{Call, Tag},
     locks::{
         layout::{
             fields::{Fields, Parsed, Refused},
@@ -108,7 +108,7 @@ fn index(fields: &mut Fields, count: usize) -> Parsed<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::protocol::{Value, echo::behind};
+    use crate::client::{Value, protocol::echo::behind};
 
     fn text(text: &str) -> Value {
         Value::Bytes(text.as_bytes().to_vec())

@@ -9,7 +9,7 @@ use tenure_core::Fault;
 use tenure_url::{Certificates, Password, Settings, Url};
 
 use self::scheme::{DIALECT, Scheme};
-use crate::options::{Address, Deployment, RedisOptions, Sentinels, login::Login};
+use crate::options::{Address, Deployment, HostPort, RedisOptions, Sentinels, login::Login};
 
 const DEFAULT_PORT: u16 = 6379;
 
@@ -144,7 +144,7 @@ impl Files {
 }
 
 /// The one server. Where a variable with the host was empty, this machine's would be another one for each caller.
-fn server(url: &Url) -> Result<(String, u16), Fault> {
+fn server(url: &Url) -> Result<HostPort, Fault> {
     match url.hosts.as_slice() {
         [] => {
             Err(DIALECT.wrong_but("it names no host", "write redis://host, or redis://localhost"))

@@ -35,7 +35,7 @@ pub(crate) struct Myself {
 /// What is said of each node, by identity.
 pub(super) fn nodes(told: &str) -> HashMap<&str, About> {
     let mut about: HashMap<&str, About> = HashMap::new();
-    for Line { id, of, epoch, is_primary, .. } in lines(told) {
+    for NodeLine { id, of, epoch, is_primary, .. } in lines(told) {
         let unknown = || About { epoch: 0, replicas: 0, is_primary: false };
         let node = about.entry(id).or_insert_with(unknown);
         if is_primary {
@@ -76,7 +76,7 @@ pub(crate) fn newest(told: &str) -> u64 {
     owners.map(|line| line.epoch).max().unwrap_or(0)
 }
 
-struct Line<'a> {
+struct NodeLine<'a> {
     id: &'a str,
     of: &'a str,
     epoch: u64,
@@ -88,7 +88,7 @@ struct Line<'a> {
     is_gone: bool,
 }
 
-fn lines(told: &str) -> impl Iterator<Item = Line<'_>> {
+fn lines(told: &str) -> impl Iterator<Item = NodeLine<'_>> {
     told.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
         let (id, _, flags, of) = (words.next()?, words.next()?, words.next()?, words.next()?);
@@ -98,7 +98,7 @@ fn lines(told: &str) -> impl Iterator<Item = Line<'_>> {
         let (is_myself, is_gone) = (has("myself"), has("fail"));
         // Slots on their way stand in brackets. Before them is the state of the connection.
         let has_slots = words.skip(1).any(|slots| !slots.starts_with('['));
-        Some(Line { id, of, epoch, is_primary, is_myself, is_replica, has_slots, is_gone })
+        Some(NodeLine { id, of, epoch, is_primary, is_myself, is_replica, has_slots, is_gone })
     })
 }
 

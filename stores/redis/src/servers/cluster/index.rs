@@ -1,17 +1,18 @@
-//! Diagnostic a node among many, without a look at each: who tells of nodes may tell of as many as it likes.
+//! Finds a node among many, without a look at each: who tells of nodes may tell of as many as it likes.
 
+use crate::options::HostPort;
 use std::collections::HashMap;
 
-use super::node::{NOBODY, Node, Place};
+use super::node::{NOBODY, Node};
 
 /// The numbers of nodes. Two are the same if both are known by one identity, or are at one place where that of either
 /// is not known.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     by_id: HashMap<String, usize>,
-    by_place: HashMap<Place, usize>,
+    by_place: HashMap<HostPort, usize>,
     /// Those of which no more is known than their place.
-    unnamed: HashMap<Place, usize>,
+    unnamed: HashMap<HostPort, usize>,
 }
 
 impl Index {

@@ -5,13 +5,16 @@ use std::collections::HashSet;
 use super::{
     about::{self, About, LeftBehind},
     index::Index,
-    node::{NOBODY, Node, Place},
+    node::{NOBODY, Node},
     replaced::Replaced,
 };
-use crate::client::protocol::{
-    Value,
-    info::text,
-    slots::{SLOTS, slot},
+use crate::{
+    client::{
+        Value,
+        protocol::slots::{SLOTS, slot},
+        text,
+    },
+    options::HostPort,
 };
 
 /// Stands for a host that the one who tells does not know either.
@@ -30,7 +33,7 @@ pub(crate) struct Map {
     /// The number of the node that has the slot.
     pub(super) owners: Box<[u16]>,
     /// Where replicas are, who can be asked as well.
-    pub(crate) replicas: Vec<Place>,
+    pub(crate) replicas: Vec<HostPort>,
     pub(super) replaced: Replaced,
 }
 
@@ -51,14 +54,14 @@ pub(crate) struct Told {
     /// The greatest epoch that it knows.
     pub(super) newest: u64,
     /// Where it is.
-    pub(super) teller: Place,
+    pub(super) teller: HostPort,
 }
 
 impl Told {
     /// What a node at `place` answers to `CLUSTER SLOTS` and to `CLUSTER NODES`; nothing when that makes no
     /// sense, as when something has changed between the two, a slot is in two ranges, or there are more than
     /// [`MOST_NODES`].
-    pub(crate) fn read(place: &Place, slots: &Value, nodes: &Value) -> Option<Self> {
+    pub(crate) fn read(place: &HostPort, slots: &Value, nodes: &Value) -> Option<Self> {
         let nodes = text(nodes)?;
         if nodes.lines().count() > MOST_NODES {
             return None;
@@ -128,22 +131,22 @@ impl Map {
     }
 
     /// Who is there.
-    pub(crate) fn at(&self, place: &Place) -> Option<&Node> {
+    pub(crate) fn at(&self, place: &HostPort) -> Option<&Node> {
         self.nodes.iter().find(|node| node.place == *place)
     }
 
     /// Where nodes are.
-    pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = &HostPort> {
         self.nodes.iter().map(|node| &node.place).chain(&self.replicas)
     }
 
     /// How many replicas a node there has, as far as is known; more than any has where nothing is.
-    pub(crate) fn replicas_of(&self, place: &Place) -> u32 {
+    pub(crate) fn replicas_of(&self, place: &HostPort) -> u32 {
         self.at(place).map_or(u32::MAX, Node::replicas)
     }
 
     /// A number whose digits are hashed to a slot of the node there, another one each time.
-    pub(crate) fn any_at(&self, place: &Place) -> Option<u32> {
+    pub(crate) fn any_at(&self, place: &HostPort) -> Option<u32> {
         // Who is known has a slot, and is found soon.
         self.at(place)?;
         let mut random = [0; 4];
@@ -157,7 +160,7 @@ impl Map {
 
     /// What is known when the slot is said to be there.
     #[must_use]
-    pub(crate) fn moved(&self, slot: u16, place: &Place) -> Self {
+    pub(crate) fn moved(&self, slot: u16, place: &HostPort) -> Self {
         let mut map = self.clone();
         // Until more is told it is as good as the one that it follows.
         let epoch = self.owner(slot).map_or(0, |node| node.epoch);
@@ -200,7 +203,7 @@ impl Map {
 
     /// Whether both say the same of who has which slots.
     pub(crate) fn agrees(&self, other: &Self) -> bool {
-        fn at(map: &Map, slot: u16) -> Option<(&Place, u64)> {
+        fn at(map: &Map, slot: u16) -> Option<(&HostPort, u64)> {
             map.owner(slot).map(|node| (&node.place, node.epoch))
         }
         self.owners == other.owners && self.nodes == other.nodes
@@ -209,7 +212,7 @@ impl Map {
 }
 
 /// Where a node is, if that is told, and how it is known; without a host it is that of who tells.
-fn member(teller: &Place, told: &Value) -> Option<(Option<Place>, String)> {
+fn member(teller: &HostPort, told: &Value) -> Option<(Option<HostPort>, String)> {
     let Value::Array(parts) = told else { return None };
     let [host, port, id, ..] = parts.as_slice() else { return None };
     let host = text(host).filter(|host| !host.is_empty()).unwrap_or_else(|| teller.0.clone());
@@ -230,7 +233,7 @@ mod tests {
     use super::*;
     use crate::client::protocol::reply;
 
-    fn place(port: u16) -> Place {
+    fn place(port: u16) -> HostPort {
         ("h".to_owned(), port)
     }
 

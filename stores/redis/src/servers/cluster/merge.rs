@@ -1,11 +1,12 @@
 //! What is known of a cluster when a node has told more.
 
+use crate::options::HostPort;
 use std::collections::{HashMap, HashSet};
 
 use super::{
     index::Index,
     map::{Map, Told},
-    node::{NOBODY, Node, Place},
+    node::{NOBODY, Node},
 };
 
 impl Told {
@@ -28,7 +29,7 @@ impl Map {
     /// epoch has it, as nodes decide it among themselves: a node that was cut off tells what was. Who is not
     /// known to one who tells of as great an epoch was forgotten, and so was who does not answer either. `doubted` are places where something is wrong.
     #[must_use]
-    pub(crate) fn and(&self, told: &Told, doubted: &[Place]) -> Self {
+    pub(crate) fn and(&self, told: &Told, doubted: &[HostPort]) -> Self {
         let (replicas, replaced) = (told.map.replicas.clone(), self.replaced.clone());
         let mut map = Self { replicas, replaced, ..Self::default() };
         let doubted: HashSet<_> = doubted.iter().collect();
@@ -128,7 +129,7 @@ impl Map {
 }
 
 /// Of what is known of a node and what is told the newer. At another place it is when nobody is at the old one.
-fn newest<'a>(known: &'a Node, told: &'a Node, doubted: &HashSet<&Place>) -> &'a Node {
+fn newest<'a>(known: &'a Node, told: &'a Node, doubted: &HashSet<&HostPort>) -> &'a Node {
     let is_newer = known.id.is_empty()
         || told.epoch > known.epoch
         || told.epoch == known.epoch

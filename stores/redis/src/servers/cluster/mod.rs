@@ -4,11 +4,11 @@
 //! be asked. Of two answers the one with the greater epoch counts.
 
 mod about;
+mod clients;
 mod index;
 mod map;
 mod merge;
 mod node;
-mod panel;
 mod redirect;
 mod replaced;
 
@@ -24,18 +24,14 @@ use tokio::sync::{Notify, watch};
 
 pub(crate) use self::{
     about::{myself, newest},
+    clients::{NodeClients, no_cluster},
     map::{Map, Told},
-    node::{Node, Place},
-    panel::{Panel, no_cluster},
+    node::Node,
     redirect::Redirect,
 };
 use crate::{
-    client::{
-        connection::Connection,
-        failure::Failure,
-        protocol::{epoch::Epoch, info::text},
-    },
-    options::{RedisOptions, bracketed},
+    client::{Connection, Epoch, Failure, text},
+    options::{HostPort, RedisOptions, bracketed},
     servers::spares::Spares,
 };
 
@@ -58,7 +54,7 @@ const COUNTS: Duration = Duration::from_millis(1_500);
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) options: Arc<RedisOptions>,
-    seeds: Vec<Place>,
+    seeds: Vec<HostPort>,
     state: Mutex<State>,
     map: watch::Sender<Arc<Map>>,
     /// By which tokens are ahead, at whichever node: one that gets a slot by force may have a lesser epoch than the
@@ -84,23 +80,23 @@ struct State {
 /// That something was wrong at a place, and when last.
 #[derive(Debug)]
 struct Doubt {
-    place: Place,
+    place: HostPort,
     last: Instant,
 }
 
 impl State {
     /// Whether something was wrong there a moment ago.
-    fn doubts_now(&self, place: &Place) -> bool {
+    fn doubts_now(&self, place: &HostPort) -> bool {
         let fresh = |doubt: &Doubt| doubt.place == *place && doubt.last.elapsed() < PAUSES.1;
         self.doubts.iter().any(fresh)
     }
 
-    fn doubts(&self, place: &Place) -> bool {
+    fn doubts(&self, place: &HostPort) -> bool {
         self.doubts.iter().any(|doubt| doubt.place == *place)
     }
 
     /// Nothing is wrong at these any more.
-    fn clear(&mut self, sound: impl Fn(&Place) -> bool) {
+    fn clear(&mut self, sound: impl Fn(&HostPort) -> bool) {
         self.doubts.retain(|doubt| !sound(&doubt.place));
     }
 }
@@ -117,7 +113,7 @@ pub(crate) enum Manner {
 }
 
 impl Cluster {
-    pub(crate) fn new(options: Arc<RedisOptions>, seeds: Vec<Place>) -> Self {
+    pub(crate) fn new(options: Arc<RedisOptions>, seeds: Vec<HostPort>) -> Self {
         let (state, map, doubts) = (Mutex::default(), watch::Sender::default(), Notify::new());
         Self {
             options,
@@ -141,7 +137,7 @@ impl Cluster {
     }
 
     /// Where the slot is, unless something was wrong there, or nobody has said so for long.
-    pub(crate) fn known(&self, slot: u16) -> Option<Place> {
+    pub(crate) fn known(&self, slot: u16) -> Option<HostPort> {
         let place = self.named(slot)?;
         let state = lock(&self.state);
         let counts = state.heard.is_some_and(|heard| heard.elapsed() < COUNTS);
@@ -151,12 +147,12 @@ impl Cluster {
     }
 
     /// Where the slot was said to be last.
-    fn named(&self, slot: u16) -> Option<Place> {
+    fn named(&self, slot: u16) -> Option<HostPort> {
         self.map.borrow().owner(slot).map(|node| node.place.clone())
     }
 
     /// Whether the node there still has this epoch, as far as is known: else it may have been replaced meanwhile.
-    pub(crate) fn is_same(&self, place: &Place, epoch: u64) -> bool {
+    pub(crate) fn is_same(&self, place: &HostPort, epoch: u64) -> bool {
         let same = |node: &Node| node.id.is_empty() || node.epoch <= epoch;
         self.map.borrow().at(place).is_none_or(same)
     }
@@ -165,7 +161,7 @@ impl Cluster {
     ///
     /// # Cancel safety
     /// Cancel-safe.
-    pub(crate) async fn find(&self, panel: &Panel, slot: u16) -> Result<Place, Fault> {
+    pub(crate) async fn find(&self, clients: &NodeClients, slot: u16) -> Result<HostPort, Fault> {
         if let Some(place) = self.known(slot) {
             return Ok(place);
         }
@@ -173,7 +169,7 @@ impl Cluster {
         let named = self.named(slot);
         let is_doubted = named.is_none_or(|place| lock(&self.state).doubts_now(&place));
         let manner = if is_doubted { Manner::SeveralAtOnce } else { Manner::OneByOne };
-        self.ask(panel, manner).await?;
+        self.ask(clients, manner).await?;
         self.named(slot).ok_or_else(|| {
             let what = format!("no node of {} has slot {slot}", self.place());
             let help = "see CLUSTER INFO and CLUSTER NODES; redis-cli --cluster fix gives each slot a node";
@@ -182,9 +178,9 @@ impl Cluster {
     }
 
     /// Asks nodes who has which slots, unless somebody has just done so.
-    pub(crate) async fn ask(&self, panel: &Panel, manner: Manner) -> Result<(), Fault> {
+    pub(crate) async fn ask(&self, clients: &NodeClients, manner: Manner) -> Result<(), Fault> {
         let came = Instant::now();
-        let _alone = panel.asking.lock().await;
+        let _alone = clients.asking.lock().await;
         let places = {
             let mut state = lock(&self.state);
             if let Some((over, outcome)) = &state.over
@@ -196,7 +192,7 @@ impl Cluster {
             state.turn = state.turn.wrapping_add(1);
             self.places(&state)
         };
-        let outcome = self.hear(panel, places, manner).await;
+        let outcome = self.hear(clients, places, manner).await;
         if outcome.is_ok() {
             let mut state = lock(&self.state);
             state.heard = state.heard.max(Some(came));
@@ -208,7 +204,7 @@ impl Cluster {
     }
 
     /// Whom to ask: those first of whom nothing is wrong, another one each time.
-    fn places(&self, state: &State) -> Vec<Place> {
+    fn places(&self, state: &State) -> Vec<HostPort> {
         let map = self.map();
         let mut places: Vec<_> = map.places().chain(&self.seeds).cloned().collect();
         places.sort_unstable();
@@ -224,12 +220,17 @@ impl Cluster {
     /// Asks these until one answers that knows a node that is known, and takes what it says. Those who know
     /// none are of another cluster, or of this one after all of it was replaced: they count when all were
     /// asked.
-    async fn hear(&self, panel: &Panel, places: Vec<Place>, manner: Manner) -> Result<(), Fault> {
-        let ask = |(number, place): (usize, Place)| async move {
+    async fn hear(
+        &self,
+        clients: &NodeClients,
+        places: Vec<HostPort>,
+        manner: Manner,
+    ) -> Result<(), Fault> {
+        let ask = |(number, place): (usize, HostPort)| async move {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
             let turn = if manner == Manner::OneByOne { number } else { number / TOGETHER };
             tokio::time::sleep(OTHERS.saturating_mul(turn)).await;
-            (panel.ask(&self.options, &self.spares, &place).await, place)
+            (clients.ask(&self.options, &self.spares, &place).await, place)
         };
         let mut asking: FuturesUnordered<_> = places.into_iter().enumerate().map(ask).collect();
         let (mut ours, mut others, mut faults) = (Vec::new(), Vec::new(), Vec::new());
@@ -283,7 +284,7 @@ impl Cluster {
 
     /// Of those who know no node that is known the ones who count: where a node was there is another one, or
     /// none has answered for long.
-    fn replacing(&self, mut others: Vec<(Told, Place)>) -> Vec<(Told, Place)> {
+    fn replacing(&self, mut others: Vec<(Told, HostPort)>) -> Vec<(Told, HostPort)> {
         // One that lost all it knew, or was told to forget it, replaces nothing.
         others.retain(|(told, _)| !told.map.nodes().is_empty());
         let heard = lock(&self.state).heard;
@@ -310,7 +311,7 @@ impl Cluster {
     }
 
     /// Remembers it of a place until it answers; whether that is new.
-    fn doubt(&self, place: &Place) -> bool {
+    fn doubt(&self, place: &HostPort) -> bool {
         let last = Instant::now();
         let mut state = lock(&self.state);
         state.doubts.retain(|doubt| doubt.last.elapsed() < FORGOTTEN);
@@ -323,12 +324,12 @@ impl Cluster {
     }
 
     /// A connection to that node could be opened.
-    pub(crate) fn trust(&self, place: &Place) {
+    pub(crate) fn trust(&self, place: &HostPort) {
         lock(&self.state).clear(|sound| sound == place);
     }
 
     /// That node did not do what it should, so others are asked before it is used.
-    pub(crate) fn suspect(&self, place: &Place) {
+    pub(crate) fn suspect(&self, place: &HostPort) {
         if self.doubt(place) {
             self.doubts.notify_one();
         }
@@ -342,14 +343,14 @@ impl Cluster {
     }
 
     /// A node says that this one has the slot.
-    pub(crate) fn moved(&self, slot: u16, place: &Place) {
+    pub(crate) fn moved(&self, slot: u16, place: &HostPort) {
         self.learn(|known| known.moved(slot, place));
         self.doubts.notify_one();
     }
 
     /// Returns when the node there has no slots any more, or a greater epoch than this: it may have been
     /// replaced and come back meanwhile.
-    pub(crate) async fn leaves(&self, place: &Place, epoch: u64) {
+    pub(crate) async fn leaves(&self, place: &HostPort, epoch: u64) {
         let mut map = self.map.subscribe();
         // One that gets its first slot is not there yet.
         let mut had = false;
@@ -372,12 +373,12 @@ impl Cluster {
     /// Asks again and again, more often when something was wrong, so that nobody has to wait for it. When
     /// slots have other owners `moved` is called.
     pub(crate) async fn follow(&self, moved: impl Fn() + Send) {
-        let panel = Panel::default();
+        let clients = NodeClients::default();
         let mut last: Option<Arc<Map>> = None;
         let mut pause = PAUSES.1;
         loop {
             let manner = if pause < PAUSES.1 { Manner::SeveralAtOnce } else { Manner::OneByOne };
-            if let Err(fault) = self.ask(&panel, manner).await {
+            if let Err(fault) = self.ask(&clients, manner).await {
                 tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "nobody tells who has which slots");
             }
             let now = self.map();
@@ -397,8 +398,8 @@ impl Cluster {
     }
 
     /// Some node of which nothing wrong is known, asked for now.
-    pub(crate) async fn any(&self, panel: &Panel) -> Result<Place, Fault> {
-        self.ask(panel, Manner::OneByOne).await?;
+    pub(crate) async fn any(&self, clients: &NodeClients) -> Result<HostPort, Fault> {
+        self.ask(clients, Manner::OneByOne).await?;
         let map = self.map();
         let state = lock(&self.state);
         let sound = |node: &&Node| !state.doubts(&node.place);
@@ -430,7 +431,7 @@ impl Cluster {
 }
 
 /// A place as it is written.
-pub(crate) fn written(place: &Place) -> String {
+pub(crate) fn written(place: &HostPort) -> String {
     format!("{}:{}", bracketed(&place.0), place.1)
 }
 

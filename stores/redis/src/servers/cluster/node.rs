@@ -1,7 +1,6 @@
 //! A node that has slots, and where it is.
 
-/// A host and a port.
-pub(crate) type Place = (String, u16);
+use crate::options::HostPort;
 
 /// Stands for no node.
 pub(super) const NOBODY: u16 = u16::MAX;
@@ -11,7 +10,7 @@ pub(super) const NOBODY: u16 = u16::MAX;
 pub(crate) struct Node {
     /// By what the others know it; empty while only its place is known.
     pub(crate) id: String,
-    pub(crate) place: Place,
+    pub(crate) place: HostPort,
     /// With each change of an owner of slots it rises: the greater one counts.
     pub(crate) epoch: u64,
     /// How many replicas it has, also those that are away; more than any has where that is not known.

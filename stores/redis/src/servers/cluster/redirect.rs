@@ -1,15 +1,15 @@
 //! Where a node says that a command belongs.
 
-use super::{map::NOT_TOLD, node::Place};
-use crate::client::failure::Failure;
+use super::map::NOT_TOLD;
+use crate::{client::Failure, options::HostPort};
 
 /// The node that is to be asked instead. The one that said so did nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Redirect {
     /// It has the slot.
-    Moved(u16, Place),
+    Moved(u16, HostPort),
     /// It has this key, if anybody has; the slot is on its way.
-    Ask(Place),
+    Ask(HostPort),
 }
 
 impl Redirect {
@@ -35,7 +35,7 @@ impl Redirect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::protocol::ServerError;
+    use crate::client::ServerError;
 
     fn of(text: &str) -> Option<Redirect> {
         Redirect::of(&Failure::Server(Box::new(ServerError::new(text))), "here")

@@ -3,8 +3,8 @@
 //! What a majority of them said is trusted for a while that is shorter than any fail-over takes. So who
 //! is cut off together with a primary stops using it before another server is one.
 
-mod panel;
-mod seat;
+mod client;
+mod clients;
 mod told;
 mod verdict;
 
@@ -19,13 +19,13 @@ use std::{
 use tenure_core::Fault;
 use tokio::sync::{Notify, watch};
 
-use self::panel::Agreed;
+use self::clients::Agreed;
 pub(crate) use self::{
-    panel::{Panel, Survey},
+    clients::{SentinelClients, Survey},
     verdict::Primary,
 };
 use crate::{
-    options::{RedisOptions, Sentinels},
+    options::{HostPort, RedisOptions, Sentinels},
     servers::spares::Spares,
 };
 
@@ -61,7 +61,7 @@ pub(crate) struct Group {
 #[derive(Debug)]
 struct State {
     /// Where sentinels are: those that the user named, and those that a majority told of.
-    known: Vec<(String, u16)>,
+    known: Vec<HostPort>,
     /// How many there are: as many as the user named, or as a majority of so many said.
     of: usize,
     /// What a majority said last.
@@ -126,9 +126,9 @@ impl Group {
     ///
     /// # Cancel safety
     /// Cancel-safe.
-    pub(crate) async fn ask(&self, panel: &Panel) -> Result<Primary, Fault> {
+    pub(crate) async fn ask(&self, clients: &SentinelClients) -> Result<Primary, Fault> {
         let asked = Instant::now();
-        let Agreed { primary, patience, places, of, replicas } = panel.ask(self).await?;
+        let Agreed { primary, patience, places, of, replicas } = clients.ask(self).await?;
         let mut state = lock(&self.state);
         let later = state.said.as_ref().is_some_and(|said| said.asked > asked);
         if later || state.doubted.is_some_and(|doubted| doubted > asked) {
@@ -169,30 +169,30 @@ impl Group {
     ///
     /// # Cancel safety
     /// Cancel-safe.
-    pub(crate) async fn ask_anew(&self, panel: &Panel) -> Result<(), Fault> {
+    pub(crate) async fn ask_anew(&self, clients: &SentinelClients) -> Result<(), Fault> {
         let called = Instant::now();
-        let _turn = panel.turn.lock().await;
+        let _turn = clients.turn.lock().await;
         if lock(&self.state).said.as_ref().is_some_and(|said| said.asked >= called) {
             return Ok(());
         }
-        self.ask(panel).await.map(drop)
+        self.ask(clients).await.map(drop)
     }
 
     /// Asks all of them, and says what each made of it.
-    pub(crate) async fn survey(&self, panel: &Panel) -> Survey {
-        panel.survey(self).await
+    pub(crate) async fn survey(&self, clients: &SentinelClients) -> Survey {
+        clients.survey(self).await
     }
 
     /// Asks again and again, at once when one of them tells of a fail-over, so that nobody has to wait for
     /// it. After each fail-over `moved` is called.
     pub(crate) async fn follow(&self, moved: impl Fn() + Send) {
         let switched = Arc::new(Notify::new());
-        let panel = Panel::that_hears(switched.clone());
+        let clients = SentinelClients::that_hears(switched.clone());
         let mut hears = None;
         let mut last: Option<Primary> = None;
         let (mut hurried, mut patience) = (0_u32, PAUSES.0);
         loop {
-            match self.ask(&panel).await {
+            match self.ask(&clients).await {
                 Ok(_) => patience = PAUSES.0,
                 Err(fault) => {
                     tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "the primary is not known");
@@ -200,7 +200,7 @@ impl Group {
                 }
             }
             let of = lock(&self.state).of;
-            hears = (panel.hears() > of / 2)
+            hears = (clients.hears() > of / 2)
                 .then(|| hears.unwrap_or_else(|| Hears::new(&self.following)));
             // Somebody else may have heard of it first.
             let now = self.named();
@@ -240,7 +240,7 @@ impl Group {
     }
 
     /// Returns when another server is the primary, or the same after another fail-over.
-    pub(crate) async fn is_not(&self, primary: &Primary) {
+    pub(crate) async fn wait_until_replaced(&self, primary: &Primary) {
         let mut named = self.named.subscribe();
         let other = |named: &Option<Primary>| named.as_ref().is_some_and(|named| named != primary);
         // The sender is here.
@@ -248,7 +248,7 @@ impl Group {
     }
 
     /// Where sentinels are, and how many there are at least.
-    pub(crate) fn known(&self) -> (Vec<(String, u16)>, usize) {
+    pub(crate) fn known(&self) -> (Vec<HostPort>, usize) {
         let state = lock(&self.state);
         (state.known.clone(), state.of)
     }

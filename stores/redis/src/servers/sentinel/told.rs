@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::verdict::{Primary, Told};
-use crate::client::protocol::{Value, info::text};
+use crate::{
+    client::{Value, text},
+    options::HostPort,
+};
 
 /// Flags by which a sentinel says that it thinks that the primary is down.
 const DOWN: [&str; 2] = ["s_down", "o_down"];
@@ -45,14 +48,14 @@ pub(super) fn told(id: &Value, before: &Value, about: &Value, after: &Value) -> 
 }
 
 /// Where the other sentinels are.
-pub(super) fn others(list: &Value) -> impl Iterator<Item = (String, u16)> {
+pub(super) fn others(list: &Value) -> impl Iterator<Item = HostPort> {
     let list = if let Value::Array(list) = list { list.as_slice() } else { &[] };
     let place = |about| Some((field(about, "ip").filter(|host| !host.is_empty())?, port(about)?));
     list.iter().filter_map(place)
 }
 
 /// A host and a port, told alone.
-fn place(told: &Value) -> Option<(String, u16)> {
+fn place(told: &Value) -> Option<HostPort> {
     let Value::Array(told) = told else { return None };
     let [host, port] = told.as_slice() else { return None };
     let port = text(port)?.parse().ok().filter(|port| *port != 0)?;

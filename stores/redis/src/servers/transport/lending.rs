@@ -8,14 +8,14 @@ use tokio::time::Instant;
 use super::{Transport, opening::ATTEMPTS};
 use crate::{
     client::{
-        error,
-        failure::Failure,
-        pool::{Lent, Loan, Turn},
+        Failure, error,
+        pool::{Pool, Pooled, Turn},
     },
     servers::{
+        NodeRef,
         error::not_known_for_long_enough,
-        links::{Here, Open},
-        route::{Seat, Server},
+        links::{LiveConnection, RuntimeConnections},
+        route::Server,
     },
 };
 
@@ -24,7 +24,7 @@ const LOOKS: Duration = Duration::from_millis(1);
 
 /// What a connection is lent for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LoanFor {
+pub(crate) enum PoolKind {
     Renewal,
     Other,
 }
@@ -38,14 +38,14 @@ impl Transport {
     ///
     /// # Cancel safety
     /// Cancel-safe: nothing is lent then.
-    pub(crate) async fn lend(&self, purpose: LoanFor) -> Result<Loan<Open>, Fault> {
+    pub(crate) async fn lend(&self, purpose: PoolKind) -> Result<Pooled<LiveConnection>, Fault> {
         let here = self.runtimes.here()?;
-        let renews = purpose == LoanFor::Renewal;
-        let lent = if renews { &here.lent_to_renew } else { &here.lent };
-        let turn = lent.turn().await.ok_or_else(|| error::mixed_up(&self.place))?;
+        let renews = purpose == PoolKind::Renewal;
+        let pool = if renews { &here.renewal_pool } else { &here.pool };
+        let turn = pool.turn().await.ok_or_else(|| error::mixed_up(&self.place))?;
         let refused = if renews || !self.shortage.has_line() {
             match self.lend_at_once(&here, &turn).await? {
-                Ok(loan) => return Ok(loan),
+                Ok(pooled) => return Ok(pooled),
                 Err(refused) => Some(refused),
             }
         } else {
@@ -56,20 +56,20 @@ impl Transport {
 
     async fn lend_at_once(
         &self,
-        here: &Here,
-        turn: &Turn<Open>,
-    ) -> Result<Result<Loan<Open>, Refused>, Fault> {
+        here: &RuntimeConnections,
+        turn: &Turn<LiveConnection>,
+    ) -> Result<Result<Pooled<LiveConnection>, Refused>, Fault> {
         for _ in 0..ATTEMPTS {
             let idle = turn.idle(|open| !open.connection.is_closed());
             let idle = match idle {
-                Some(loan) if self.trusts(&loan) => return Ok(Ok(loan)),
+                Some(pooled) if self.trusts(&pooled) => return Ok(Ok(pooled)),
                 idle => idle,
             };
-            let server = self.route.server(&here.panel, &Seat::Only).await?;
-            let loan = match idle {
-                Some(loan) if *loan.server == server => loan,
+            let server = self.route.server(&here.clients, &NodeRef::Only).await?;
+            let pooled = match idle {
+                Some(pooled) if *pooled.server == server => pooled,
                 other => {
-                    other.into_iter().for_each(|mut loan| loan.give_up());
+                    other.into_iter().for_each(|mut pooled| pooled.give_up());
                     match self.opened_to(server, 0).await {
                         Ok(open) => turn.lend(open),
                         Err(fault) => return Ok(Err(Refused(fault))),
@@ -77,8 +77,8 @@ impl Transport {
                 }
             };
             // To connect can take longer than it is known which server it is.
-            if self.trusts(&loan) {
-                return Ok(Ok(loan));
+            if self.trusts(&pooled) {
+                return Ok(Ok(pooled));
             }
         }
         Err(not_known_for_long_enough(&self.place))
@@ -87,11 +87,11 @@ impl Transport {
     /// One that anybody opened, as soon as nobody uses it.
     async fn lend_in_line(
         &self,
-        here: &Here,
-        turn: &Turn<Open>,
+        here: &RuntimeConnections,
+        turn: &Turn<LiveConnection>,
         renews: bool,
         refused: Option<Refused>,
-    ) -> Result<Loan<Open>, Fault> {
+    ) -> Result<Pooled<LiveConnection>, Fault> {
         if refused.is_some() {
             self.shortage.refused();
         }
@@ -101,10 +101,10 @@ impl Transport {
         loop {
             if renews || !self.shortage.is_renewing() {
                 // To fail to open one may have cast doubt on the server.
-                let server = self.route.server(&here.panel, &Seat::Only).await?;
-                let fits = |open: &Open| self.serves(open, &server);
-                if let Some(loan) = lenders.iter().find_map(|lender| turn.borrow(lender, fits)) {
-                    return Ok(loan);
+                let server = self.route.server(&here.clients, &NodeRef::Only).await?;
+                let fits = |open: &LiveConnection| self.serves(open, &server);
+                if let Some(pooled) = lenders.iter().find_map(|lender| turn.borrow(lender, fits)) {
+                    return Ok(pooled);
                 }
                 let is_over = !lenders.iter().any(|lender| lender.is_out());
                 match &refused {
@@ -130,20 +130,20 @@ impl Transport {
         }
     }
 
-    fn serves(&self, open: &Open, server: &Server) -> bool {
+    fn serves(&self, open: &LiveConnection, server: &Server) -> bool {
         *open.server == *server && !open.connection.is_closed() && self.trusts(open)
     }
 
     /// All who have some to lend.
-    fn lenders(&self) -> Vec<Arc<Lent<Open>>> {
+    fn lenders(&self) -> Vec<Arc<Pool<LiveConnection>>> {
         let all = self.others.iter().chain([&self.runtimes]);
         all.flat_map(|runtimes| runtimes.lenders()).collect()
     }
 
     /// What a failure over a connection that was lent means; the connection goes back, or ends.
-    pub(crate) fn failed_over(&self, loan: &mut Loan<Open>, error: Failure) -> Fault {
-        if self.ends(loan, &error) {
-            loan.give_up();
+    pub(crate) fn failed_over(&self, pooled: &mut Pooled<LiveConnection>, error: Failure) -> Fault {
+        if self.ends(pooled, &error) {
+            pooled.give_up();
         }
         error::of_command(&self.place, error)
     }

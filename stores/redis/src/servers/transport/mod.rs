@@ -18,31 +18,20 @@ use tenure_core::Fault;
 use self::shortage::Shortage;
 use crate::{
     client::{
-        connection::{
-            Connection,
-            batch::{BatchKind, Told},
-            compare::NoOutcome,
-            pipeline::Manner,
-        },
+        BatchKind, Call, Connection, Echo, Failure, NoOutcome, Script, Tag, Value,
+        connection::{batch::Told, pipeline::Manner},
         error,
-        failure::Failure,
-        protocol::{
-            Value,
-            call::{Call, delete_if},
-            echo::{self, Echo},
-            script::Script,
-            tag::{TAGS, Tag},
-        },
+        protocol::{call::delete_if, echo, tag::TAGS},
     },
     options::RedisOptions,
     servers::{
+        NodeRef, Route,
         cluster::Redirect,
         connect::Purpose,
         error::{of_scan, sent_around},
         format::{self, Unread},
         keys,
-        links::{Here, Line, Open, Runtimes},
-        route::{Route, Seat},
+        links::{LiveConnection, RuntimeConnections, Runtimes, ServerLink},
     },
 };
 
@@ -77,9 +66,9 @@ pub(crate) struct Transport {
 
 /// A connection to the server that has a lock.
 struct Reached {
-    here: Arc<Here>,
-    line: Arc<Line>,
-    open: Open,
+    here: Arc<RuntimeConnections>,
+    link: Arc<ServerLink>,
+    open: LiveConnection,
 }
 
 /// What is sent about one lock.
@@ -183,7 +172,8 @@ impl Transport {
         mut failure: Failure,
     ) -> Result<(Reached, Result<Value, Failure>), Fault> {
         for _ in 0..REDIRECTS {
-            let (Some(cluster), Seat::Node((host, _))) = (self.route.cluster(), &at.line.seat)
+            let (Some(cluster), NodeRef::Node((host, _))) =
+                (self.route.cluster(), &at.link.node_ref)
             else {
                 break;
             };
@@ -196,9 +186,9 @@ impl Transport {
                 None => break,
             };
             let here = at.here;
-            let line = here.line(&Seat::Node(place), &self.route);
-            let open = self.opened(&here, &line).await?;
-            at = Reached { here, line, open };
+            let link = here.link(&NodeRef::Node(place), &self.route);
+            let open = self.opened(&here, &link).await?;
+            at = Reached { here, link, open };
             // It got the slot when others may have made tokens by an epoch of which nobody has told here.
             if manner == Manner::Usual && request.makes_tokens() {
                 let heard = cluster.hear_of(&at.open.connection).await;
@@ -291,53 +281,53 @@ impl Transport {
     }
 
     /// All servers that have locks.
-    pub(crate) async fn seats(&self) -> Result<Vec<Seat>, Fault> {
-        self.route.seats(&self.runtimes.here()?.panel).await
+    pub(crate) async fn node_refs(&self) -> Result<Vec<NodeRef>, Fault> {
+        self.route.node_refs(&self.runtimes.here()?.clients).await
     }
 
     /// From here on a server is used only if it was named after the call.
     pub(crate) async fn ask_anew(&self) -> Result<(), Fault> {
-        self.route.ask_anew(&self.runtimes.here()?.panel).await
+        self.route.ask_anew(&self.runtimes.here()?.clients).await
     }
 
     /// Sends one command that is no script to this server.
-    pub(crate) async fn send(&self, seat: &Seat, words: &[&str]) -> Result<Value, Fault> {
-        let at = self.reach_seat(self.runtimes.here()?, seat).await?;
+    pub(crate) async fn send(&self, node_ref: &NodeRef, words: &[&str]) -> Result<Value, Fault> {
+        let at = self.reach_node(self.runtimes.here()?, node_ref).await?;
         at.open.connection.send(words).await.map_err(|error| self.failed(&at, error))
     }
 
     /// The same for a step of a walk over the keys.
-    pub(crate) async fn scan(&self, seat: &Seat, words: &[&str]) -> Result<Value, Fault> {
-        let at = self.reach_seat(self.runtimes.here()?, seat).await?;
+    pub(crate) async fn scan(&self, node_ref: &NodeRef, words: &[&str]) -> Result<Value, Fault> {
+        let at = self.reach_node(self.runtimes.here()?, node_ref).await?;
         at.open.connection.send(words).await.map_err(|error| {
             of_scan(&self.place, &error).unwrap_or_else(|| self.failed(&at, error))
         })
     }
 
     /// Whether a connection to this server is open.
-    pub(crate) fn is_open_to(&self, seat: &Seat) -> bool {
-        let line = self.runtimes.here().map(|here| here.line(seat, &self.route));
-        line.is_ok_and(|line| line.current().is_some())
+    pub(crate) fn is_open_to(&self, node_ref: &NodeRef) -> bool {
+        let link = self.runtimes.here().map(|here| here.link(node_ref, &self.route));
+        link.is_ok_and(|link| link.current().is_some())
     }
 
     /// Gives up a connection that was opened for one look, where many are open: a cluster has as many nodes as it says.
-    pub(crate) fn leave(&self, seat: &Seat) {
+    pub(crate) fn leave(&self, node_ref: &NodeRef) {
         let Ok(here) = self.runtimes.here() else { return };
         if here.open().len() > MOST_LEFT_OPEN {
-            let line = here.line(seat, &self.route);
-            line.current().inspect(|open| line.condemn(open));
+            let link = here.link(node_ref, &self.route);
+            link.current().inspect(|open| link.condemn(open));
         }
     }
 
     /// Opens a connection of this runtime, if none is open.
     pub(crate) async fn open(&self) -> Result<(), Fault> {
         let here = self.runtimes.here()?;
-        let seat = Box::pin(self.route.any(&here.panel)).await?;
-        self.reach_seat(here, &seat).await.map(drop)
+        let node_ref = Box::pin(self.route.any(&here.clients)).await?;
+        self.reach_node(here, &node_ref).await.map(drop)
     }
 
     /// The connections of this runtime, and how many answers came over each.
-    pub(crate) fn heard(&self) -> Vec<(Open, u64)> {
+    pub(crate) fn heard(&self) -> Vec<(LiveConnection, u64)> {
         let open = self.runtimes.here().map(|here| here.open()).unwrap_or_default();
         let heard = open.into_iter().map(|open| (open.connection.heard(), open));
         heard.map(|(heard, open)| (open, heard)).collect()
@@ -345,7 +335,7 @@ impl Transport {
 
     /// Closes those of them over which something is awaited, and nothing was heard since: they may hang. Whether there
     /// was any.
-    pub(crate) fn give_up_silent(&self, before: &[(Open, u64)]) -> bool {
+    pub(crate) fn give_up_silent(&self, before: &[(LiveConnection, u64)]) -> bool {
         let silent = before.iter().filter(|(open, heard)| open.connection.is_silent(*heard));
         silent.fold(false, |_, (open, _)| {
             open.connection.give_up();
@@ -355,20 +345,20 @@ impl Transport {
     }
 
     fn mixed_up(&self, at: &Reached) -> Fault {
-        at.line.condemn(&at.open);
+        at.link.condemn(&at.open);
         tracing::warn!(store = "redis", place = %self.place, "a reply belongs to another call");
         error::mixed_up(&self.place)
     }
 
     fn failed(&self, at: &Reached, error: Failure) -> Fault {
         if self.ends(&at.open, &error) {
-            at.line.condemn(&at.open);
+            at.link.condemn(&at.open);
         }
         error::of_command(&self.place, error)
     }
 
     /// Whether the connection is of no use after this.
-    fn ends(&self, open: &Open, error: &Failure) -> bool {
+    fn ends(&self, open: &LiveConnection, error: &Failure) -> bool {
         // A replica may have taken the place of the server: the address has to be looked up again.
         let is_another = matches!(error.code(), Some("READONLY" | "CLUSTERDOWN"));
         let is_suspect = !error.is_an_answer() || is_another;
@@ -383,27 +373,27 @@ impl Transport {
     async fn reach(&self, tag: Tag) -> Result<Reached, Fault> {
         let here = self.runtimes.here()?;
         match self.route.known(tag) {
-            Some(seat) if self.knows_format(tag) => self.reach_seat(here, &seat).await,
+            Some(node_ref) if self.knows_format(tag) => self.reach_node(here, &node_ref).await,
             // Rare and large: in a box of its own it does not make every call large.
             _ => Box::pin(self.find(here, tag)).await,
         }
     }
 
     /// The same when it has to be asked which one that is.
-    async fn find(&self, here: Arc<Here>, tag: Tag) -> Result<Reached, Fault> {
+    async fn find(&self, here: Arc<RuntimeConnections>, tag: Tag) -> Result<Reached, Fault> {
         if !self.knows_format(tag) {
             self.ask_for_format(here.clone(), tag).await?;
         }
-        let seat = self.route.find(&here.panel, tag).await?;
-        self.reach_seat(here, &seat).await
+        let node_ref = self.route.find(&here.clients, tag).await?;
+        self.reach_node(here, &node_ref).await
     }
 
     /// Asks for the number of the format of locks with this tag, wherever that is now.
-    async fn ask_for_format(&self, here: Arc<Here>, tag: Tag) -> Result<(), Fault> {
+    async fn ask_for_format(&self, here: Arc<RuntimeConnections>, tag: Tag) -> Result<(), Fault> {
         let key = keys::format(&self.options.prefix, Some(tag));
         for question in format::questions(&key, &self.options) {
-            let seat = self.route.find(&here.panel, tag).await?;
-            let at = self.reach_seat(here.clone(), &seat).await?;
+            let node_ref = self.route.find(&here.clients, tag).await?;
+            let at = self.reach_node(here.clone(), &node_ref).await?;
             let request = Request::Words(&question.words);
             let (at, told) = match request.send(&at.open.connection, Manner::Usual).await {
                 Err(failure) if self.is_elsewhere(&failure) => {
@@ -437,10 +427,14 @@ impl Transport {
         known & (1 << bit) != 0
     }
 
-    async fn reach_seat(&self, here: Arc<Here>, seat: &Seat) -> Result<Reached, Fault> {
-        let line = here.line(seat, &self.route);
-        let open = self.opened(&here, &line).await?;
-        Ok(Reached { here, line, open })
+    async fn reach_node(
+        &self,
+        here: Arc<RuntimeConnections>,
+        node_ref: &NodeRef,
+    ) -> Result<Reached, Fault> {
+        let link = here.link(node_ref, &self.route);
+        let open = self.opened(&here, &link).await?;
+        Ok(Reached { here, link, open })
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Shortage {
 }
 
 /// A place among those who wait.
-pub(super) struct Place<'a> {
+pub(super) struct Ticket<'a> {
     count: &'a AtomicUsize,
     #[allow(dead_code, reason = "the next one is first when it is dropped")]
     first: Option<MutexGuard<'a, ()>>,
@@ -44,10 +44,10 @@ impl Shortage {
     ///
     /// # Cancel safety
     /// Cancel-safe: the place is given up.
-    pub(super) async fn first(&self, renews: bool) -> Place<'_> {
+    pub(super) async fn first(&self, renews: bool) -> Ticket<'_> {
         let count = if renews { &self.renewing } else { &self.in_line };
         count.fetch_add(1, Ordering::Relaxed);
-        let mut place = Place { count, first: None };
+        let mut place = Ticket { count, first: None };
         if !renews {
             place.first = Some(self.line.lock().await);
         }
@@ -65,7 +65,7 @@ impl Shortage {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }

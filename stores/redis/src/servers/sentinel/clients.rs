@@ -11,16 +11,17 @@ use tenure_core::{Fault, FaultKind};
 use tokio::sync::Notify;
 
 use super::{
-    Group, lock,
-    seat::{Place, Seat, at},
+    Group,
+    client::{SentinelClient, at},
+    lock,
     verdict::{Primary, Told, Verdict, counts, verdict},
 };
-use crate::options::{Sentinels, bracketed};
+use crate::options::{HostPort, Sentinels, bracketed};
 
 /// Connections to sentinels, of one task or one runtime.
 #[derive(Debug, Default)]
-pub(crate) struct Panel {
-    seats: Mutex<Vec<Arc<Seat>>>,
+pub(crate) struct SentinelClients {
+    clients: Mutex<Vec<Arc<SentinelClient>>>,
     /// Whose turn it is to ask, of those who may share an answer.
     pub(super) turn: tokio::sync::Mutex<()>,
     /// Who is told when a sentinel tells of a fail-over.
@@ -33,7 +34,7 @@ pub(super) struct Agreed {
     /// For how long no majority can think that it is down.
     pub(super) patience: Duration,
     /// Where those who answered say that others are.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<HostPort>,
     /// How many sentinels there are.
     pub(super) of: usize,
     /// How many replicas there are, as the one says that knows most.
@@ -56,7 +57,7 @@ pub(crate) struct Survey {
     pub(crate) quorum: Option<usize>,
     pub(crate) faults: Vec<Fault>,
     /// Who has said nothing at all.
-    pub(crate) silent: HashSet<Place>,
+    pub(crate) silent: HashSet<HostPort>,
 }
 
 impl Survey {
@@ -66,7 +67,7 @@ impl Survey {
     }
 }
 
-fn why(faults: &[Fault], silent: &HashSet<Place>) -> Vec<String> {
+fn why(faults: &[Fault], silent: &HashSet<HostPort>) -> Vec<String> {
     let silent = silent.iter().map(|place| format!("{} says nothing", at(place)));
     faults.iter().map(Fault::message_and_cause).chain(silent).collect()
 }
@@ -79,12 +80,12 @@ struct Heard {
     /// How many sentinels there are at least.
     at_least: usize,
     /// Who was asked and has not answered.
-    silent: HashSet<Place>,
+    silent: HashSet<HostPort>,
     /// Where those who answered say that others are.
-    places: Vec<Place>,
+    places: Vec<HostPort>,
 }
 
-impl Panel {
+impl SentinelClients {
     /// One that hears of fail-overs.
     pub(super) fn that_hears(switched: Arc<Notify>) -> Self {
         Self { switched: Some(switched), ..Self::default() }
@@ -92,7 +93,7 @@ impl Panel {
 
     /// How many sentinels would tell of a fail-over.
     pub(super) fn hears(&self) -> usize {
-        lock(&self.seats).iter().filter(|seat| seat.hears()).count()
+        lock(&self.clients).iter().filter(|client| client.hears()).count()
     }
 
     /// Asks until a majority has said the same, and can be counted on for a while.
@@ -129,8 +130,8 @@ impl Panel {
     /// Asks all sentinels together, those too that the answers tell of, until they say enough.
     async fn hear(&self, group: &Group, enough: fn(&Verdict) -> bool) -> Heard {
         let (places, at_least) = group.known();
-        lock(&self.seats).retain(|seat| places.contains(&seat.place));
-        let mut asked: HashSet<Place> = places.iter().cloned().collect();
+        lock(&self.clients).retain(|client| places.contains(&client.place));
+        let mut asked: HashSet<HostPort> = places.iter().cloned().collect();
         let mut asking: FuturesUnordered<_> =
             places.into_iter().map(|place| self.ask_one(group, place)).collect();
         let mut heard = Heard { at_least, silent: asked.clone(), ..Heard::default() };
@@ -163,20 +164,20 @@ impl Panel {
     async fn ask_one(
         &self,
         group: &Group,
-        place: Place,
-    ) -> (Place, Result<(Told, Vec<Place>), Fault>) {
-        let answer = self.seat(place.clone()).ask(group, self.switched.as_ref()).await;
+        place: HostPort,
+    ) -> (HostPort, Result<(Told, Vec<HostPort>), Fault>) {
+        let answer = self.client(place.clone()).ask(group, self.switched.as_ref()).await;
         (place, answer)
     }
 
-    fn seat(&self, place: Place) -> Arc<Seat> {
-        let mut seats = lock(&self.seats);
-        if let Some(seat) = seats.iter().find(|seat| seat.place == place) {
-            return seat.clone();
+    fn client(&self, place: HostPort) -> Arc<SentinelClient> {
+        let mut clients = lock(&self.clients);
+        if let Some(client) = clients.iter().find(|client| client.place == place) {
+            return client.clone();
         }
-        let seat = Arc::new(Seat::new(place));
-        seats.push(seat.clone());
-        seat
+        let client = Arc::new(SentinelClient::new(place));
+        clients.push(client.clone());
+        client
     }
 }
 

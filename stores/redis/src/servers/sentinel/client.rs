@@ -18,35 +18,23 @@ use super::{
     verdict::Told,
 };
 use crate::{
-    client::{
-        connection::{
-            Connection,
-            greet::{Whom, greet},
-            journal::{Journal, Step},
-            pipeline::Hear,
-        },
-        failure::Failure,
-        protocol::{call::command, info::text},
-    },
-    options::{Address, bracketed},
+    client::{Connection, Endpoint, Failure, Hear, Journal, Step, command, greet, text},
+    options::{Address, HostPort, bracketed},
     servers::error,
 };
 
 /// Where a sentinel tells of fail-overs that have ended.
 const SWITCHED: &str = "+switch-master";
 
-/// A host and a port.
-pub(super) type Place = (String, u16);
-
-pub(super) struct Seat {
-    pub(super) place: Place,
+pub(super) struct SentinelClient {
+    pub(super) place: HostPort,
     connection: Mutex<Option<Arc<Connection>>>,
     /// It does not tell this user of fail-overs.
     is_silent: AtomicBool,
 }
 
-impl Seat {
-    pub(super) fn new(place: Place) -> Self {
+impl SentinelClient {
+    pub(super) fn new(place: HostPort) -> Self {
         Self { place, connection: Mutex::default(), is_silent: AtomicBool::new(false) }
     }
 
@@ -56,7 +44,7 @@ impl Seat {
         &self,
         group: &Group,
         switched: Option<&Arc<Notify>>,
-    ) -> Result<(Told, Vec<Place>), Fault> {
+    ) -> Result<(Told, Vec<HostPort>), Fault> {
         let connection = match self.open(group, switched).await {
             Ok(connection) => connection,
             Err(fault) => group.spares.at(&self.place).ok_or(fault)?,
@@ -146,7 +134,7 @@ impl Seat {
     async fn connect(&self, group: &Group, hear: Option<Hear>) -> Result<Connection, Fault> {
         let sentinels = &group.sentinels;
         let secret = sentinels.login.secret(&self.at(), group.options.connect_timeout).await?;
-        let whom = Whom {
+        let whom = Endpoint {
             address: &Address::of(sentinels.tls, &self.place.0, self.place.1),
             certificates: &sentinels.certificates,
             login: &sentinels.login,
@@ -182,9 +170,9 @@ impl Seat {
     }
 }
 
-impl fmt::Debug for Seat {
+impl fmt::Debug for SentinelClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seat").field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("SentinelClient").field("place", &self.place).finish_non_exhaustive()
     }
 }
 
@@ -202,7 +190,7 @@ fn hear(service: &str, switched: Arc<Notify>) -> Hear {
 }
 
 /// Where one is, for people.
-pub(super) fn at((host, port): &Place) -> String {
+pub(super) fn at((host, port): &HostPort) -> String {
     format!("redis-sentinel://{}:{port}", bracketed(host))
 }
 

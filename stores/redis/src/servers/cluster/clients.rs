@@ -8,18 +8,10 @@ use std::{
 use futures_util::future::join;
 use tenure_core::{Fault, FaultKind};
 
-use super::{lock, map::Told, node::Place};
+use super::{lock, map::Told};
 use crate::{
-    client::{
-        connection::{
-            Connection,
-            greet::{Whom, greet},
-            journal::Journal,
-        },
-        error,
-        failure::Failure,
-    },
-    options::{Address, RedisOptions},
+    client::{Connection, Endpoint, Failure, Journal, error, greet},
+    options::{Address, HostPort, RedisOptions},
     servers::spares::Spares,
 };
 
@@ -28,19 +20,19 @@ const MOST: usize = 16;
 
 /// Connections to nodes, of one task or one runtime.
 #[derive(Debug, Default)]
-pub(crate) struct Panel {
-    kept: Mutex<Vec<(Place, Arc<Connection>)>>,
+pub(crate) struct NodeClients {
+    kept: Mutex<Vec<(HostPort, Arc<Connection>)>>,
     /// One asks at a time over these. Those of another runtime do not wait for it, as it may stand still.
     pub(super) asking: tokio::sync::Mutex<()>,
 }
 
-impl Panel {
+impl NodeClients {
     /// What the node there says.
     pub(super) async fn ask(
         &self,
         options: &RedisOptions,
         spares: &Spares,
-        place: &Place,
+        place: &HostPort,
     ) -> Result<Told, Fault> {
         let at = options.location_of(&Address::of(options.tls, &place.0, place.1));
         let connection = match self.open(options, place, &at).await {
@@ -70,7 +62,7 @@ impl Panel {
     async fn open(
         &self,
         options: &RedisOptions,
-        place: &Place,
+        place: &HostPort,
         at: &str,
     ) -> Result<(Arc<Connection>, bool), Fault> {
         let known = {
@@ -83,7 +75,7 @@ impl Panel {
         }
         let mut journal = Journal::new();
         let greeting = async {
-            let whom = Whom {
+            let whom = Endpoint {
                 address: &Address::of(options.tls, &place.0, place.1),
                 certificates: &options.certificates,
                 login: &options.login,
