@@ -2,18 +2,18 @@ local mode = {kind, take, of}
 
 local function repeated()
     local holder = read('h' .. owner)
-    if not holder or holder[6] == 1 then return nil end
-    if holder[1] == 'x' and mode[1] == 's' or holder[1] == 'p' and mode[1] == 'p'
-        and holder[2] == mode[2] then
+    if not holder or holder[LINGERS] == 1 then return nil end
+    if holder[MODE] == 'x' and mode[MODE] == 's' or holder[MODE] == 'p' and mode[MODE] == 'p'
+        and holder[TAKE] == mode[TAKE] then
         count(holder, -1)
         count(mode, 1)
-        holder[1], holder[2], holder[3] = unpack(mode)
+        holder[MODE], holder[TAKE], holder[OF] = unpack(mode)
         write('h' .. owner, holder)
-    elseif holder[1] ~= mode[1] or holder[2] ~= mode[2] then
+    elseif holder[MODE] ~= mode[MODE] or holder[TAKE] ~= mode[TAKE] then
         return {owner, 'mode'}
     end
     local left = end_of('h' .. owner) - now
-    return {owner, 'granted', holder[4], math.floor(left / 1000), others()}
+    return {owner, 'granted', holder[GRANT], math.floor(left / 1000), others()}
 end
 
 local function may_enter(taken, before)
@@ -29,7 +29,7 @@ local function may_enter(taken, before)
                 if not is_overdue(waiter, place_ttl, counted, now) then
                     if not fits(taken, waiter) then return false end
                     taken.n = taken.n + 1
-                    taken[waiter[1]] = taken[waiter[1]] + waiter[2]
+                    taken[waiter[MODE]] = taken[waiter[MODE]] + waiter[TAKE]
                 end
             end
         end
@@ -42,16 +42,16 @@ local function enters(waiter)
     if read('h' .. owner) then return false end
     local taken = {n = room.n, x = room.x, s = room.s, p = room.p}
     if waiter and end_of('o' .. owner) then
-        if waiter[1] == mode[1] and waiter[2] == mode[2] and waiter[3] == mode[3] then
+        if waiter[MODE] == mode[MODE] and waiter[TAKE] == mode[TAKE] and waiter[OF] == mode[OF] then
             return true
         end
         taken.n = taken.n - 1
-        taken[waiter[1]] = taken[waiter[1]] - waiter[2]
+        taken[waiter[MODE]] = taken[waiter[MODE]] - waiter[TAKE]
     end
     if barges then return fits(taken, mode) end
     local before = '(0'
     if waiter then
-        before = '(' .. whole(score(waiter[4]))
+        before = '(' .. whole(score(waiter[PLACE]))
     elseif place ~= '' then
         before = score(place)
     end
@@ -62,19 +62,19 @@ local function keep_place(waiter)
     if not waiter then
         local at = tonumber(place) or next_place
         next_place = math.max(next_place, at + 1)
-        waiter = {mode[1], mode[2], mode[3], at, channel, now, label, use or ''}
+        waiter = {mode[MODE], mode[TAKE], mode[OF], at, channel, now, label, use or ''}
     else
         withdraw(owner, waiter)
         local before = spot(owner, waiter)
-        waiter[1], waiter[2], waiter[3] = unpack(mode)
+        waiter[MODE], waiter[TAKE], waiter[OF] = unpack(mode)
         -- It is here: when it asks again is told with the answer.
-        waiter[5], waiter[8], waiter[9] = channel, use or '', nil
+        waiter[CHANNEL], waiter[USE], waiter[ASKS_AT] = channel, use or '', nil
         if spot(owner, waiter) ~= before then redis.call('ZREM', line, before) end
     end
     write('w' .. owner, waiter)
-    redis.call('ZADD', line, score(waiter[4]), spot(owner, waiter), now + place_ttl, 'k' .. owner)
+    redis.call('ZADD', line, score(waiter[PLACE]), spot(owner, waiter), now + place_ttl, 'k' .. owner)
     due, places, joined = math.min(due, now + place_ttl), places + 1, true
-    return waiter[4]
+    return waiter[PLACE]
 end
 
 -- How many are before this place, or wait if there is none, and how many of them are offered the lock.
@@ -87,7 +87,7 @@ local function before_it(at)
     end
     for member, until_then in pairs(scores) do
         if until_then and string.sub(member, 1, 1) == 'o' and member ~= 'o' .. owner
-            and (not at or read('w' .. string.sub(member, 2))[4] < at) then
+            and (not at or read('w' .. string.sub(member, 2))[PLACE] < at) then
             offered = offered + 1
         end
     end
@@ -110,16 +110,16 @@ local function busy(at)
     change = change or 0
     local waiter = read('w' .. owner)
     -- What was passed over before may hear nothing, so it looks often enough to claim what it is offered.
-    local often = waiter and waiter[10] and math.min(look, claim / 2) or look
+    local often = waiter and waiter[PASSED] and math.min(look, claim / 2) or look
     local retry = retry_after(change, ahead - offered, offered, claim, often, place_ttl, counted)
-    if at and waiter then waiter[9] = now + retry end
+    if at and waiter then waiter[ASKS_AT] = now + retry end
     local holder = first and read(first)
     local reply = {owner, 'busy', retry, ahead, at and whole(at) or ''}
     if holder then
-        local shown = holder[1]
-        if shown == 'p' then shown = 'p ' .. holder[2] .. ' ' .. holder[3] end
+        local shown = holder[MODE]
+        if shown == 'p' then shown = 'p ' .. holder[TAKE] .. ' ' .. holder[OF] end
         local left = math.floor((scores[first] - now) / 1000)
-        for _, field in ipairs({shown, holder[4], left, holder[6], holder[7], holder[8] or ''}) do
+        for _, field in ipairs({shown, holder[GRANT], left, holder[LINGERS], holder[LABEL], holder[USE] or ''}) do
             reply[#reply + 1] = field
         end
     end
@@ -132,7 +132,7 @@ local function decide()
         local grant = whole(math.max(now + ahead * 1000000, last + 1))
         redis.call('SET', clock, grant)
         leave(owner)
-        write('h' .. owner, {mode[1], mode[2], mode[3], grant, '', 0, label, use})
+        write('h' .. owner, {mode[MODE], mode[TAKE], mode[OF], grant, '', 0, label, use})
         set_end('h' .. owner, now + ttl * 1000)
         count(mode, 1)
         local reply = {owner, 'granted', grant, tonumber(ttl), others()}

@@ -5,11 +5,11 @@ if short and sole == '' and waits and kind == 'p' and not holds and not old
     and redis.acl_check_cmd('ZADD', ends) and redis.acl_check_cmd('ZREM', ends)
     and redis.acl_check_cmd('ZSCORE', ends) then
     local waiter, upto = cmsgpack.unpack(waits), now + ttl * 1000
-    if waiter[1] == kind and waiter[2] == take and waiter[3] == of
+    if waiter[MODE] == kind and waiter[TAKE] == take and waiter[OF] == of
         and redis.call('ZSCORE', ends, 'o' .. owner) and attempt('ZCARD', ends) == n then
         local fresh = tick(clock, now)
         if not fresh then return {owner, 'corrupt'} end
-        redis.call('ZREM', line, 'k' .. owner, 'q' .. kind .. owner .. waiter[5])
+        redis.call('ZREM', line, 'k' .. owner, 'q' .. kind .. owner .. waiter[CHANNEL])
         redis.call('HSET', lock, 'present', present - 1, 'places', places - 1,
             'end', math.min(first_end, upto),
             'h' .. owner, cmsgpack.pack({kind, take, of, fresh, '', 0, label, use}))

@@ -23,7 +23,7 @@ if short and sole == '' and n > 0 and s == 0 and kind == 'p' and p + take > of a
             cmsgpack.pack({kind, take, of, next_place, channel, now, label, use or '', now + retry}))
         if places == 0 then redis.call('PEXPIREAT', line, math.ceil(till / 1000)) end
         return {owner, 'busy', retry, present, whole(next_place),
-            'p ' .. holder[2] .. ' ' .. holder[3], holder[4], math.floor((soon[first + 1] - now) / 1000),
-            holder[6], holder[7], holder[8] or ''}
+            'p ' .. holder[TAKE] .. ' ' .. holder[OF], holder[GRANT], math.floor((soon[first + 1] - now) / 1000),
+            holder[LINGERS], holder[LABEL], holder[USE] or ''}
     end
 end

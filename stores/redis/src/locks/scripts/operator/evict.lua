@@ -13,7 +13,7 @@ local function holders()
     if was_sole then members = {was_sole} end
     local function fine(field)
         local read_it, record = pcall(read, field)
-        return read_it and type(record) == 'table' and record[7]
+        return read_it and type(record) == 'table' and record[LABEL]
     end
     for _, member in ipairs(members) do
         local holds = string.sub(member, 1, 1) == 'h'
@@ -34,11 +34,11 @@ for _, member in ipairs(all) do
     local at = end_of(member)
     if at and (only == '' or member == 'h' .. only) then
         local holder = read(member)
-        local shown = holder[1]
-        if shown == 'p' then shown = 'p ' .. holder[2] .. ' ' .. holder[3] end
+        local shown = holder[MODE]
+        if shown == 'p' then shown = 'p ' .. holder[TAKE] .. ' ' .. holder[OF] end
         local left = math.floor((at - now) / 1000)
-        reply[#reply + 1] = {shown, holder[4], left, holder[6], holder[7], holder[8] or '', string.sub(member, 2)}
-        told = told or holder[6] == 0
+        reply[#reply + 1] = {shown, holder[GRANT], left, holder[LINGERS], holder[LABEL], holder[USE] or '', string.sub(member, 2)}
+        told = told or holder[LINGERS] == 0
         write(member, false)
         set_end(member, false)
         count(holder, -1)

@@ -24,9 +24,9 @@ elseif held then
         if type(record) ~= 'string' then return nil end
         local fine
         fine, record = pcall(cmsgpack.unpack, record)
-        if not fine or type(record) ~= 'table' or not record[7] then return nil end
-        local mode = record[1]
-        if mode == 'p' then mode = 'p ' .. record[2] .. ' ' .. record[3] end
+        if not fine or type(record) ~= 'table' or not record[LABEL] then return nil end
+        local mode = record[MODE]
+        if mode == 'p' then mode = 'p ' .. record[TAKE] .. ' ' .. record[OF] end
         return record, mode
     end
     -- The head, as far as it can be compared.
@@ -57,7 +57,7 @@ elseif held then
             if not record then return {owner, 'corrupt'} end
             left = math.floor(left / 1000)
             local who = string.sub(all[index], 2)
-            holders[#holders + 1] = {mode, record[4], left, record[6], record[7], record[8] or '', who}
+            holders[#holders + 1] = {mode, record[GRANT], left, record[LINGERS], record[LABEL], record[USE] or '', who}
         end
     end
     local places = redis.pcall('ZRANGEBYSCORE', line, '(0', '+inf', 'WITHSCORES')
@@ -65,8 +65,8 @@ elseif held then
     for index = 1, #places, 2 do
         local record, mode = show('w' .. string.sub(places[index], 2))
         if places[index + 1] - now > 0 and record then
-            local place, since = string.format('%.0f', record[4]), string.format('%.0f', record[6])
-            waiters[#waiters + 1] = {mode, place, since, record[7], record[8] or ''}
+            local place, since = string.format('%.0f', record[PLACE]), string.format('%.0f', record[SINCE])
+            waiters[#waiters + 1] = {mode, place, since, record[LABEL], record[USE] or ''}
         end
     end
 end

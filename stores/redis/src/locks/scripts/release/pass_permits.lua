@@ -6,8 +6,8 @@ if short and sole == '' and n > 1 and s == 0 and places > 0 and holds and keep =
     and redis.acl_check_cmd('ZSCORE', ends) then
     local claim, place_ttl, most, counted = string.match(limits, '^(%d+) (%d+) %d+ %d+ (%d+) (%d)$')
     local record, upto, offers = cmsgpack.unpack(holds), now + claim, {}
-    local sharing, taken = n - 1, p - record[2]
-    local known = record[6] == 0 and till >= upto and attempt('ZCARD', ends) == n
+    local sharing, taken = n - 1, p - record[TAKE]
+    local known = record[LINGERS] == 0 and till >= upto and attempt('ZCARD', ends) == n
     local waiters = known and redis.call('ZRANGEBYSCORE', line, '-inf', '(0', 'LIMIT', 0, 8) or {}
     local over = known and #waiters < 8
     for _, member in ipairs(waiters) do
@@ -16,17 +16,17 @@ if short and sole == '' and n > 1 and s == 0 and places > 0 and holds and keep =
             local waiter = redis.call('HGET', lock, 'w' .. who)
             waiter = waiter and cmsgpack.unpack(waiter)
             local late = waiter and is_overdue(waiter, place_ttl, counted, now)
-            local fits = waiter and waiter[1] == 'p' and sharing < tonumber(most) and taken + waiter[2] <= waiter[3]
+            local fits = waiter and waiter[MODE] == 'p' and sharing < tonumber(most) and taken + waiter[TAKE] <= waiter[OF]
             if not late and not fits then
                 over = true
                 break
             end
             -- Who is passed over is for the larger script.
-            if late or not reaches(waiter[5], who, counted) then
+            if late or not reaches(waiter[CHANNEL], who, counted) then
                 over = false
                 break
             end
-            sharing, taken = sharing + 1, taken + waiter[2]
+            sharing, taken = sharing + 1, taken + waiter[TAKE]
             offers[#offers + 1], offers[#offers + 2] = upto, 'o' .. who
         end
     end

@@ -3,8 +3,8 @@ if keep == '0' then
     done = let_go(owner)
 else
     local holder = read('h' .. owner)
-    if holder and holder[6] == 0 then
-        holder[6] = 1
+    if holder and holder[LINGERS] == 0 then
+        holder[LINGERS] = 1
         write('h' .. owner, holder)
         set_end('h' .. owner, now + keep * 1000)
         done = true

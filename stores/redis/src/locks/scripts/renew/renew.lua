@@ -1,5 +1,5 @@
 local holder = read('h' .. owner)
-if not holder or holder[6] == 1 then
+if not holder or holder[LINGERS] == 1 then
     offer()
     return save({owner, 'lost'}, true)
 end

@@ -42,14 +42,14 @@ end
 
 local function count(mode, sign)
     room.n = room.n + sign
-    room[mode[1]] = room[mode[1]] + sign * mode[2]
+    room[mode[MODE]] = room[mode[MODE]] + sign * mode[TAKE]
 end
 
 local function fits(taken, mode)
     if taken.n >= max_holders then return false end
-    if mode[1] == 'x' then return taken.n == 0 end
-    if mode[1] == 's' then return taken.x == 0 and taken.p == 0 end
-    return taken.x == 0 and taken.s == 0 and taken.p + mode[2] <= mode[3]
+    if mode[MODE] == 'x' then return taken.n == 0 end
+    if mode[MODE] == 's' then return taken.x == 0 and taken.p == 0 end
+    return taken.x == 0 and taken.s == 0 and taken.p + mode[TAKE] <= mode[OF]
 end
 
 -- How it is written who has the lock alone: whether it reads, what the name is used as, the grant, the
@@ -58,7 +58,7 @@ local function alone(text)
     local mark, used, grant, has, shown = string.match(text, '^(s?)(%a?)([^ ;]*);?([^ ]*) (.*)$', 33)
     if not grant then return nil end
     local mode = has ~= '' and parse('p ' .. has) or {mark == 's' and 's' or 'x', 1, 0}
-    return {mode[1], mode[2], mode[3], grant, '', 0, shown, used ~= '' and used or nil}
+    return {mode[MODE], mode[TAKE], mode[OF], grant, '', 0, shown, used ~= '' and used or nil}
 end
 
 -- Who has it for itself or is offered it so; false when that makes no sense.
@@ -68,8 +68,8 @@ local function load_sole()
     was_sole = kind == 'o' and 'o' .. who or 'h' .. who
     if kind ~= 'o' then
         local record = alone(string.sub(sole, 2))
-        if not record or record[1] ~= 'x' or kind ~= 'h' and kind ~= 'l' then return false end
-        record[6] = kind == 'l' and 1 or 0
+        if not record or record[MODE] ~= 'x' or kind ~= 'h' and kind ~= 'l' then return false end
+        record[LINGERS] = kind == 'l' and 1 or 0
         records[was_sole] = record
     elseif not read('w' .. who) then
         return false
@@ -131,7 +131,7 @@ local function kept()
 end
 
 local function spot(who, waiter)
-    return 'q' .. waiter[1] .. who .. waiter[5]
+    return 'q' .. waiter[MODE] .. who .. waiter[CHANNEL]
 end
 
 local function withdraw(who, waiter)
@@ -152,7 +152,7 @@ end
 
 local function let_go(who)
     local holder = read('h' .. who)
-    if not holder or holder[6] == 1 then return false end
+    if not holder or holder[LINGERS] == 1 then return false end
     write('h' .. who, false)
     set_end('h' .. who, false)
     count(holder, -1)
@@ -174,7 +174,7 @@ local function expire()
         else
             local waiter = read('w' .. who)
             count(waiter, -1)
-            waiter[10] = 1
+            waiter[PASSED] = 1
             write('w' .. who, waiter)
             redis.call('ZREM', line, spot(who, waiter))
         end
@@ -205,15 +205,15 @@ local function offer()
                 if not waiter then return end
                 local passes = is_overdue(waiter, place_ttl, counted, now)
                 if not passes and not fits(room, waiter) then return end
-                passes = passes or not reaches(waiter[5], who, counted) and not waiter[10]
+                passes = passes or not reaches(waiter[CHANNEL], who, counted) and not waiter[PASSED]
                 if passes then
-                    waiter[10] = 1
+                    waiter[PASSED] = 1
                     write('w' .. who, waiter)
                 else
                     count(waiter, 1)
                     set_end('o' .. who, now + claim)
                 end
-                if passes or waiter[1] == 'x' then
+                if passes or waiter[MODE] == 'x' then
                     redis.call('ZREM', line, member)
                     over = over + 1
                 end

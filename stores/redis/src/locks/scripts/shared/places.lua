@@ -26,7 +26,7 @@ end
 -- Whether a waiter should have asked again long ago. Behind its label and its kind stand when it said
 -- that it would, and whether it was passed over before.
 local function is_overdue(waiter, place_ttl, counted, now)
-    return waiter[9] and not waiter[10] and waiter[9] + lateness(place_ttl, counted) <= now
+    return waiter[ASKS_AT] and not waiter[PASSED] and waiter[ASKS_AT] + lateness(place_ttl, counted) <= now
 end
 
 -- Tells a waiter that it comes next; false when that surely reached nobody, though its process heard

@@ -19,8 +19,8 @@ local function said()
         if at and string.sub(member, 1, 1) == 'o' then return member, at, member end
         if at then
             local record = records[member]
-            local kind = record[6] == 1 and 'l' or 'h'
-            local text = (record[8] or '') .. record[4] .. ' ' .. record[7]
+            local kind = record[LINGERS] == 1 and 'l' or 'h'
+            local text = (record[USE] or '') .. record[GRANT] .. ' ' .. record[LABEL]
             return kind .. string.sub(member, 2) .. text, at, member
         end
     end

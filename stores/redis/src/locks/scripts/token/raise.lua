@@ -1,10 +1,10 @@
 local holder = read('h' .. owner)
 local reply = 'not-held'
-if holder and holder[6] == 0 then
-    local after = raised(holder[4])
+if holder and holder[LINGERS] == 0 then
+    local after = raised(holder[GRANT])
     reply = 'stale'
     if after then
-        holder[4] = after
+        holder[GRANT] = after
         write('h' .. owner, holder)
         reply = 'raised'
     end
