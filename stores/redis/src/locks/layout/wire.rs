@@ -54,7 +54,7 @@ pub(crate) const fn letter(kind: Kind) -> &'static str {
     }
 }
 
-/// The last time that fits a token, as `scripts/clock.lua` has it: a clock that is there cannot go on.
+/// The last time that fits a token, as `scripts/shared/clock.lua` has it: a clock that is there cannot go on.
 pub(crate) const LAST_TIME: u64 = (1 << 53) - 1;
 
 /// What stands behind the grant in a record that is to be left as it is: its holder uses no scripts, and
