@@ -257,12 +257,12 @@ impl Listener {
     async fn subscribe_to(&self, connection: &Connection, channel: &str) -> Result<(), Fault> {
         // A subscription is told of, not answered; what is answered is the command behind it, unless
         // the subscription is refused.
-        let subscribed = connection.call(|out| {
+        let subscribe = |out: &mut Vec<u8>| {
             command(&["SUBSCRIBE", channel], out);
             command(&["PING"], out);
-        });
+        };
         let failed = |error| error::of_command(&self.options.location(), error);
-        subscribed.await.map(drop).map_err(failed)
+        connection.call(&subscribe).await.map(drop).map_err(failed)
     }
 }
 

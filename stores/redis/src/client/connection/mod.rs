@@ -39,6 +39,9 @@ use crate::client::{
     protocol::call::{BY_DIGEST, IN_FULL},
 };
 
+/// Writes a command. A connection is compiled once, and not for each command.
+pub(crate) type Write<'a> = &'a (dyn Fn(&mut Vec<u8>) + Send + Sync);
+
 /// A connection; dropping it closes it.
 pub(crate) struct Connection {
     pipeline: Arc<Pipeline>,
@@ -119,17 +122,17 @@ impl Connection {
         let by_digest = |out: &mut Vec<u8>| call.write(BY_DIGEST, &script.digest, &ahead, out);
         let in_full = |out: &mut Vec<u8>| call.write(IN_FULL, &script.text, &ahead, out);
         if self.wants_in_full(script) {
-            let answer = self.called(in_full, script.writes, manner).await;
+            let answer = self.called(&in_full, script.writes, manner).await;
             // Who is refused may not have been listened to.
             if answer.is_ok() {
                 self.sent().insert(script.digest.clone());
             }
             return answer;
         }
-        match self.called(by_digest, script.writes, manner).await {
+        match self.called(&by_digest, script.writes, manner).await {
             // The server has never seen it, or was told to forget. It certainly did not run.
             Err(error) if error.code() == Some("NOSCRIPT") => {
-                self.called(in_full, script.writes, manner).await
+                self.called(&in_full, script.writes, manner).await
             }
             answer => answer,
         }
@@ -162,22 +165,18 @@ impl Connection {
     /// # Cancel safety
     /// When this is dropped, the command is sent all the same, now if it was not yet, and its reply
     /// goes nowhere.
-    pub(crate) async fn call(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Value, Failure> {
+    pub(crate) async fn call(&self, write: Write<'_>) -> Result<Value, Failure> {
         self.called(write, false, Manner::Usual).await
     }
 
     /// The same for a write, which has to be confirmed where that is wanted.
-    pub(crate) async fn write(
-        &self,
-        write: impl FnOnce(&mut Vec<u8>),
-        manner: Manner,
-    ) -> Result<Value, Failure> {
+    pub(crate) async fn write(&self, write: Write<'_>, manner: Manner) -> Result<Value, Failure> {
         self.called(write, true, manner).await
     }
 
     async fn called(
         &self,
-        write: impl FnOnce(&mut Vec<u8>),
+        write: Write<'_>,
         counts: bool,
         manner: Manner,
     ) -> Result<Value, Failure> {
@@ -236,18 +235,21 @@ impl Connection {
     /// Sends a command that is no script's, and waits for its reply. As cancel-safe as
     /// [`Connection::call`].
     pub(crate) async fn send(&self, words: &[&str]) -> Result<Value, Failure> {
-        self.call(|out| command(words, out)).await
+        self.call(&|out| command(words, out)).await
     }
 
     /// The same, sent in this manner.
     pub(crate) async fn say(&self, words: &[&str], manner: Manner) -> Result<Value, Failure> {
-        self.called(|out| command(words, out), false, manner).await
+        self.called(&|out| command(words, out), false, manner).await
     }
 
     /// Has the server learn the scripts for calls that go together. Where it does not, each goes alone.
     pub(crate) async fn learn(&self, kinds: &[&'static BatchKind]) {
-        let learnt = kinds.iter().map(|kind| {
-            self.call(move |out| Call::default().write(IN_FULL, &kind.together.text, "", out))
+        let learnt = kinds.iter().map(|kind| async move {
+            let in_full = |out: &mut Vec<u8>| {
+                Call::default().write(IN_FULL, &kind.together.text, "", out);
+            };
+            self.call(&in_full).await
         });
         let learnt = join_all(learnt).await;
         let all = learnt.iter().all(|told| matches!(told, Ok(Value::Array(_))));
@@ -323,7 +325,7 @@ mod tests {
         let connection = Connection::start(Box::new(reader), Writer::Tcp(writer), patience, None);
         let send = || {
             let (sender, answer) = oneshot::channel();
-            connection.pipeline.send(|out| out.push(b'x'), false, Manner::Usual, sender);
+            connection.pipeline.send(&|out| out.push(b'x'), false, Manner::Usual, sender);
             answer
         };
         let mut answers: Vec<_> = (0..MOST_WAITING).map(|_| send()).collect();

@@ -124,7 +124,7 @@ impl Pipeline {
     /// Adds the command that `write` writes; its reply goes to `sender`, and has to be confirmed if it `counts`.
     pub(crate) fn send(
         &self,
-        write: impl FnOnce(&mut Vec<u8>),
+        write: &dyn Fn(&mut Vec<u8>),
         counts: bool,
         manner: Manner,
         sender: Answer,
@@ -392,7 +392,7 @@ mod tests {
         pipeline.flush();
         let before = pipeline.lock().out.len();
         let (second, _other) = oneshot::channel();
-        pipeline.send(|out| out.push(b'z'), false, Manner::Usual, second);
+        pipeline.send(&|out| out.push(b'z'), false, Manner::Usual, second);
         let state = pipeline.lock();
         assert!(before > 0 && state.out.len() == before + 1 && state.out.ends_with(b"z"));
         assert_eq!(state.waiting.len(), 2);

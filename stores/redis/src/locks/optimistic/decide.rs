@@ -96,6 +96,17 @@ pub(super) enum Decision<T> {
 
 pub(super) type Decided<T> = Parsed<Decision<T>>;
 
+impl<T> Decision<T> {
+    /// What it does, and what is answered then.
+    pub(super) fn apart(self) -> (Decision<()>, T) {
+        match self {
+            Said(answer) => (Said(()), answer),
+            Before(answer) => (Before(()), answer),
+            With(changes, answer) => (With(changes, ()), answer),
+        }
+    }
+}
+
 use Decision::{Before, Said, With};
 
 impl Seen {

@@ -156,15 +156,25 @@ impl LockingMethod for Optimistic {
 impl Optimistic {
     async fn renew_part(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         if holds.len() > 1 {
-            let locks = holds.iter().map(|hold| &hold.name);
-            let decide = |number: usize, seen: &Seen| match holds.get(number) {
-                Some(hold) => decide::renew(seen, &hold.owner.to_hex(), hold.ttl),
-                None => Ok(Decision::Said(Renewed::Lost)),
+            let locks: Vec<_> = holds.iter().map(|hold| &hold.name).collect();
+            let mut renewed = Vec::with_capacity(holds.len());
+            let mut decide = |number: usize, seen: &Seen| {
+                let decided = match holds.get(number) {
+                    Some(hold) => decide::renew(seen, &hold.owner.to_hex(), hold.ttl),
+                    None => Ok(Decision::Said(Renewed::Lost)),
+                };
+                let (effect, answer) = match decided.map(Decision::apart) {
+                    Ok((effect, answer)) => (effect, Ok(answer)),
+                    Err(refused) => (Decision::Said(()), Err(self.0.refused(refused))),
+                };
+                renewed.push(answer);
+                effect
             };
-            match self.round(locks, (Watched::Locks, PoolKind::Renewal), &[], decide).await {
-                Ok(Some(told)) => return told,
+            let how = (Watched::Locks, PoolKind::Renewal);
+            match self.round(&locks, how, &[], &mut decide).await {
+                Ok(true) => return renewed,
                 // Each has only itself in its way then.
-                Ok(None) => {}
+                Ok(false) => {}
                 Err(fault) if fault.is_transient() => {
                     return holds.iter().map(|_| Err(fault.clone())).collect();
                 }
@@ -201,9 +211,19 @@ impl Optimistic {
     ) -> Result<T, Fault> {
         let mut pauses = Backoff::new(PAUSES.0, PAUSES.1);
         for _ in 0..ATTEMPTS {
-            let told = self.round([name].into_iter(), how, owners, |_, seen| decide(seen)).await?;
-            if let Some(told) = told.and_then(|told| told.into_iter().next()) {
-                return told;
+            let mut answer = Err(error::overtaken(self.0.place()));
+            let mut decide = |_, seen: &Seen| match decide(seen).map(Decision::apart) {
+                Ok((effect, decided)) => {
+                    answer = Ok(decided);
+                    effect
+                }
+                Err(refused) => {
+                    answer = Err(self.0.refused(refused));
+                    Decision::Said(())
+                }
+            };
+            if self.round(&[name], how, owners, &mut decide).await? {
+                return answer;
             }
             let mut random = [0; 8];
             // Without randomness all pause for as long as they do at least.
@@ -213,44 +233,40 @@ impl Optimistic {
         Err(error::overtaken(self.0.place()))
     }
 
-    /// Decides once; nothing when somebody else wrote meanwhile.
-    async fn round<'n, T: Send>(
+    /// Decides once, and says whether it counts: not when somebody else wrote meanwhile. It is compiled once,
+    /// as `decide` keeps the answers.
+    async fn round(
         &self,
-        names: impl Iterator<Item = &'n LockName> + Send,
+        names: &[&LockName],
         (watched, purpose): (Watched, PoolKind),
         owners: &[String],
-        decide: impl Fn(usize, &Seen) -> Decided<T> + Send + Sync,
-    ) -> Result<Option<Vec<Result<T, Fault>>>, Fault> {
-        let locks: Vec<_> = names.map(|name| Keys::new(self.0.prefix(), name)).collect();
+        decide: &mut (dyn FnMut(usize, &Seen) -> Decision<()> + Send),
+    ) -> Result<bool, Fault> {
+        let locks: Vec<_> = names.iter().map(|name| Keys::new(self.0.prefix(), name)).collect();
         let mut session = Session::open(&self.0, purpose).await?;
         let seen = session.look(&locks, watched, owners).await?;
         let is_crowd = |seen: &Seen| matches!(seen.held, Held::Crowd(_));
         if locks.len() > 1 && seen.iter().any(is_crowd) {
             // Of that one more has to be seen.
-            return Ok(None);
+            return Ok(false);
         }
-        let (mut changes, mut told, mut counts) = (Vec::new(), Vec::new(), false);
+        let (mut changes, mut counts) = (Vec::new(), false);
         for (number, (keys, seen)) in locks.iter().zip(&seen).enumerate() {
-            told.push(match decide(number, seen) {
-                Ok(Decision::Said(answer)) => Ok(answer),
-                Ok(Decision::Before(answer)) => {
-                    counts = true;
-                    Ok(answer)
-                }
-                Ok(Decision::With(these, answer)) => {
+            match decide(number, seen) {
+                Decision::Said(()) => {}
+                Decision::Before(()) => counts = true,
+                Decision::With(these, ()) => {
                     changes.extend(these.into_iter().map(|change| (keys, change)));
-                    Ok(answer)
                 }
-                Err(refused) => Err(self.0.refused(refused)),
-            });
+            }
         }
         if !changes.is_empty() {
-            return Ok(session.write(&changes).await?.then_some(told));
+            return session.write(&changes).await;
         }
         if counts && self.0.confirms() {
             session.confirm().await?;
         }
-        Ok(Some(told))
+        Ok(true)
     }
 
     /// Refuses what takes more than one record.

@@ -120,10 +120,11 @@ impl SentinelClient {
         let connection = self.connect(group, Some(hear)).await?;
         // A subscription is told of, not answered; what is answered is the command behind it, unless the
         // subscription is refused: then this connection is of no use any more.
-        let subscribed = connection.call(|out| {
+        let subscribe = |out: &mut Vec<u8>| {
             command(&["SUBSCRIBE", SWITCHED], out);
             command(&["PING"], out);
-        });
+        };
+        let subscribed = connection.call(&subscribe);
         match subscribed.await {
             Ok(_) => Ok(Some(connection)),
             Err(failure) if failure.code() == Some("NOPERM") => Ok(None),

@@ -99,7 +99,7 @@ impl Request<'_> {
             Self::Script(script, call) => connection.run(call, script, manner).await,
             Self::DeleteIf(_, key, value) => match connection.compare.words() {
                 Some(words) => {
-                    connection.write(|out| delete_if(words, key, value, out), manner).await
+                    connection.write(&|out| delete_if(words, key, value, out), manner).await
                 }
                 // As if the key had another value: then a script is asked.
                 None => Ok(Value::Int(0)),
