@@ -65,22 +65,20 @@ struct Mutant {
 }
 
 fn main() -> ExitCode {
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scripts");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut wanted: Vec<_> = std::env::args().skip(1).collect();
     let few = wanted.first().is_some_and(|first| first == "--lines");
     wanted.drain(..usize::from(few));
-    let mut parts: Vec<_> = fs::read_dir(&scripts)
-        .unwrap()
-        .map(|file| file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
-        .collect();
+    let mut parts = Vec::new();
+    collect_scripts(&sources, &mut parts);
     parts.sort_unstable();
     let folder = tempfile::tempdir().unwrap();
     // A copy: whoever goes on working meanwhile builds others.
     let tests = folder.path().join("tests");
     fs::copy(built(), &tests).unwrap();
     let (mut caught, mut survived) = (0_u32, 0_u32);
-    for part in parts {
-        let text = fs::read_to_string(scripts.join(&part).with_extension("lua")).unwrap();
+    for (part, file) in parts {
+        let text = fs::read_to_string(file).unwrap();
         let lines: Vec<_> = text.lines().collect();
         for mutant in lines.iter().enumerate().flat_map(|(line, text)| mutants(line, text, few)) {
             let at = format!("{part}:{}", mutant.line + 1);
@@ -108,6 +106,18 @@ fn main() -> ExitCode {
     }
     println!("{caught} caught, {survived} survived");
     ExitCode::SUCCESS
+}
+
+/// The scripts in `folder` and below it, by their names.
+fn collect_scripts(folder: &Path, parts: &mut Vec<(String, PathBuf)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect_scripts(&path, parts);
+        } else if path.extension().is_some_and(|extension| extension == "lua") {
+            parts.push((path.file_stem().unwrap().to_string_lossy().into_owned(), path));
+        }
+    }
 }
 
 /// All that can be done to one line.

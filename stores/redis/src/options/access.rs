@@ -1,7 +1,7 @@
 //! Who we are to the servers, and whom connections trust.
 
 use super::{Deployment, certificates::certificate_setters};
-use crate::RedisOptions;
+use crate::options::RedisOptions;
 
 tenure_url::login_setters!(RedisOptions, login);
 certificate_setters!(RedisOptions, "server");

@@ -50,3 +50,6 @@ impl<H: Into<String>> From<(H, u16)> for Address {
 pub(crate) fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
+
+/// A host and a port.
+pub(crate) type HostPort = (String, u16);

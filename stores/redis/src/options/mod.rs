@@ -3,7 +3,9 @@
 mod access;
 mod address;
 mod certificates;
+pub(crate) mod login;
 mod sentinels;
+mod url;
 
 use std::time::Duration;
 
@@ -13,11 +15,11 @@ use tenure_core::{
     proto::{queue::Limits, time::in_range},
 };
 
-pub(crate) use self::address::bracketed;
+pub(crate) use self::address::{HostPort, bracketed};
 pub use self::{address::Address, sentinels::Sentinels};
 use tenure_url::Certificates;
 
-use crate::login::Login;
+use crate::options::login::Login;
 
 /// Which server has the locks.
 #[derive(Clone, Debug)]
@@ -27,7 +29,7 @@ pub(crate) enum Deployment {
     /// The one that these name.
     Sentinels(Sentinels),
     /// The nodes of a cluster, of which these are some.
-    Cluster(Vec<(String, u16)>),
+    Cluster(Vec<HostPort>),
 }
 
 impl Deployment {
@@ -346,8 +348,8 @@ impl RedisOptions {
 }
 
 /// Places in a URL.
-fn listed(places: &[(String, u16)]) -> String {
-    let place = |(host, port): &(String, u16)| format!("{}:{port}", bracketed(host));
+fn listed(places: &[HostPort]) -> String {
+    let place = |(host, port): &HostPort| format!("{}:{port}", bracketed(host));
     places.iter().map(place).collect::<Vec<_>>().join(",")
 }
 

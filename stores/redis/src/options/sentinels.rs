@@ -4,7 +4,7 @@ use tenure_core::{Fault, FaultKind};
 use tenure_url::Certificates;
 
 use super::certificates::certificate_setters;
-use crate::login::Login;
+use crate::options::{HostPort, login::Login};
 
 /// The sentinels that know which server is the primary of a service.
 ///
@@ -25,7 +25,7 @@ use crate::login::Login;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sentinels {
-    pub(crate) seeds: Vec<(String, u16)>,
+    pub(crate) seeds: Vec<HostPort>,
     pub(crate) service: String,
     pub(crate) tls: bool,
     pub(crate) login: Login,

@@ -1,0 +1,98 @@
+//! A lock that is tried, as this very user, and how long its answers take.
+
+use std::time::{Duration, Instant};
+
+use tenure_core::{
+    Fault, LockName,
+    store::Diagnostic,
+    trial::{self, Trial},
+};
+
+use super::ProbeContext;
+use crate::{
+    client::Tag,
+    servers::{NodeRef, Transport, cluster::written},
+};
+
+/// Everything that a lock does, at each primary, and what a renewal took, at the longest.
+pub(super) async fn full_cycle(probe: &ProbeContext<'_>) -> (Diagnostic, Option<Duration>) {
+    let tried = try_everywhere(probe).await;
+    let works = tried.as_ref().map_or("", |(works, _)| works);
+    (trial::cycle(&tried, works), tried.ok().map(|(_, took)| took))
+}
+
+async fn try_everywhere(probe: &ProbeContext<'_>) -> Result<(String, Duration), Fault> {
+    let works = "a full cycle of a lock works";
+    let Some(cluster) = probe.transport.route.cluster() else {
+        return Ok((works.to_owned(), Trial::new()?.run(probe.store).await?));
+    };
+    // Each node has users of its own. Which of them there are was asked on the way here.
+    let map = cluster.map();
+    let (mut took, mut untried) = (Duration::ZERO, Vec::new());
+    for node in map.nodes() {
+        let is_there = |name: &LockName| {
+            map.owner(Tag::of(name).slot()).is_some_and(|owner| owner.place == node.place)
+        };
+        match Trial::where_name(is_there)? {
+            Some(trial) => took = took.max(trial.run(probe.store).await?),
+            // It has few slots.
+            None => untried.push(written(&node.place)),
+        }
+    }
+    let tried = map.nodes().len() - untried.len();
+    let mut found = format!("{works} at {tried} of {} primaries", map.nodes().len());
+    if !untried.is_empty() {
+        found.push_str(&format!(
+            "; not tried at {}, where no name was found for",
+            untried.join(", ")
+        ));
+    }
+    Ok((found, took))
+}
+
+/// Whether this user tells others, and hears what they say.
+pub(super) async fn hints(probe: &ProbeContext<'_>) -> Diagnostic {
+    let none = |found: String| {
+        let found = format!(
+            "{found}: waiters look by themselves, and who is evicted learns by its next renewal"
+        );
+        let help = "give the user its channels, +publish and +subscribe, as the ACL line in the docs of the Redis \
+                    store has them; locks do not need them";
+        Diagnostic::warning("hints", found, "S6", help)
+    };
+    if let Err(fault) = publish(probe).await {
+        return none(format!("nobody is told ({})", fault.message_and_cause()));
+    }
+    match probe.watch.try_out().await {
+        Ok(()) => {
+            Diagnostic::good("hints", "this user may listen: a release wakes the next waiter")
+        }
+        Err((None, fault)) => none(format!("nothing is heard now ({})", fault.message_and_cause())),
+        // What was refused and what breaks while it is asked for look the same.
+        Err((Some(of), _)) => {
+            none(format!("nothing is heard {of} (it was refused, or the connection broke)"))
+        }
+    }
+}
+
+async fn publish(probe: &ProbeContext<'_>) -> Result<(), Fault> {
+    for node_ref in probe.transport.node_refs().await? {
+        probe.transport.send(&node_ref, &["PUBLISH", &probe.watch.channel, ""]).await?;
+    }
+    Ok(())
+}
+
+/// How long answers take: that of a server that has nothing to do, and that of a write that counts.
+pub(super) async fn latency(
+    transport: &Transport,
+    node_ref: &NodeRef,
+    renewal: Option<Duration>,
+) -> Result<Diagnostic, Fault> {
+    let mut took = Vec::new();
+    for _ in 0..10 {
+        let start = Instant::now();
+        transport.send(node_ref, &["PING"]).await?;
+        took.push(start.elapsed());
+    }
+    Ok(trial::latency(took, renewal))
+}

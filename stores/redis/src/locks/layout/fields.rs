@@ -1,0 +1,154 @@
+//! The fields of an answer: words, numbers, and rows of them.
+
+use std::{time::Duration, vec::IntoIter};
+
+use tenure_core::{
+    Fault, FaultKind, HoldId, Owner, Token,
+    proto::queue::{Contender, Kind, Mode, QueueError, Waiting},
+};
+
+use crate::{
+    client::Value,
+    locks::{error, layout::wire},
+};
+
+/// The fields of a reply, or a row of it.
+pub(crate) struct Fields(pub(crate) IntoIter<Value>);
+
+/// Why a reply was no answer.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// The reply, or what the server keeps, makes no sense.
+    Corrupt,
+    /// What the server keeps is in the format of this number, which another version of tenure writes.
+    Format(String),
+    /// It was a grant that cannot be read, so it has to be taken back.
+    Granted,
+    /// Others share the lock or wait for it, of whom nothing is known without scripts.
+    Crowd,
+    /// The rules of the queue say no.
+    Queue(QueueError),
+}
+
+pub(crate) type Parsed<T> = Result<T, Refused>;
+
+impl Fields {
+    pub(crate) fn contender(&mut self) -> Parsed<Contender> {
+        let mode = self.mode()?;
+        let (token, since) = self.grant()?;
+        let left = match self.0.next() {
+            Some(Value::Int(left)) => u64::try_from(left).ok().map(Duration::from_millis),
+            _ => return Err(Refused::Corrupt),
+        };
+        let lingering = self.number()? == 1;
+        let mut contender = Contender::new(self.text()?, mode);
+        contender.kind = self.kind()?;
+        (contender.token, contender.since) = (Some(token), Some(since));
+        (contender.left, contender.lingering) = (left, lingering);
+        contender.id = self.owner().map(|owner| HoldId::of_owner(&owner));
+        Ok(contender)
+    }
+
+    /// The owner of a hold, where the answer has it.
+    pub(crate) fn owner(&mut self) -> Option<Owner> {
+        match self.0.next() {
+            Some(Value::Bytes(text)) => wire::owner_of(std::str::from_utf8(&text).ok()?),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn waiting(&mut self) -> Parsed<(u64, Waiting)> {
+        let mode = self.mode()?;
+        let place = self.text()?.parse().map_err(|_| Refused::Corrupt)?;
+        let since = self.text()?.parse().ok();
+        let mut waiting = Waiting::new(self.text()?, mode);
+        (waiting.since, waiting.kind) = (since, self.kind()?);
+        Ok((place, waiting))
+    }
+
+    /// What a name is used as, if this version knows it.
+    fn kind(&mut self) -> Parsed<Option<Kind>> {
+        let letter = self.text()?;
+        Ok(Kind::ALL.into_iter().find(|kind| wire::letter(*kind) == letter))
+    }
+
+    pub(crate) fn mode(&mut self) -> Parsed<Mode> {
+        let text = self.text()?;
+        let mut words = text.split([' ', '/']);
+        let number =
+            |word: Option<&str>| word.and_then(|word| word.parse().ok()).ok_or(Refused::Corrupt);
+        match words.next() {
+            Some("x") => Ok(Mode::Exclusive),
+            Some("s") => Ok(Mode::Shared),
+            Some("p") => {
+                let (take, of) = (number(words.next())?, number(words.next())?);
+                Ok(Mode::Permits { take, of })
+            }
+            _ => Err(Refused::Corrupt),
+        }
+    }
+
+    /// A grant is written as its time, behind a slash the token it was raised to, and a mark where that was
+    /// done without scripts.
+    pub(crate) fn grant(&mut self) -> Parsed<(Token, u64)> {
+        let text = self.text()?;
+        let text = text.strip_suffix(wire::WITHOUT_SCRIPTS).unwrap_or(&text);
+        let (since, raised) = text.split_once('/').unwrap_or((text, ""));
+        let since = since.parse().map_err(|_| Refused::Corrupt)?;
+        let token = match raised {
+            "" => Token::from_time(since),
+            raised => raised.parse().ok().and_then(Token::from_raw),
+        };
+        Ok((token.ok_or(Refused::Corrupt)?, since))
+    }
+
+    pub(crate) fn text(&mut self) -> Parsed<String> {
+        match self.0.next() {
+            Some(Value::Bytes(bytes)) => String::from_utf8(bytes).map_err(|_| Refused::Corrupt),
+            _ => Err(Refused::Corrupt),
+        }
+    }
+
+    pub(crate) fn number(&mut self) -> Parsed<u64> {
+        match self.0.next() {
+            // A lease that somebody made endless, or that is just over, shows as below zero.
+            Some(Value::Int(number)) => Ok(u64::try_from(number).unwrap_or(0)),
+            _ => Err(Refused::Corrupt),
+        }
+    }
+
+    /// A number, or else a word.
+    pub(crate) fn word_or_number(&mut self) -> Parsed<Result<u64, String>> {
+        match self.0.as_slice().first() {
+            Some(Value::Int(_)) => self.number().map(Ok),
+            _ => self.text().map(Err),
+        }
+    }
+
+    pub(crate) fn rows(&mut self) -> Parsed<Self> {
+        rows(self.0.next().ok_or(Refused::Corrupt)?)
+    }
+}
+
+pub(crate) fn rows(value: Value) -> Parsed<Fields> {
+    match value {
+        Value::Array(values) => Ok(Fields(values.into_iter())),
+        _ => Err(Refused::Corrupt),
+    }
+}
+
+impl Refused {
+    /// What a caller is told.
+    pub(crate) fn fault(self, place: &str) -> Fault {
+        match self {
+            Self::Corrupt => error::corrupt(place),
+            Self::Format(number) => crate::servers::format::of_a_lock(place, &number),
+            Self::Granted => error::unreadable(place),
+            Self::Crowd => error::crowded(place),
+            Self::Queue(QueueError::Clock(error)) => {
+                Fault::new(FaultKind::Misconfigured, error.to_string(), "then try again")
+            }
+            Self::Queue(error) => error.into(),
+        }
+    }
+}

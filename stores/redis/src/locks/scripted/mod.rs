@@ -1,0 +1,173 @@
+//! Locking by scripts that run inside the server.
+
+mod acquire;
+mod renewal;
+mod together;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenure_core::{
+    Fault, HoldId, LockName, Owner, Token,
+    proto::{
+        Renewed,
+        queue::{
+            Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
+        },
+        time::ceil_millis,
+    },
+    store::Renewal,
+};
+
+use crate::{
+    locks::{
+        Context, LockingMethod,
+        layout::{
+            keys::{self, Key, Keys},
+            reply::{Reply, part_released},
+            wire::{self, OwnerText},
+        },
+        scripts,
+    },
+    servers::Answered,
+};
+
+/// Locks names by scripts: all kinds, and queues that the server keeps.
+pub(crate) struct Scripted(pub(crate) Context);
+
+impl Scripted {
+    async fn inspected(&self, name: &LockName) -> Result<Reply, Fault> {
+        let mut call = self.0.call(name, &[Key::Lock, Key::Line, Key::Ends]);
+        let echo = self.0.echo();
+        call.argument(&[&echo]);
+        self.0.run(&scripts::INSPECT, &echo, call).await
+    }
+
+    /// Takes a name from all who hold it, or from this owner alone.
+    async fn evict_owner(
+        &self,
+        name: &LockName,
+        only: Option<Owner>,
+    ) -> Result<Vec<Contender>, Fault> {
+        let only = only.as_ref().map(wire::owner);
+        let echo = self.0.echo();
+        let mut call = self.0.call(name, &keys::ALL);
+        call.argument(&[&echo]).argument(&[self.0.limits().as_bytes()]);
+        call.argument(&[self.0.shared.watch.evicted.as_bytes()]);
+        call.argument(&[only.as_ref().map_or(&[], OwnerText::as_slice)]);
+        let reply = self.0.run(&scripts::EVICT, &echo, call).await?;
+        let mut evicted = reply.evicted().map_err(|refused| self.0.refused(refused))?;
+        self.0.by_the_clock(&mut evicted);
+        Ok(evicted)
+    }
+}
+
+#[async_trait]
+impl LockingMethod for Scripted {
+    async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        self.ask(name, ask, None).await
+    }
+
+    async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        self.ask_together(asks).await
+    }
+
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
+        self.renew_all(holds).await
+    }
+
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        keep: Duration,
+    ) -> Result<Released, Fault> {
+        let text = wire::owner(owner);
+        let released = |reply: Reply| reply.released().map_err(|refused| self.0.refused(refused));
+        let record = self.0.shared.records.take(owner);
+        if keep.is_zero() && !self.0.shared.crowded_holds.remove(owner) {
+            if let Some(record) = record
+                && let keys = Keys::new(self.0.prefix(), name)
+                && self
+                    .0
+                    .transport
+                    .delete_if(
+                        keys.tag,
+                        &keys.parts(Key::Lock),
+                        &[&record.head(&text), record.label()],
+                    )
+                    .await?
+            {
+                return Ok(Released::Released);
+            }
+            let mut call = self.0.call(name, &[Key::Lock]);
+            call.argument(&[&text]);
+            match self.0.run_batched(&scripts::RELEASES, &text, call).await? {
+                Answered::Whole(reply) if reply.is_crowd() => {}
+                Answered::Whole(reply) => return released(reply),
+                Answered::Part(part) => {
+                    if let Some(released) = part_released(part).map_err(|no| self.0.refused(no))? {
+                        return Ok(released);
+                    }
+                }
+            }
+        }
+        let mut call = self.0.call(name, &keys::ALL);
+        call.argument(&[&text]).number(ceil_millis(keep));
+        call.argument(&[self.0.limits().as_bytes()]);
+        released(self.0.run(&scripts::RELEASE, &text, call).await?)
+    }
+
+    async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
+        self.ask(name, ask, Some(&wire::owner(owner))).await
+    }
+
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
+        let owner = wire::owner(&over.owner);
+        let mut call = self.0.call(name, &keys::ALL);
+        wire::begin(&mut call, &owner, &over.as_ask());
+        call.argument(&[wire::mode(over.mode).as_bytes()]);
+        call.argument(&[self.0.limits().as_bytes()]).argument(&[&wire::owner(&over.from)]);
+        // Nothing here belongs to a process, so nothing has to be detached from one.
+        let reply = self.0.run(&scripts::TAKE_OVER, &owner, call).await?;
+        let alone = reply.is_alone();
+        let taken = reply.taken_over(over.ttl).map_err(|refused| self.0.refused(refused))?;
+        if matches!(taken, TakenOver::Granted(_)) {
+            let crowded_holds = &self.0.shared.crowded_holds;
+            crowded_holds.remove(&over.from);
+            if !alone {
+                crowded_holds.insert(over.owner);
+            }
+            self.0.listen();
+        }
+        Ok(taken)
+    }
+
+    async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
+        let text = wire::owner(owner);
+        let mut call = self.0.call(name, &keys::ALL);
+        call.argument(&[&text]).number(token.get()).number(token.time());
+        call.argument(&[self.0.limits().as_bytes()]);
+        let reply = self.0.run(&scripts::RAISE, &text, call).await?;
+        reply.raised().map_err(|refused| self.0.refused(refused))
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        let mut seen =
+            self.inspected(name).await?.seen().map_err(|refused| self.0.refused(refused))?;
+        self.0.by_the_clock(&mut seen.holders);
+        Ok(seen)
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        self.evict_owner(name, None).await
+    }
+
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
+        let owner = self.inspected(name).await?.owner_of(hold);
+        match owner.map_err(|refused| self.0.refused(refused))? {
+            Some(owner) => Ok(self.evict_owner(name, Some(owner)).await?.pop()),
+            None => Ok(None),
+        }
+    }
+}

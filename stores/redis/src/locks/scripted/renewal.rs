@@ -1,0 +1,210 @@
+//! Renewing many holds: those that nobody else is at by one short script, the others one by one.
+
+use std::{collections::HashMap, pin::pin, time::Duration};
+
+use futures_util::future::{join, join_all};
+use tenure_core::{
+    Fault, FaultKind,
+    proto::{Renewed, time::ceil_millis},
+    store::Renewal,
+};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::{
+    client::{Call, Tag, error},
+    locks::{
+        layout::{
+            fields::{Fields, Parsed, Refused},
+            keys::{self, Key, Keys},
+            wire,
+        },
+        scripted::Scripted,
+        scripts,
+    },
+    servers::error::is_moving,
+};
+
+/// How many are renewed by one script: the server does nothing else meanwhile, for some 0.25 ms.
+const TOGETHER: usize = 128;
+
+/// A longer ttl is no reason to wait longer for a node.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// A connection over which no answer came for this part of the shortest lease, within these bounds, is given up while
+/// there is time for another one: core waits for a quarter of it.
+const PART: u32 = 14;
+const GAP: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// A hold, and its number among all.
+type Numbered<'a> = (usize, &'a Renewal);
+/// The number of a hold, and what became of it.
+type Told = (usize, Result<Renewed, Fault>);
+
+/// Until when nodes of a cluster are waited for: one that says nothing must not keep what others have
+/// answered from who asks for all of them, and who waits for a quarter of a ttl.
+#[derive(Clone, Copy)]
+struct Limits {
+    first: Instant,
+    last: Instant,
+}
+
+impl Limits {
+    fn of(holds: &[Renewal]) -> Self {
+        let shortest = holds.iter().map(|hold| hold.ttl).min().unwrap_or_default().min(LONGEST);
+        let now = Instant::now();
+        Self { first: now + shortest * 6 / 32, last: now + shortest * 7 / 32 }
+    }
+}
+
+impl Scripted {
+    /// Renews holds, each for itself, and once more by another connection where one does not answer.
+    pub(crate) async fn renew_all(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
+        // Who waits for replicas hears nothing for as long as these take.
+        if self.0.confirms() {
+            return self.renew_once(holds).await;
+        }
+        let shortest = holds.iter().map(|hold| hold.ttl).min().unwrap_or_default();
+        let gap = (shortest / PART).clamp(GAP.0, GAP.1);
+        let before = self.0.transport.heard();
+        let mut renewing = pin!(self.renew_once(holds));
+        let told = match timeout(gap, &mut renewing).await {
+            Ok(told) => return told,
+            Err(_) if self.0.transport.give_up_silent(&before) => renewing.await,
+            Err(_) => return renewing.await,
+        };
+        let failed = |told: &Result<_, Fault>| told.as_ref().is_err_and(Fault::is_transient);
+        let again: Vec<_> = holds.iter().zip(&told).filter(|(_, told)| failed(told)).collect();
+        let again: Vec<_> = again.into_iter().map(|(hold, _)| hold.clone()).collect();
+        let mut anew = self.renew_once(&again).await.into_iter();
+        let instead = |told| if failed(&told) { anew.next().unwrap_or(told) } else { told };
+        told.into_iter().map(instead).collect()
+    }
+
+    async fn renew_once(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
+        // Decided once: what is known of a hold may change while answers are on their way.
+        let (crowded, alone): (Vec<_>, Vec<_>) = holds
+            .iter()
+            .enumerate()
+            .partition(|(_, hold)| self.0.crowded_holds().contains(&hold.owner));
+        let parts = self.parts(&alone);
+        // One node alone is in nobody's way, and may have to be connected to.
+        let several = self.0.in_cluster() && parts.len() + crowded.len() > 1;
+        let until = several.then(|| Limits::of(holds));
+        let one = async |(number, hold): (usize, &Renewal)| {
+            let renewal = self.renew_one(hold);
+            let told = match until {
+                Some(until) => {
+                    timeout_at(until.last, renewal).await.unwrap_or_else(|_| Err(self.silent()))
+                }
+                None => renewal.await,
+            };
+            (number, told)
+        };
+        let part = async |part: &Vec<Numbered<'_>>| {
+            let renewal = self.renew_part(part);
+            let Some(until) = until else { return renewal.await };
+            let silent = || part.iter().map(|(number, _)| (*number, Err(self.silent()))).collect();
+            timeout_at(until.first, renewal).await.unwrap_or_else(|_| silent())
+        };
+        let many = join_all(parts.iter().map(part));
+        // The connection makes one write of them all, and each has an answer of its own.
+        let (told, many) = join(join_all(crowded.into_iter().map(one)), many).await;
+        let mut told: HashMap<_, _> = told.into_iter().chain(many.into_iter().flatten()).collect();
+        // Others are at these, or something is odd.
+        let rest: Vec<_> =
+            alone.into_iter().filter(|(number, _)| !told.contains_key(number)).collect();
+        for (number, answer) in join_all(rest.into_iter().map(one)).await {
+            if let (Ok(Renewed::Renewed { .. }), Some(hold)) = (&answer, holds.get(number)) {
+                self.0.crowded_holds().insert(hold.owner);
+            }
+            told.insert(number, answer);
+        }
+        let unanswered = || Err(error::mixed_up(self.0.place()));
+        (0..holds.len()).map(|number| told.remove(&number).unwrap_or_else(unanswered)).collect()
+    }
+
+    fn silent(&self) -> Fault {
+        let what =
+            format!("the node of {} that has this lock does not answer in time", self.0.place());
+        let help = "see that it runs and can be reached; what others have is renewed";
+        Fault::new(FaultKind::InDoubt, what, help)
+    }
+
+    /// Those that one script can renew.
+    fn parts<'a>(&self, holds: &[Numbered<'a>]) -> Vec<Vec<Numbered<'a>>> {
+        if !self.0.in_cluster() {
+            return holds.chunks(TOGETHER).map(<[_]>::to_vec).collect();
+        }
+        let mut slots: HashMap<u16, Vec<_>> = HashMap::new();
+        for hold in holds {
+            slots.entry(Tag::of(&hold.1.name).slot()).or_default().push(*hold);
+        }
+        slots
+            .into_values()
+            .flat_map(|part| part.chunks(TOGETHER).map(<[_]>::to_vec).collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// The same, one by one where their keys are in two places for now: one that is asked for alone is found
+    /// in either.
+    async fn renew_part(&self, holds: &[Numbered<'_>]) -> Vec<Told> {
+        let told = self.renew_alone(holds).await;
+        let is_apart = |told: &Told| matches!(&told.1, Err(fault) if is_moving(fault));
+        if holds.len() < 2 || !told.iter().all(is_apart) {
+            return told;
+        }
+        let one = holds.chunks(1).map(|hold| self.renew_alone(hold));
+        join_all(one).await.into_iter().flatten().collect()
+    }
+
+    /// The answers by the numbers of the holds, without those of what is to be asked by itself.
+    async fn renew_alone(&self, holds: &[Numbered<'_>]) -> Vec<Told> {
+        let Some((_, first)) = holds.first() else { return Vec::new() };
+        let echo = self.0.echo();
+        let mut call = Call::new(Tag::of(&first.name));
+        for (_, hold) in holds {
+            call.key(&Keys::new(self.0.prefix(), &hold.name).parts(Key::Lock));
+        }
+        call.argument(&[&echo]);
+        for (_, hold) in holds {
+            call.argument(&[&wire::owner(&hold.owner)]).number(ceil_millis(hold.ttl));
+        }
+        let numbers = holds.iter().map(|(number, _)| *number);
+        let reply = match self.0.run(&scripts::RENEW_ALONE, &echo, call).await {
+            Ok(reply) => reply,
+            // Names of several slots, or what the user may not: the larger script says it of each.
+            Err(fault) if !fault.is_transient() => return Vec::new(),
+            Err(fault) => return numbers.map(|number| (number, Err(fault.clone()))).collect(),
+        };
+        // The runtime in which it listened may have ended.
+        self.0.listen();
+        let answers = reply.fields().and_then(|fields| renewed(fields, holds.len()));
+        let answers = numbers.zip(answers.unwrap_or_default());
+        answers.filter_map(|(number, answer)| Some((number, Ok(answer?)))).collect()
+    }
+
+    /// Renews a hold that others may be at.
+    async fn renew_one(&self, hold: &Renewal) -> Result<Renewed, Fault> {
+        let owner = wire::owner(&hold.owner);
+        let mut call = self.0.call(&hold.name, &keys::ALL);
+        call.argument(&[&owner]).number(ceil_millis(hold.ttl));
+        call.argument(&[self.0.limits().as_bytes()]);
+        let reply = self.0.run(&scripts::RENEW, &owner, call).await?;
+        self.0.listen();
+        reply.renewed().map_err(|refused| self.0.refused(refused))
+    }
+}
+
+/// What the script says of so many holds; none of one that others are at.
+fn renewed(mut fields: Fields, count: usize) -> Parsed<Vec<Option<Renewed>>> {
+    let answers = (0..count).map(|_| match fields.word_or_number()? {
+        Ok(left) => {
+            let left = Duration::from_millis(left);
+            Ok(Some(Renewed::Renewed { left, others_waiting: false }))
+        }
+        Err(word) if word == "lost" => Ok(Some(Renewed::Lost)),
+        Err(word) if word == "crowd" => Ok(None),
+        Err(_) => Err(Refused::Corrupt),
+    });
+    answers.collect()
+}

@@ -1,0 +1,146 @@
+//! The scripts, as constants. Names come in `KEYS` alone and values in `ARGV` alone.
+//!
+//! Each is idempotent for its owner and echoes it. Each checks before its first write, since the
+//! server rolls nothing back, also that the user may run what follows. The first part of each deals
+//! with a lock that one holder has alone.
+//!
+//! What each is asked and answers stands at its constant: `lock`, `clock`, `line` and `ends` are the keys of a
+//! name, and every answer begins with the owner or the echo that the first argument began with. A script that
+//! makes tokens is told behind its arguments how far they are ahead, where they are. Any of the larger ones can
+//! also answer `corrupt`, and `format` with the number of another format.
+//! [`layout`](super::layout) draws what is kept.
+
+use std::sync::LazyLock;
+
+use crate::client::{BatchKind, Script};
+
+/// The part of those that make tokens.
+const AHEAD: &str = "shared/ahead";
+
+/// That of the one that only looks.
+const LOOK: &str = "operator/inspect";
+
+/// The fields of a record, by what scripts call them. The server is sent the numbers, which cost nothing.
+const FIELDS: [(&str, &str); 12] = [
+    ("[MODE]", "[1]"),
+    ("[TAKE]", "[2]"),
+    ("[OF]", "[3]"),
+    ("[GRANT]", "[4]"),
+    ("[PLACE]", "[4]"),
+    ("[CHANNEL]", "[5]"),
+    ("[LINGERS]", "[6]"),
+    ("[SINCE]", "[6]"),
+    ("[LABEL]", "[7]"),
+    ("[USE]", "[8]"),
+    ("[ASKS_AT]", "[9]"),
+    ("[PASSED]", "[10]"),
+];
+
+fn script(parts: &[(&str, &'static str)]) -> Script {
+    let named: String = parts.iter().map(|(file, text)| part(file, text)).collect();
+    let text = FIELDS.iter().fold(named, |text, (name, number)| text.replace(name, number));
+    let has = |part| parts.iter().any(|(file, _)| *file == part);
+    Script::new(text, has(AHEAD), !has(LOOK))
+}
+
+#[cfg(not(feature = "broken-scripts"))]
+fn part(_: &str, text: &'static str) -> &'static str {
+    text
+}
+
+/// What tests put in the place of a part.
+#[cfg(feature = "broken-scripts")]
+fn part(file: &str, text: &'static str) -> String {
+    let folder = std::env::var_os("TENURE_BROKEN_SCRIPTS").map(std::path::PathBuf::from);
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let broken =
+        folder.map(|folder| std::fs::read_to_string(folder.join(name).with_extension("lua")));
+    broken.and_then(Result::ok).unwrap_or_else(|| text.to_owned())
+}
+
+macro_rules! scripts {
+    ($($(#[$meta:meta])* $name:ident = $($file:literal)+;)+) => {$(
+        $(#[$meta])*
+        pub(crate) static $name: LazyLock<Script> = LazyLock::new(|| {
+            script(&[$(($file, include_str!(concat!($file, ".lua")))),+])
+        });
+    )+};
+}
+
+scripts! {
+    /// Asks for a name that nobody waits for, and says so when somebody does: few keys and
+    /// arguments are half of what a script costs.
+    ///
+    /// KEYS: lock, clock. ARGV: owner and mark, ttl, permits and label; of a try also its manner.
+    /// Answers the record, `busy` and the holder, or `crowd`. Keeps S1 and S2.
+    ACQUIRE_ALONE = "shared/ahead" "acquire/grant" "shared/refused" "shared/clock" "acquire/few" "acquire/meet" "acquire/later";
+    /// Asks for names that several callers want, each for itself.
+    ///
+    /// KEYS: lock and clock of each. ARGV: of each what the one alone has.
+    /// Answers each its time, or nothing where the larger script has to be asked. Keeps S1 and S2.
+    ACQUIRE_MANY = "shared/ahead" "acquire/acquire_many";
+    /// Releases names that several callers let go, each for itself.
+    ///
+    /// KEYS: lock of each. ARGV: owner of each.
+    /// Answers each 1 (released), 0 (not held) or nothing, as above. Keeps S4.
+    RELEASE_MANY = "release/release_many";
+    /// Asks for several names that nobody waits for, and says so when somebody does.
+    ///
+    /// KEYS: lock and clock of each. ARGV: of each what the one alone has.
+    /// Answers `granted` with a grant and what is left for each, `busy` or `apart` with an index. Keeps S1 and S2.
+    ACQUIRE_TOGETHER = "shared/ahead" "shared/refused" "shared/clock" "acquire/together";
+    /// Releases a name that nobody waits for, and says so when somebody does.
+    ///
+    /// KEYS: lock. ARGV: owner.
+    /// Answers nothing more, `not-held` or `crowd`. Keeps S4.
+    RELEASE_ALONE = "release/release_alone" "shared/refused" "release/release_refused";
+    /// Asks for a name, after letting go of a hold if it is told of one.
+    ///
+    /// KEYS: all. ARGV: owner and mark, ttl, permits and label, manner, mode, place, channel, limits; the hold to let go of.
+    /// Answers `granted`, `busy`, `full` or `mode`. Keeps S1, S2, S6 and S8.
+    ASK = "shared/ahead" "shared/refused" "shared/clock" "shared/corrupt" "shared/look" "acquire/meet" "acquire/claim" "acquire/wants" "acquire/claim_permits" "acquire/share" "shared/places" "acquire/wait" "acquire/wait_permits" "shared/limits" "shared/crowd" "shared/save" "shared/enter" "acquire/ask";
+    /// Gives up a hold or a place.
+    ///
+    /// KEYS: all. ARGV: owner, for how long the name stays taken, limits.
+    /// Answers `released` or `not-held`. Keeps S4, S6 and S8.
+    RELEASE = "shared/refused" "shared/corrupt" "shared/look" "release/release_lone" "shared/places" "release/pass" "release/unshare" "release/pass_permits" "shared/limits" "shared/crowd" "shared/save" "shared/enter" "release/release";
+    /// Extends the leases of names that nobody else is at, and says of the others that somebody is.
+    ///
+    /// KEYS: lock of each. ARGV: an echo, then owner and ttl of each.
+    /// Answers each what is left, `lost` or `crowd`. Keeps S3 and S4.
+    RENEW_ALONE = "renew/renew_alone";
+    /// Extends a lease.
+    ///
+    /// KEYS: all. ARGV: owner, ttl, limits.
+    /// Answers `renewed`, what is left and whether others wait, or `lost`. Keeps S3 and S4.
+    RENEW = "shared/refused" "shared/corrupt" "shared/look" "renew/renew_lone" "shared/places" "shared/limits" "shared/crowd" "shared/save" "shared/enter" "renew/renew";
+    /// Writes a greater token into a hold.
+    ///
+    /// KEYS: all. ARGV: owner, token, its time, limits.
+    /// Answers `raised`, `stale` or `not-held`. Keeps S2 and S4.
+    RAISE = "shared/ahead" "shared/refused" "shared/clock" "shared/corrupt" "shared/look" "token/raise_lone" "shared/places" "shared/limits" "shared/crowd" "shared/save" "shared/enter" "token/raise";
+    /// Makes a hold another owner's.
+    ///
+    /// KEYS: all. ARGV: owner and mark, ttl, permits and label, mode, limits, the owner before.
+    /// Answers as an ask is, or `not-held`. Keeps S1, S2 and S4.
+    TAKE_OVER = "shared/ahead" "shared/refused" "shared/clock" "shared/corrupt" "shared/look" "token/take_over_lone" "shared/places" "shared/limits" "shared/crowd" "shared/save" "shared/enter" "token/take_over";
+    /// Takes a name from all who hold it.
+    ///
+    /// KEYS: all. ARGV: an echo, limits, the channel of evictions, and one owner or nothing for all.
+    /// Answers `evicted` and the holders. Keeps S3 and S6.
+    EVICT = "shared/refused" "operator/senseless" "shared/look" "operator/evict_lone" "shared/places" "shared/limits" "shared/crowd" "shared/save" "operator/evict";
+    /// Shows who holds a name and who waits for it. It writes nothing.
+    ///
+    /// KEYS: lock, line, ends. ARGV: an echo.
+    /// Answers `seen`, the holders and the waiters. Keeps S9.
+    INSPECT = "shared/refused" "operator/inspect";
+}
+
+/// Releases that go together. What is let go may be what another one asks for, so they are written first.
+pub(crate) static RELEASES: BatchKind =
+    BatchKind { order: 0, alone: &RELEASE_ALONE, together: &RELEASE_MANY };
+/// Asks that go together.
+pub(crate) static ACQUIRES: BatchKind =
+    BatchKind { order: 1, alone: &ACQUIRE_ALONE, together: &ACQUIRE_MANY };
+/// All that goes together over one connection.
+pub(crate) static BATCHES: [&BatchKind; BatchKind::COUNT] = [&ACQUIRES, &RELEASES];

@@ -1,0 +1,287 @@
+//! Hints from the server, over a connection that carries nothing else.
+//!
+//! It is opened when somebody first waits or holds. A hint that is lost costs at most one look, and
+//! after every (re)connection every waiter looks and every holder renews: what was said before is not
+//! known.
+
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use futures_util::future::join;
+use tenure_core::{Fault, HintBoard, proto::queue::Client};
+use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
+
+use crate::{
+    client::{Connection, Value, command, error},
+    locks::layout::{keys, wire},
+    options::RedisOptions,
+    servers::{
+        Route, TopologyClients,
+        connect::{Purpose, connect},
+        keys as server_keys,
+    },
+};
+
+/// How often a silent connection is tried.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// The pauses between attempts to connect.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// How long a connection has to last for the next one to be tried as if it was the first.
+const LASTING: Duration = Duration::from_secs(5);
+/// How often in a row the channel of evictions has to fail before it counts as refused.
+const REFUSALS: u32 = 3;
+/// The longest pause of a user who may not listen: somebody has to change that first.
+const REFUSED: Duration = Duration::from_secs(30);
+
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) board: HintBoard,
+    /// The channel of this process; without scripts the one of all who wait.
+    pub(crate) channel: String,
+    /// That of all evictions.
+    pub(crate) evicted: String,
+    options: Arc<RedisOptions>,
+    route: Arc<Route>,
+    running: Arc<Mutex<Option<AbortHandle>>>,
+    /// Whether the server has the subscription, for all that is known.
+    is_heard: Arc<AtomicBool>,
+}
+
+impl Watch {
+    pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Route>, client: Client) -> Self {
+        let channel = if options.scripts {
+            server_keys::channel(&options.prefix, client.0)
+        } else {
+            keys::freed(&options.prefix)
+        };
+        let evicted = keys::evicted(&options.prefix);
+        let board = HintBoard::new();
+        let (running, is_heard) = Default::default();
+        Self { board, channel, evicted, options, route, running, is_heard }
+    }
+
+    /// Where a waiter of this process is told that it comes next; empty while nothing is heard there, so that
+    /// nobody takes the process for dead.
+    pub(crate) fn channel_of_waiters(&self) -> &str {
+        if self.is_heard.load(Ordering::Acquire) { &self.channel } else { "" }
+    }
+
+    /// Sees to it that somebody listens. The task runs in the runtime of the caller, and in
+    /// another one's when that has ended.
+    pub(crate) fn start(&self) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.is_some() {
+            return;
+        }
+        let Ok(runtime) = Handle::try_current() else { return };
+        let (end, listener) = (EndOfTask(Arc::downgrade(&self.running)), self.listener());
+        let task = runtime.spawn(async move {
+            let _end = end;
+            let (route, board) = (listener.route.clone(), listener.board.clone());
+            let moved = || {
+                board.wake_all();
+                board.evictions_missed();
+            };
+            join(listener.watch(), route.follow(moved)).await;
+        });
+        *running = Some(task.abort_handle());
+    }
+
+    fn listener(&self) -> Listener {
+        Listener {
+            options: self.options.clone(),
+            route: self.route.clone(),
+            clients: TopologyClients::default(),
+            channel: self.channel.clone(),
+            evicted: self.evicted.clone(),
+            board: self.board.clone(),
+            is_heard: self.is_heard.clone(),
+        }
+    }
+
+    /// Whether this user may listen: which channel cannot be listened to, and why.
+    pub(crate) async fn try_out(&self) -> Result<(), (Option<&'static str>, Fault)> {
+        let listener = self.listener();
+        let (connection, _ended) = listener.open().await.map_err(|fault| (None, fault))?;
+        match listener.subscribe(&connection, true).await {
+            Ok(()) => Ok(()),
+            Err(Refusal::OfWaking(fault)) => Err((Some("of turns and evictions"), fault)),
+            Err(Refusal::OfEvictions(fault)) => Err((Some("of evictions"), fault)),
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(task) = running {
+            task.abort();
+        }
+    }
+}
+
+/// Dropped when the task ends, which it does with its runtime.
+struct EndOfTask(Weak<Mutex<Option<AbortHandle>>>);
+
+impl Drop for EndOfTask {
+    fn drop(&mut self) {
+        if let Some(running) = self.0.upgrade() {
+            *running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+}
+
+/// As long as it is there something is heard, also if the task ends with its runtime.
+struct Heard<'a>(&'a AtomicBool);
+
+impl<'a> Heard<'a> {
+    fn at(is_heard: &'a AtomicBool) -> Self {
+        is_heard.store(true, Ordering::Release);
+        Self(is_heard)
+    }
+}
+
+impl Drop for Heard<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// What the task needs.
+struct Listener {
+    options: Arc<RedisOptions>,
+    route: Arc<Route>,
+    clients: TopologyClients,
+    channel: String,
+    evicted: String,
+    board: HintBoard,
+    is_heard: Arc<AtomicBool>,
+}
+
+/// Which channel is not listened to, and why.
+enum Refusal {
+    OfWaking(Fault),
+    OfEvictions(Fault),
+}
+
+/// Resolves when the connection has ended.
+type Ended = oneshot::Receiver<Infallible>;
+
+impl Listener {
+    async fn watch(&self) {
+        let (mut pause, mut all, mut refused) = (PAUSES.0, true, 0);
+        loop {
+            let longest = match self.open().await {
+                Ok((connection, ended)) => match self.subscribe(&connection, all).await {
+                    Ok(()) => {
+                        let _heard = Heard::at(&self.is_heard);
+                        self.board.wake_all();
+                        self.board.evictions_missed();
+                        let since = Instant::now();
+                        stay(&connection, ended).await;
+                        // One that breaks again and again makes everybody look each time.
+                        if since.elapsed() >= LASTING {
+                            pause = PAUSES.0;
+                        }
+                        (refused, all) = (0, true);
+                        PAUSES.1
+                    }
+                    // A refusal breaks the connection, as the network does. Who is refused again and
+                    // again still has what waiters need.
+                    Err(Refusal::OfEvictions(fault)) => {
+                        tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "no hints of evictions");
+                        refused += 1;
+                        all = refused < REFUSALS;
+                        PAUSES.1
+                    }
+                    Err(Refusal::OfWaking(fault)) => {
+                        silent(&fault);
+                        (refused, all) = (0, true);
+                        REFUSED
+                    }
+                },
+                Err(fault) => {
+                    silent(&fault);
+                    PAUSES.1
+                }
+            };
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    async fn open(&self) -> Result<(Connection, Ended), Fault> {
+        let (open, ended) = oneshot::channel();
+        let (board, evicted) = (self.board.clone(), self.evicted.clone());
+        let (prefix, scripts) = (self.options.prefix.clone(), self.options.scripts);
+        let hear = move |data: &[Value]| {
+            // Dropped with the connection, and nothing is ever sent.
+            let _open: &oneshot::Sender<Infallible> = &open;
+            let [channel, said] = data else { return };
+            let is_eviction = text(channel) == Some(&evicted);
+            if is_eviction || !scripts {
+                let Some(name) = text(said).and_then(|key| keys::name_of(&prefix, key)) else {
+                    return;
+                };
+                if is_eviction {
+                    board.evicted(&name);
+                }
+                if !scripts {
+                    board.wake_name(&name);
+                }
+            } else if let Some(owner) = text(said).and_then(wire::owner_of) {
+                board.wake(&owner);
+            }
+        };
+        let server = self.route.hearing(&self.clients).await?;
+        let purpose = Purpose::Hints(Box::new(hear));
+        Ok((connect(&self.options, &self.route, &server, purpose).await?, ended))
+    }
+
+    /// Subscribes to the channel of this process and, if `all`, to that of evictions. A connection over
+    /// which one was refused is of no use any more.
+    async fn subscribe(&self, connection: &Connection, all: bool) -> Result<(), Refusal> {
+        self.subscribe_to(connection, &self.channel).await.map_err(Refusal::OfWaking)?;
+        if all {
+            self.subscribe_to(connection, &self.evicted).await.map_err(Refusal::OfEvictions)?;
+        }
+        Ok(())
+    }
+
+    async fn subscribe_to(&self, connection: &Connection, channel: &str) -> Result<(), Fault> {
+        // A subscription is told of, not answered; what is answered is the command behind it, unless
+        // the subscription is refused.
+        let subscribe = |out: &mut Vec<u8>| {
+            command(&["SUBSCRIBE", channel], out);
+            command(&["PING"], out);
+        };
+        let failed = |error| error::of_command(&self.options.location(), error);
+        connection.call(&subscribe).await.map(drop).map_err(failed)
+    }
+}
+
+fn silent(fault: &Fault) {
+    tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "no hints: waiters look by themselves");
+}
+
+/// Returns when the connection has ended, or is silent when it should not be.
+async fn stay(connection: &Connection, mut ended: Ended) {
+    while tokio::time::timeout(HEARTBEAT, &mut ended).await.is_err() {
+        if connection.send(&["PING"]).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::Bytes(text) => std::str::from_utf8(text).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,445 @@
+//! Commands to the servers: one connection to each for each tokio runtime that calls, opened when it is
+//! first used and opened anew after it broke.
+//!
+//! Nothing is ever sent twice by itself: what may have taken effect is the caller's to ask again. A node of
+//! a cluster that sends us elsewhere did nothing.
+
+pub(crate) mod lending;
+mod opening;
+mod shortage;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use tenure_core::Fault;
+
+use self::shortage::Shortage;
+use crate::{
+    client::{
+        BatchKind, Call, Connection, Echo, Failure, NoOutcome, Script, Tag, Value,
+        connection::{batch::Told, pipeline::Manner},
+        error,
+        protocol::{call::delete_if, echo, tag::TAGS},
+    },
+    options::RedisOptions,
+    servers::{
+        NodeRef, Route,
+        cluster::Redirect,
+        connect::Purpose,
+        error::{of_scan, sent_around},
+        format::{self, Unread},
+        keys,
+        links::{LiveConnection, RuntimeConnections, Runtimes, ServerLink},
+    },
+};
+
+/// Beyond how many connections those are given up that were opened for one look.
+const MOST_LEFT_OPEN: usize = 64;
+/// How often in a row a node may send a call elsewhere.
+const REDIRECTS: u32 = 5;
+
+/// The answer to a call that others may have gone with.
+pub(crate) enum Answered<Whole = Value> {
+    /// The reply behind its echo, as if it had gone alone.
+    Whole(Whole),
+    /// Its part of the reply to all of them.
+    Part(Value),
+}
+
+#[derive(Debug)]
+pub(crate) struct Transport {
+    pub(crate) options: Arc<RedisOptions>,
+    pub(crate) place: String,
+    pub(crate) route: Arc<Route>,
+    runtimes: Arc<Runtimes>,
+    /// Those of another transport, over whose connections calls go where none can be opened.
+    others: Option<Arc<Runtimes>>,
+    shortage: Arc<Shortage>,
+    /// What goes together over one connection.
+    batches: &'static [&'static BatchKind],
+    compares: AtomicBool,
+    /// Of which tags the number of the format was asked for in a cluster.
+    known_formats: [AtomicU64; TAGS as usize / 64],
+}
+
+/// A connection to the server that has a lock.
+struct Reached {
+    here: Arc<RuntimeConnections>,
+    link: Arc<ServerLink>,
+    open: LiveConnection,
+}
+
+/// What is sent about one lock.
+#[derive(Clone, Copy)]
+enum Request<'a> {
+    Script(&'a Script, &'a Call),
+    /// Deletes a key with this tag if it has the value; both are written in parts.
+    DeleteIf(Tag, &'a [&'a [u8]], &'a [&'a [u8]]),
+    /// A command about another key.
+    Words(&'a [&'a str]),
+}
+
+impl Request<'_> {
+    fn tag(&self) -> Tag {
+        match self {
+            Self::Script(_, call) => call.tag,
+            Self::DeleteIf(tag, ..) => *tag,
+            Self::Words(_) => Tag::default(),
+        }
+    }
+
+    const fn makes_tokens(&self) -> bool {
+        matches!(self, Self::Script(script, _) if script.makes_tokens)
+    }
+
+    async fn send(&self, connection: &Connection, manner: Manner) -> Result<Value, Failure> {
+        match self {
+            Self::Script(script, call) => connection.run(call, script, manner).await,
+            Self::DeleteIf(_, key, value) => match connection.compare.words() {
+                Some(words) => {
+                    connection.write(&|out| delete_if(words, key, value, out), manner).await
+                }
+                // As if the key had another value: then a script is asked.
+                None => Ok(Value::Int(0)),
+            },
+            Self::Words(words) => connection.say(words, manner).await,
+        }
+    }
+}
+
+impl Transport {
+    /// What its connections are for.
+    pub(crate) fn purpose(&self) -> Purpose {
+        Purpose::Calls(self.batches)
+    }
+
+    pub(crate) fn new(
+        options: Arc<RedisOptions>,
+        route: Arc<Route>,
+        batches: &'static [&'static BatchKind],
+    ) -> Self {
+        let place = options.location();
+        let (compares, known_formats) = (AtomicBool::new(false), Default::default());
+        let (runtimes, others, shortage) = (Arc::default(), None, Arc::default());
+        Self { options, place, route, runtimes, others, shortage, batches, compares, known_formats }
+    }
+
+    /// One with connections of its own, for what is not to wait for the calls of this one. While it cannot open one, as
+    /// where descriptors are lacking, it uses one of these.
+    pub(crate) fn beside(&self) -> Self {
+        let mut beside = Self::new(self.options.clone(), self.route.clone(), self.batches);
+        beside.others = Some(self.runtimes.clone());
+        beside.shortage = self.shortage.clone();
+        beside
+    }
+
+    /// Runs a script whose reply begins with `echo`, and answers with the rest of the reply.
+    pub(crate) async fn run(
+        &self,
+        script: &Script,
+        echo: &Echo,
+        call: Call,
+    ) -> Result<Value, Fault> {
+        let (at, answer) = self.request(Request::Script(script, &call)).await?;
+        self.reply(&at, echo, answer)
+    }
+
+    /// Sends it to the server that has the lock.
+    async fn request(
+        &self,
+        request: Request<'_>,
+    ) -> Result<(Reached, Result<Value, Failure>), Fault> {
+        let at = self.reach(request.tag()).await?;
+        match request.send(&at.open.connection, Manner::Usual).await {
+            Err(failure) if self.is_elsewhere(&failure) => {
+                Box::pin(self.follow(at, request, failure)).await
+            }
+            answer => Ok((at, answer)),
+        }
+    }
+
+    fn is_elsewhere(&self, failure: &Failure) -> bool {
+        matches!(failure.code(), Some("MOVED" | "ASK")) && self.route.cluster().is_some()
+    }
+
+    /// Asks the node that another one said has the lock, and did nothing itself.
+    async fn follow(
+        &self,
+        mut at: Reached,
+        request: Request<'_>,
+        mut failure: Failure,
+    ) -> Result<(Reached, Result<Value, Failure>), Fault> {
+        for _ in 0..REDIRECTS {
+            let (Some(cluster), NodeRef::Node((host, _))) =
+                (self.route.cluster(), &at.link.node_ref)
+            else {
+                break;
+            };
+            let (place, manner) = match Redirect::of(&failure, host) {
+                Some(Redirect::Moved(slot, place)) => {
+                    cluster.moved(slot, &place);
+                    (place, Manner::Usual)
+                }
+                Some(Redirect::Ask(place)) => (place, Manner::Asking),
+                None => break,
+            };
+            let here = at.here;
+            let link = here.link(&NodeRef::Node(place), &self.route);
+            let open = self.opened(&here, &link).await?;
+            at = Reached { here, link, open };
+            // It got the slot when others may have made tokens by an epoch of which nobody has told here.
+            if manner == Manner::Usual && request.makes_tokens() {
+                let heard = cluster.hear_of(&at.open.connection).await;
+                heard.map_err(|failure| self.failed(&at, failure))?;
+            }
+            match request.send(&at.open.connection, manner).await {
+                Err(next) if self.is_elsewhere(&next) => failure = next,
+                answer => return Ok((at, answer)),
+            }
+        }
+        self.route.suspect(&at.open.server);
+        Err(sent_around(&self.place, failure))
+    }
+
+    /// The same for a call that others may go with, as far as they are ready at the same time.
+    pub(crate) async fn run_batched(
+        &self,
+        kind: &'static BatchKind,
+        echo: &Echo,
+        call: Call,
+    ) -> Result<Answered, Fault> {
+        let at = self.reach(call.tag).await?;
+        let connection = &*at.open.connection;
+        let goes_alone = connection.wants_in_full(kind.alone);
+        if goes_alone || !connection.gathers.load(Ordering::Relaxed) {
+            return self.run(kind.alone, echo, call).await.map(Answered::Whole);
+        }
+        let answer = match connection.gather(kind, &call, echo).await {
+            Ok(Told::Part(Value::Error(error))) => Err(Failure::Server(error)),
+            Ok(Told::Part(part)) => return Ok(Answered::Part(part)),
+            Ok(Told::Whole(value)) => Ok(value),
+            Ok(Told::Refused(error)) => {
+                return match error.code() {
+                    // The server was told to forget; one of these calls has it learn again.
+                    "NOSCRIPT" => {
+                        if connection.gathers.swap(false, Ordering::Relaxed) {
+                            connection.learn(self.batches).await;
+                        }
+                        self.run(kind.alone, echo, call).await.map(Answered::Whole)
+                    }
+                    // Names of several slots, or one that this user may not touch.
+                    "CROSSSLOT" | "NOPERM" if !error::is_midway(error.detail()) => {
+                        connection.gathers.store(false, Ordering::Relaxed);
+                        self.run(kind.alone, echo, call).await.map(Answered::Whole)
+                    }
+                    _ => Err(self.failed(&at, Failure::Server(error))),
+                };
+            }
+            Err(error) if error.code() == Some("NOSCRIPT") => {
+                connection.run(&call, kind.alone, Manner::Usual).await
+            }
+            Err(error) => Err(error),
+        };
+        self.reply(&at, echo, answer).map(Answered::Whole)
+    }
+
+    /// What a script answered to this owner.
+    fn reply(
+        &self,
+        at: &Reached,
+        echo: &Echo,
+        answer: Result<Value, Failure>,
+    ) -> Result<Value, Fault> {
+        let value = answer.map_err(|error| self.failed(at, error))?;
+        echo::behind(echo, value).ok_or_else(|| self.mixed_up(at))
+    }
+
+    /// Deletes a key with this tag if it has this value, both of which are written in parts, by one command
+    /// that compares. `false` when it had another, and where the server has no such command.
+    pub(crate) async fn delete_if(
+        &self,
+        tag: Tag,
+        key: &[&[u8]],
+        value: &[&[u8]],
+    ) -> Result<bool, Fault> {
+        let (at, answer) = self.request(Request::DeleteIf(tag, key, value)).await?;
+        let compare = &at.open.connection.compare;
+        let outcome = compare.outcome(answer);
+        // Else records would be kept that nobody can use.
+        self.compares.store(compare.is_there(), Ordering::Relaxed);
+        outcome.map_err(|none| match none {
+            NoOutcome::MixedUp => self.mixed_up(&at),
+            NoOutcome::Failed(error) => self.failed(&at, error),
+        })
+    }
+
+    /// Whether a connection was opened to a server that deletes a key if it has a certain value.
+    pub(crate) fn compares(&self) -> bool {
+        self.compares.load(Ordering::Relaxed)
+    }
+
+    /// All servers that have locks.
+    pub(crate) async fn node_refs(&self) -> Result<Vec<NodeRef>, Fault> {
+        self.route.node_refs(&self.runtimes.here()?.clients).await
+    }
+
+    /// From here on a server is used only if it was named after the call.
+    pub(crate) async fn ask_anew(&self) -> Result<(), Fault> {
+        self.route.ask_anew(&self.runtimes.here()?.clients).await
+    }
+
+    /// Sends one command that is no script to this server.
+    pub(crate) async fn send(&self, node_ref: &NodeRef, words: &[&str]) -> Result<Value, Fault> {
+        let at = self.reach_node(self.runtimes.here()?, node_ref).await?;
+        at.open.connection.send(words).await.map_err(|error| self.failed(&at, error))
+    }
+
+    /// The same for a step of a walk over the keys.
+    pub(crate) async fn scan(&self, node_ref: &NodeRef, words: &[&str]) -> Result<Value, Fault> {
+        let at = self.reach_node(self.runtimes.here()?, node_ref).await?;
+        at.open.connection.send(words).await.map_err(|error| {
+            of_scan(&self.place, &error).unwrap_or_else(|| self.failed(&at, error))
+        })
+    }
+
+    /// Whether a connection to this server is open.
+    pub(crate) fn is_open_to(&self, node_ref: &NodeRef) -> bool {
+        let link = self.runtimes.here().map(|here| here.link(node_ref, &self.route));
+        link.is_ok_and(|link| link.current().is_some())
+    }
+
+    /// Gives up a connection that was opened for one look, where many are open: a cluster has as many nodes as it says.
+    pub(crate) fn leave(&self, node_ref: &NodeRef) {
+        let Ok(here) = self.runtimes.here() else { return };
+        if here.open().len() > MOST_LEFT_OPEN {
+            let link = here.link(node_ref, &self.route);
+            link.current().inspect(|open| link.condemn(open));
+        }
+    }
+
+    /// Opens a connection of this runtime, if none is open.
+    pub(crate) async fn open(&self) -> Result<(), Fault> {
+        let here = self.runtimes.here()?;
+        let node_ref = Box::pin(self.route.any(&here.clients)).await?;
+        self.reach_node(here, &node_ref).await.map(drop)
+    }
+
+    /// The connections of this runtime, and how many answers came over each.
+    pub(crate) fn heard(&self) -> Vec<(LiveConnection, u64)> {
+        let open = self.runtimes.here().map(|here| here.open()).unwrap_or_default();
+        let heard = open.into_iter().map(|open| (open.connection.heard(), open));
+        heard.map(|(heard, open)| (open, heard)).collect()
+    }
+
+    /// Closes those of them over which something is awaited, and nothing was heard since: they may hang. Whether there
+    /// was any.
+    pub(crate) fn give_up_silent(&self, before: &[(LiveConnection, u64)]) -> bool {
+        let silent = before.iter().filter(|(open, heard)| open.connection.is_silent(*heard));
+        silent.fold(false, |_, (open, _)| {
+            open.connection.give_up();
+            self.route.suspect(&open.server);
+            true
+        })
+    }
+
+    fn mixed_up(&self, at: &Reached) -> Fault {
+        at.link.condemn(&at.open);
+        tracing::warn!(store = "redis", place = %self.place, "a reply belongs to another call");
+        error::mixed_up(&self.place)
+    }
+
+    fn failed(&self, at: &Reached, error: Failure) -> Fault {
+        if self.ends(&at.open, &error) {
+            at.link.condemn(&at.open);
+        }
+        error::of_command(&self.place, error)
+    }
+
+    /// Whether the connection is of no use after this.
+    fn ends(&self, open: &LiveConnection, error: &Failure) -> bool {
+        // A replica may have taken the place of the server: the address has to be looked up again.
+        let is_another = matches!(error.code(), Some("READONLY" | "CLUSTERDOWN"));
+        let is_suspect = !error.is_an_answer() || is_another;
+        if is_suspect {
+            self.route.suspect(&open.server);
+        }
+        // The next connection has another mark where this one's was not taken.
+        is_suspect || matches!(error, Failure::Unmarked(_))
+    }
+
+    /// A connection to the server that has the locks with this tag.
+    async fn reach(&self, tag: Tag) -> Result<Reached, Fault> {
+        let here = self.runtimes.here()?;
+        match self.route.known(tag) {
+            Some(node_ref) if self.knows_format(tag) => self.reach_node(here, &node_ref).await,
+            // Rare and large: in a box of its own it does not make every call large.
+            _ => Box::pin(self.find(here, tag)).await,
+        }
+    }
+
+    /// The same when it has to be asked which one that is.
+    async fn find(&self, here: Arc<RuntimeConnections>, tag: Tag) -> Result<Reached, Fault> {
+        if !self.knows_format(tag) {
+            self.ask_for_format(here.clone(), tag).await?;
+        }
+        let node_ref = self.route.find(&here.clients, tag).await?;
+        self.reach_node(here, &node_ref).await
+    }
+
+    /// Asks for the number of the format of locks with this tag, wherever that is now.
+    async fn ask_for_format(&self, here: Arc<RuntimeConnections>, tag: Tag) -> Result<(), Fault> {
+        let key = keys::format(&self.options.prefix, Some(tag));
+        for question in format::questions(&key, &self.options) {
+            let node_ref = self.route.find(&here.clients, tag).await?;
+            let at = self.reach_node(here.clone(), &node_ref).await?;
+            let request = Request::Words(&question.words);
+            let (at, told) = match request.send(&at.open.connection, Manner::Usual).await {
+                Err(failure) if self.is_elsewhere(&failure) => {
+                    self.follow(at, request, failure).await?
+                }
+                told => (at, told),
+            };
+            match question.read(&self.place, told) {
+                Ok(Some(_)) => break,
+                Ok(None) => {}
+                Err(Unread::Refused(fault)) => return Err(fault),
+                Err(Unread::Failed(failure)) => return Err(self.failed(&at, failure)),
+            }
+        }
+        // Who is not permitted to know it takes the records as they are, as on one server.
+        let (word, bit) = (tag.number() / 64, tag.number() % 64);
+        if let Some(known) = self.known_formats.get(word) {
+            known.fetch_or(1 << bit, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Whether the number of the format of locks with this tag is known: where there is one server, who
+    /// connects asks for it.
+    fn knows_format(&self, tag: Tag) -> bool {
+        if self.route.cluster().is_none() {
+            return true;
+        }
+        let (word, bit) = (tag.number() / 64, tag.number() % 64);
+        let known = self.known_formats.get(word).map_or(0, |known| known.load(Ordering::Relaxed));
+        known & (1 << bit) != 0
+    }
+
+    async fn reach_node(
+        &self,
+        here: Arc<RuntimeConnections>,
+        node_ref: &NodeRef,
+    ) -> Result<Reached, Fault> {
+        let link = here.link(node_ref, &self.route);
+        let open = self.opened(&here, &link).await?;
+        Ok(Reached { here, link, open })
+    }
+}
+
+impl Drop for Transport {
+    fn drop(&mut self) {
+        self.runtimes.end();
+    }
+}
