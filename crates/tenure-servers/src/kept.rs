@@ -25,7 +25,7 @@ impl Kept {
     /// One that is asked to end by this signal first, since it leaves things elsewhere.
     pub(crate) fn ended_by(signal: &str, command: &mut Command, folder: &Path) -> io::Result<Self> {
         let mut process = command.spawn()?;
-        let mut keeper = Command::new("sh");
+        let mut keeper = Command::new("/bin/sh");
         keeper.args(["-c", KEEPER, "sh", &process.id().to_string()]).arg(folder).arg(signal);
         keeper.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         match keeper.spawn() {

@@ -2,7 +2,7 @@
 
 mod mysqld;
 
-use std::{path::Path, process::Command};
+use std::{env, path::Path, process::Command};
 
 use self::mysqld::Mysqld;
 use crate::{logged::Logged, port::free_port};
@@ -35,16 +35,25 @@ impl MariadbServer {
     #[must_use]
     #[allow(clippy::panic, reason = "a test without its server fails")]
     pub fn start_with(options: &[&str]) -> Self {
-        let make = Mysqld::chosen();
-        let help = make.help();
-        match Self::try_start(make, options) {
-            Ok(server) => server,
-            Err(error) => panic!("{help}\n{error:#}"),
-        }
+        Self::try_start(&env::temp_dir(), Mysqld::chosen(), options)
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn try_start(make: Mysqld, options: &[&str]) -> Result<Self, String> {
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    /// A MariaDB with a folder in `dir` and these options, also where `$TENURE_MYSQL_SERVER` names another server.
+    ///
+    /// # Errors
+    /// When there is no such program, or it does not start.
+    pub fn try_start_in(dir: &Path, options: &[&str]) -> Result<Self, String> {
+        Self::try_start(dir, Mysqld::mariadb(), options)
+    }
+
+    fn try_start(dir: &Path, make: Mysqld, options: &[&str]) -> Result<Self, String> {
+        let help = make.help();
+        Self::started(dir, make, options).map_err(|error| format!("{help}\n{error}"))
+    }
+
+    fn started(dir: &Path, make: Mysqld, options: &[&str]) -> Result<Self, String> {
+        let folder = tempfile::tempdir_in(dir).map_err(|error| error.to_string())?;
         make.install(folder.path())?;
         let options = options.iter().map(|option| (*option).to_owned()).collect();
         let mut server = Self { make, folder, port: 0, options, process: None };
@@ -112,6 +121,18 @@ impl MariadbServer {
     #[must_use]
     pub fn is_mysql(&self) -> bool {
         matches!(self.make, Mysqld::Mysql(_))
+    }
+
+    /// Its process, if it runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(Logged::id)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// A URL of its database.

@@ -21,11 +21,12 @@ pub(super) enum Mysqld {
 impl Mysqld {
     /// The one that was asked for, or MariaDB.
     pub(super) fn chosen() -> Self {
-        let said = |name| env::var_os(name).filter(|program| !program.is_empty());
-        match said("TENURE_MYSQL_SERVER") {
-            Some(program) => Self::Mysql(program.into()),
-            None => Self::Mariadb(said("TENURE_MARIADB_SERVER").map(PathBuf::from)),
-        }
+        said("TENURE_MYSQL_SERVER").map_or_else(Self::mariadb, Self::Mysql)
+    }
+
+    /// MariaDB.
+    pub(super) fn mariadb() -> Self {
+        Self::Mariadb(said("TENURE_MARIADB_SERVER"))
     }
 
     /// Makes what a server needs below `folder`: its data, and what it is to do first.
@@ -100,6 +101,10 @@ impl Mysqld {
             }
         }
     }
+}
+
+fn said(name: &str) -> Option<PathBuf> {
+    env::var_os(name).filter(|program| !program.is_empty()).map(PathBuf::from)
 }
 
 /// Else it would become another user where root starts it, to whom the folder is closed.

@@ -62,12 +62,17 @@ impl PostgresServer {
     #[must_use]
     #[allow(clippy::panic, reason = "a test without its server fails")]
     pub fn with(settings: &[&str]) -> Self {
-        match Self::try_start(settings) {
-            Ok(server) => server,
-            Err(error) => panic!(
-                "PostgreSQL does not start; install it with: apt-get install postgresql\n{error:#}"
-            ),
-        }
+        Self::try_start_in(&env::temp_dir(), settings).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The same with a folder in `dir`. Where this program runs as root, the server runs as the user `postgres`, who
+    /// has to reach the folder.
+    ///
+    /// # Errors
+    /// When there is no such program, or it does not start.
+    pub fn try_start_in(dir: &Path, settings: &[&str]) -> Result<Self, String> {
+        let help = "PostgreSQL does not start; install it with: apt-get install postgresql";
+        Self::made(dir, settings).map_err(|error| format!("{help}\n{error}"))
     }
 
     /// A replica of this server, which takes no writes until it is [promoted](Self::promote).
@@ -78,7 +83,7 @@ impl PostgresServer {
     #[allow(clippy::panic, reason = "a test without its server fails")]
     pub fn replica(&self) -> Self {
         let copied = || {
-            let replica = Self::nowhere(&["hot_standby=on"])?;
+            let replica = Self::nowhere(&env::temp_dir(), &["hot_standby=on"])?;
             let data = replica.data();
             let port = self.port.to_string();
             let words = ["-h", "127.0.0.1", "-U", "postgres", "-R", "-c", "fast", "-p", &port];
@@ -88,8 +93,8 @@ impl PostgresServer {
         copied().unwrap_or_else(|error| panic!("the replica does not start: {error:#}"))
     }
 
-    fn nowhere(settings: &[&str]) -> Result<Self, String> {
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    fn nowhere(dir: &Path, settings: &[&str]) -> Result<Self, String> {
+        let folder = tempfile::tempdir_in(dir).map_err(|error| error.to_string())?;
         if is_root() {
             run(Command::new("chown").arg(USER).arg(folder.path()))?;
         }
@@ -97,8 +102,8 @@ impl PostgresServer {
         Ok(Self { folder, settings, port: 0, process: None })
     }
 
-    fn try_start(settings: &[&str]) -> Result<Self, String> {
-        let server = Self::nowhere(settings)?;
+    fn made(dir: &Path, settings: &[&str]) -> Result<Self, String> {
+        let server = Self::nowhere(dir, settings)?;
         let data = server.data();
         let words =
             ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"];

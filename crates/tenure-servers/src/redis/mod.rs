@@ -9,12 +9,12 @@ pub use reply::Reply;
 pub use sentinel::SentinelService;
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     io,
     net::SocketAddr,
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -22,6 +22,7 @@ use std::{
 use self::reply::{command, send};
 use crate::{
     certificates::Certificates,
+    kept::Kept,
     port::free_port,
     preload::{self, Partition},
 };
@@ -32,9 +33,11 @@ const FILE: &str = "redis.conf";
 /// How long a server may take to answer its first PING, on a busy machine and after it has read its data.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A `redis-server` of its own for one test. Dropping it ends the process and removes its folder.
+/// A `redis-server` of its own for one test. Dropping it ends the process and removes its folder; so does
+/// the end of this program.
 #[derive(Debug)]
 pub struct RedisServer {
+    program: OsString,
     folder: tempfile::TempDir,
     settings: Vec<String>,
     port: u16,
@@ -45,7 +48,7 @@ pub struct RedisServer {
     behind: u32,
     /// Its network, if that can be parted.
     side: Option<Partition>,
-    process: Option<Child>,
+    process: Option<Kept>,
 }
 
 /// How one of several servers is run.
@@ -106,16 +109,32 @@ impl RedisServer {
             Ok(folder) => folder,
             Err(error) => panic!("no folder for a server: {error:#}"),
         };
-        let mut server = Self::unstarted(folder, settings, behind);
+        let server = Self::unstarted(folder, settings, behind);
+        server.on_any_port(tls).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// A server by this program, with these settings and a folder in `dir`.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn try_start_in(dir: &Path, program: &OsStr, settings: &[&str]) -> Result<Self, String> {
+        let folder = tempfile::tempdir_in(dir).map_err(|error| error.to_string())?;
+        let mut server = Self::unstarted(folder, settings, 0);
+        program.clone_into(&mut server.program);
+        server.on_any_port(false)
+    }
+
+    fn on_any_port(mut self, tls: bool) -> Result<Self, String> {
         // Somebody else may take a port between its choice and its use.
         for _ in 0..10 {
-            server.port = free_port();
-            server.tls_port = tls.then(free_port);
-            if server.spawn() {
-                return server;
+            self.port = free_port();
+            self.tls_port = tls.then(free_port);
+            if self.spawn() {
+                return Ok(self);
             }
         }
-        panic!("redis-server does not start; install it with: apt-get install redis-server");
+        let program = self.program.display();
+        Err(format!("{program} does not start; install it with: apt-get install redis-server"))
     }
 
     /// The same, once; nothing if it does not start, as with a port in its settings that was taken.
@@ -130,7 +149,8 @@ impl RedisServer {
     fn unstarted(folder: tempfile::TempDir, settings: &[&str], behind: u32) -> Self {
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
         let (port, tls_port, has_file, process) = (0, None, false, None);
-        Self { folder, settings, port, tls_port, has_file, behind, side: None, process }
+        let program = std::env::var_os("TENURE_REDIS_SERVER").unwrap_or("redis-server".into());
+        Self { program, folder, settings, port, tls_port, has_file, behind, side: None, process }
     }
 
     /// A server on this port, which has to be free, with a file of settings that it may write to.
@@ -144,10 +164,7 @@ impl RedisServer {
 
     /// Ends the process as `kill -9` does.
     pub fn kill(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            let _ = process.kill();
-            let _ = process.wait();
-        }
+        self.process = None;
     }
 
     /// Stops the process, which keeps its connections and answers nothing, until what this returns is
@@ -215,7 +232,7 @@ impl RedisServer {
     /// Its process number, for signals; `None` when it does not run.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(Child::id)
+        self.process.as_ref().map(Kept::id)
     }
 
     /// A URL of it.
@@ -268,9 +285,7 @@ impl RedisServer {
     }
 
     fn spawn(&mut self) -> bool {
-        let binary = std::env::var_os("TENURE_REDIS_SERVER");
-        let binary = binary.as_deref().unwrap_or(OsStr::new("redis-server"));
-        let mut words = Command::new(binary);
+        let mut words = Command::new(&self.program);
         if self.has_file {
             words.arg(self.folder.path().join(FILE));
         }
@@ -290,13 +305,11 @@ impl RedisServer {
             side.join(&mut words);
         }
         words.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let Ok(process) = words.spawn() else { return false };
+        let Ok(process) = Kept::start(&mut words, self.folder.path()) else { return false };
         self.process = Some(process);
         let since = Instant::now();
         while since.elapsed() < PATIENCE {
-            if let Some(process) = &mut self.process
-                && matches!(process.try_wait(), Ok(Some(_)) | Err(_))
-            {
+            if !self.process.as_mut().is_some_and(Kept::runs) {
                 return false;
             }
             // On its own socket: on the port another server may answer that was faster, until this one
@@ -331,6 +344,7 @@ impl Drop for Frozen<'_> {
 
 impl Drop for RedisServer {
     fn drop(&mut self) {
+        // Before its folder goes.
         self.kill();
     }
 }

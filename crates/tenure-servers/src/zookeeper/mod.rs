@@ -94,12 +94,26 @@ impl ZookeeperServer {
         Self::started(node, true)
     }
 
+    /// The same as [`with_java`](Self::with_java), with its folder in `dir`.
+    ///
+    /// # Errors
+    /// When there is no `java` or no ZooKeeper, or it does not start.
+    pub fn try_start_in(
+        dir: &Path,
+        settings: &[(&str, &str)],
+        java: &[&str],
+    ) -> Result<Self, String> {
+        Self::try_started(Node::new_in(dir, settings, java), false)
+    }
+
     #[allow(clippy::panic, reason = "a test without its server fails")]
     fn started(node: io::Result<Node>, tls: bool) -> Self {
-        let mut node = match node {
-            Ok(node) => node,
-            Err(error) => panic!("no folder for a server: {error:#}"),
-        };
+        Self::try_started(node, tls).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn try_started(node: io::Result<Node>, tls: bool) -> Result<Self, String> {
+        let mut node = node.map_err(|error| format!("no folder for a server: {error:#}"))?;
+        let help = "ZooKeeper does not start; install it with: apt-get install zookeeper";
         let mut tries = 1;
         loop {
             node.set_port(free_port());
@@ -108,12 +122,10 @@ impl ZookeeperServer {
                 node.set("secureClientPort", port);
             }
             match node.start() {
-                Ok(()) => return Self { node, tls_port },
+                Ok(()) => return Ok(Self { node, tls_port }),
                 // Somebody else may take a port between its choice and its use.
                 Err(said) if is_taken(&said) && tries < 10 => tries += 1,
-                Err(said) => panic!(
-                    "ZooKeeper does not start; install it with: apt-get install zookeeper\n{said}"
-                ),
+                Err(said) => return Err(format!("{help}\n{said}")),
             }
         }
     }

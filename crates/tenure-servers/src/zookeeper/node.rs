@@ -89,7 +89,12 @@ pub(super) struct State {
 impl Node {
     /// One that does not run yet, with these lines in its `zoo.cfg` and words for `java`.
     pub(super) fn new(settings: &[(&str, &str)], java: &[&str]) -> io::Result<Self> {
-        let folder = tempfile::tempdir()?;
+        Self::new_in(&env::temp_dir(), settings, java)
+    }
+
+    /// The same with its folder in `dir`.
+    pub(super) fn new_in(dir: &Path, settings: &[(&str, &str)], java: &[&str]) -> io::Result<Self> {
+        let folder = tempfile::tempdir_in(dir)?;
         let java = java.iter().map(|&word| word.to_owned()).collect();
         let (settings_of_it, port, process) = (BTreeMap::new(), 0, None);
         let mut node = Self { folder, settings: settings_of_it, java, port, process, begins: 0 };
