@@ -5,8 +5,8 @@ use std::{path::Path, time::Instant};
 use tenure::Mutex;
 
 use crate::{
-    Failure,
     contestant::{self, Contestant, open_tenure, runtime},
+    failure::Failure,
     report::Figure,
 };
 

@@ -9,7 +9,7 @@ use std::{
 
 use nix::time::{ClockId, clock_gettime};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// A child that plays a part.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 use tenure::{Guard, Mutex, Tenure};
 use tokio::runtime::Runtime;
 
-use crate::Failure;
+use crate::failure::Failure;
 #[cfg(target_os = "linux")]
 use crate::system_calls::SystemCalls;
 

@@ -5,7 +5,7 @@ use nix::sys::{
     time::TimeVal,
 };
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// This process.
 pub(crate) fn own() -> Result<f64, Failure> {

@@ -3,9 +3,9 @@
 use std::{path::Path, sync::mpsc, time::Duration};
 
 use crate::{
-    Failure,
     child::{Player, await_order, now, say},
     contestant::{open_tenure, runtime},
+    failure::Failure,
     report::Figure,
 };
 

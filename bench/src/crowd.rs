@@ -6,10 +6,10 @@ use std::{
 };
 
 use crate::{
-    Failure,
     child::{Player, await_order, say},
     contestant::{self, Contestant},
     cpu,
+    failure::Failure,
     report::Figure,
 };
 

@@ -5,9 +5,9 @@ use std::{path::Path, thread::sleep, time::Duration};
 use tenure::Mutex;
 
 use crate::{
-    Failure,
     child::{Player, await_order, now, say},
     contestant::{self, Contestant},
+    failure::Failure,
     report::Figure,
 };
 

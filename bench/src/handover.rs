@@ -8,8 +8,8 @@ use std::{
 use tenure::Mutex;
 
 use crate::{
-    Failure,
     contestant::{open_tenure, runtime},
+    failure::Failure,
     report::Figure,
 };
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use tenure::{All, Mutex, RwLock, Semaphore, Tenure};
 use tokio::runtime::Runtime;
 
-use crate::{Failure, contestant::runtime, report::Figure};
+use crate::{contestant::runtime, failure::Failure, report::Figure};
 
 /// Pairs that one value is the mean of.
 const BATCH: u32 = 100;

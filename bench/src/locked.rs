@@ -4,7 +4,7 @@ use std::{hint::black_box, time::Instant};
 
 use tenure::{Error, Tenure, locked};
 
-use crate::{Failure, contestant::runtime, report::Figure};
+use crate::{contestant::runtime, failure::Failure, report::Figure};
 
 /// Calls that one value is the mean of.
 const BATCH: u32 = 1_000;

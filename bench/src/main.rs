@@ -9,6 +9,7 @@ mod contestant;
 mod cpu;
 mod crash;
 mod crowd;
+mod failure;
 mod group;
 mod handoff;
 mod handover;
@@ -38,14 +39,11 @@ mod turns;
 mod waiters;
 mod zookeeper;
 
-use std::{error::Error, path::Path};
+use std::path::Path;
 
 use clap::{ArgGroup, Parser, Subcommand};
 
-use crate::report::Report;
-
-/// An error that ends the run.
-type Failure = Box<dyn Error + Send + Sync>;
+use crate::{failure::Failure, report::Report};
 
 /// Prints figures of tenure beside its peers.
 #[derive(Debug, Parser)]

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Builds the program in a folder of this repository, with this version of what it measures, into a folder below
 /// `target`: `classes` and `lib` in it. An error says why not.

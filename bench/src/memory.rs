@@ -5,9 +5,9 @@ use std::{fs, path::Path};
 use tenure::Tenure;
 
 use crate::{
-    Failure,
     child::{Player, say},
     contestant::runtime,
+    failure::Failure,
     report::Figure,
 };
 

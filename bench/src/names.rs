@@ -15,8 +15,8 @@ use tenure::Tenure;
 use tokio::{runtime::Runtime, task::JoinSet};
 
 use crate::{
-    Failure,
     contestant::runtime,
+    failure::Failure,
     memory::resident,
     place::{Place, Store},
 };

@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Ends a process when this value, or this process, is gone.
 #[derive(Debug)]

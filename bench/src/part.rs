@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use crate::{
-    Failure, contestant,
+    contestant,
     contestant::Contestant,
-    crash, crowd, handoff, memory, mysql, postgres, redis_handoff, redis_holds,
+    crash, crowd,
+    failure::Failure,
+    handoff, memory, mysql, postgres, redis_handoff, redis_holds,
     sql::{self, Server},
     turns, waiters, zookeeper,
 };

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use tempfile::TempDir;
 
-use crate::{Failure, mysql, postgres, redis_server, sql::Server as _, zookeeper};
+use crate::{failure::Failure, mysql, postgres, redis_server, sql::Server as _, zookeeper};
 
 /// A store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -10,7 +10,7 @@ use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, aio::MultiplexedC
 use tenure::Tenure;
 use tokio::runtime::Runtime;
 
-use crate::{Failure, contestant::runtime, cpu, redis_server::Server, report::Figure};
+use crate::{contestant::runtime, cpu, failure::Failure, redis_server::Server, report::Figure};
 
 const FENCED: &str = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then \
      return redis.call('INCR', KEYS[2]) end return false";

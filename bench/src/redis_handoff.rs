@@ -6,9 +6,9 @@ use redis::PushKind;
 use tenure::Tenure;
 
 use crate::{
-    Failure,
     child::{Player, now, say},
     contestant::{URL, runtime},
+    failure::Failure,
     handoff::handoffs,
     redis_server::Server,
     report::Figure,

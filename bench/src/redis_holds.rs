@@ -9,10 +9,10 @@ use std::{
 use tenure::Tenure;
 
 use crate::{
-    Failure,
     child::{Player, await_order, say},
     contestant::runtime,
     cpu,
+    failure::Failure,
     memory::resident,
     redis_server::Server,
     report::Figure,

@@ -5,7 +5,7 @@ use std::{path::Path, time::Instant};
 use tenure::Tenure;
 use tokio::runtime::Runtime;
 
-use crate::{Failure, contestant::runtime, redis_server::Server, report::Figure};
+use crate::{contestant::runtime, failure::Failure, redis_server::Server, report::Figure};
 
 /// Pairs of each contestant in one value.
 const BATCH: usize = 200;

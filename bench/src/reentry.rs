@@ -7,7 +7,7 @@ use tenure::{
     reentrant::{Scope, scope},
 };
 
-use crate::{Failure, contestant::runtime, report::Figure};
+use crate::{contestant::runtime, failure::Failure, report::Figure};
 
 /// Pairs that one value is the mean of.
 const BATCH: u32 = 10_000;

@@ -8,7 +8,7 @@ use std::{
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// One figure: the same thing, measured for each contestant.
 #[derive(Debug, Serialize)]

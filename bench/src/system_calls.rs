@@ -9,7 +9,7 @@ use std::{
 
 use rustix::fs::{AtFlags, FlockOperation, StatxFlags, flock, statx};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// What a decision reads: the page with both slots.
 const PAGE: usize = 4096;

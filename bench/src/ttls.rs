@@ -13,7 +13,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use tenure::Tenure;
 use tokio::task::JoinSet;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 const TTLS: [u64; 8] = [10, 20, 50, 100, 200, 500, 1_000, 5_000];
 /// How many hold a lock of their own at any time.

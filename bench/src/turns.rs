@@ -3,9 +3,9 @@
 use std::{path::Path, thread::sleep, time::Duration};
 
 use crate::{
-    Failure,
     child::{Player, await_order, now, say},
     contestant::Contestant,
+    failure::Failure,
 };
 
 /// Long enough that the other process is in line again, its place on the server's disk.

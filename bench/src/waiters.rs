@@ -14,10 +14,10 @@ use tenure::{AcquireError, Tenure};
 use tokio::task::JoinSet;
 
 use crate::{
-    Failure,
     child::{Player, await_order, now, say},
     contestant::runtime,
     cpu,
+    failure::Failure,
     place::{Place, Store},
 };
 

@@ -3,7 +3,7 @@
 use mysql_async::{Conn, Statement, prelude::Queryable};
 
 use super::session;
-use crate::{Failure, sql::Lock};
+use crate::{failure::Failure, sql::Lock};
 
 /// A session that takes the lock of a name.
 pub(crate) struct GetLock {

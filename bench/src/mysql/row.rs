@@ -7,7 +7,7 @@ use mysql_async::{Conn, Statement, prelude::Queryable};
 
 use super::session;
 use crate::{
-    Failure,
+    failure::Failure,
     sql::{Bare, Lock},
 };
 

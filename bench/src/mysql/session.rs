@@ -2,7 +2,7 @@
 
 use mysql_async::{Conn, OptsBuilder};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Opens one, over TCP as the store does.
 pub(super) async fn open(url: &str) -> Result<Conn, Failure> {

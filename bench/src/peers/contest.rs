@@ -8,7 +8,7 @@ use std::{future::Future, time::Duration};
 use tenure::{Guard, Mutex, Semaphore, Tenure, TenureBuilder};
 
 use self::play::{Contestant, Lock, Words, play};
-use crate::Failure;
+use crate::failure::Failure;
 
 /// How tenure takes part.
 #[derive(Clone, Copy, Debug)]

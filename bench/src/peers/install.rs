@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::roster::Language;
-use crate::Failure;
+use crate::failure::Failure;
 
 /// How the program of a language is started, or why it cannot be.
 pub(crate) type Installed = BTreeMap<Language, Result<Vec<OsString>, String>>;

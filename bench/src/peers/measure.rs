@@ -17,7 +17,7 @@ use super::{
     run::{Load, MESSAGE, Run, Taking},
     work::{self, Bench, Kind, Times, Work},
 };
-use crate::Failure;
+use crate::failure::Failure;
 
 /// How many rounds there are, unless told otherwise.
 const ROUNDS: usize = 3;

@@ -22,7 +22,7 @@ use std::{
 use clap::Args;
 
 use self::{roster::Contestant, run::Run, work::Work};
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Runs the peers beside tenure on the same work, interleaved, and tells the figures.
 #[derive(Debug, Args)]

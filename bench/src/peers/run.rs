@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use serde::{Deserialize, Serialize};
 
 use super::{machine::Machine, roster, work::Values};
-use crate::Failure;
+use crate::failure::Failure;
 
 /// What stands beside the peers in the works of hand-off: a message through the same server.
 pub(crate) const MESSAGE: &str = "a message";

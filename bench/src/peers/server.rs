@@ -6,7 +6,7 @@ use std::{
     net::TcpStream,
 };
 
-use crate::{Failure, redis_server::Server};
+use crate::{failure::Failure, redis_server::Server};
 
 /// Asks one server, over one connection.
 pub(crate) struct Asked {

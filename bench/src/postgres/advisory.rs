@@ -3,7 +3,7 @@
 use tokio_postgres::{Client, Statement};
 
 use super::session;
-use crate::{Failure, sql::Lock};
+use crate::{failure::Failure, sql::Lock};
 
 /// A session that takes the lock whose number a name has.
 pub(crate) struct Advisory {

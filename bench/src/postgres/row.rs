@@ -5,7 +5,7 @@ use tokio_postgres::{Client, Statement};
 
 use super::session::{self, Heard};
 use crate::{
-    Failure,
+    failure::Failure,
     sql::{Bare, Lock},
 };
 

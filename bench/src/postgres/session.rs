@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_postgres::{AsyncMessage, Client, NoTls, Notification};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Messages from other sessions.
 pub(super) type Heard = UnboundedReceiver<Notification>;

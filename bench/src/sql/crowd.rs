@@ -13,7 +13,7 @@ use tenure::Tenure;
 use tokio::{runtime::Runtime, sync::Mutex, task::JoinSet};
 
 use super::{Lock, Scene, Server};
-use crate::{Failure, contestant::runtime, report::Figure};
+use crate::{contestant::runtime, failure::Failure, report::Figure};
 
 /// Hand-offs in one round.
 const BATCH: usize = 400;

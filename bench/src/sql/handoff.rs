@@ -1,7 +1,7 @@
 //! From one process's release to another's grant, on a database.
 
 use super::{Scene, Server};
-use crate::{Failure, contestant::URL, report::Figure, turns};
+use crate::{contestant::URL, failure::Failure, report::Figure, turns};
 
 /// Turns of both processes in one round.
 const TURNS: f64 = 2.0 * turns::TURNS as f64;

@@ -5,8 +5,8 @@ use std::{future::Future, path::Path};
 use tokio::runtime::Runtime;
 
 use crate::{
-    Failure,
     contestant::{Contestant, URL, runtime},
+    failure::Failure,
 };
 
 /// What became of asking.

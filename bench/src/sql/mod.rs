@@ -9,7 +9,7 @@ mod shedlock;
 
 use std::path::Path;
 
-use crate::{Failure, group::Group, report::Report};
+use crate::{failure::Failure, group::Group, report::Report};
 
 pub(crate) use self::lock::{Bare, Lock, contestant};
 

@@ -6,7 +6,7 @@ use tenure::Tenure;
 use tokio::runtime::Runtime;
 
 use super::{Bare, Lock as _, Scene, Server, shedlock::Jvm};
-use crate::{Failure, contestant::runtime, cpu, kinds::Lock, report::Figure};
+use crate::{contestant::runtime, cpu, failure::Failure, kinds::Lock, report::Figure};
 
 /// Pairs that one value is the mean of.
 const BATCH: usize = 50;

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::Command};
 
 use super::Server;
-use crate::{Failure, child::Player, maven};
+use crate::{child::Player, failure::Failure, maven};
 
 const VERSION: &str = "6.9.2";
 

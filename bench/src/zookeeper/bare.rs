@@ -7,8 +7,8 @@ use tokio::runtime::Runtime;
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
 use crate::{
-    Failure,
     contestant::{Contestant, URL, runtime},
+    failure::Failure,
 };
 
 /// As long as the names that Curator gives.

@@ -12,7 +12,7 @@ use tenure::Tenure;
 use tokio::{runtime::Runtime, task::JoinSet};
 
 use super::{Scene, bare::Bare, curator::Jvm};
-use crate::{Failure, contestant::runtime, report::Figure};
+use crate::{contestant::runtime, failure::Failure, report::Figure};
 
 /// Hand-offs in one round.
 const BATCH: usize = 400;

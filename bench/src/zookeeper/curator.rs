@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::Command, time::Duration};
 
 use super::server::Server;
-use crate::{Failure, child::Player, maven};
+use crate::{child::Player, failure::Failure, maven};
 
 const VERSION: &str = "5.9.0";
 

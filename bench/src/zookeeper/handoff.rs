@@ -2,9 +2,9 @@
 
 use super::{Scene, curator::Jvm};
 use crate::{
-    Failure,
     child::Player,
     contestant::URL,
+    failure::Failure,
     report::Figure,
     turns::{self, HOLD, TURNS},
 };

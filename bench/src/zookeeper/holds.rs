@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{Scene, server::Server};
-use crate::{Failure, child::Player, redis_holds::all_held, report::Figure};
+use crate::{child::Player, failure::Failure, redis_holds::all_held, report::Figure};
 
 /// Holds many locks on a server for a while.
 pub(super) fn measure(&Scene { dir, quick, .. }: &Scene<'_>) -> Result<Vec<Figure>, Failure> {

@@ -10,7 +10,7 @@ mod server;
 
 use std::path::Path;
 
-use crate::{Failure, group::Group, report::Report};
+use crate::{failure::Failure, group::Group, report::Report};
 
 pub(crate) use self::{bare::Bare, server::Server};
 

@@ -1,5 +1,4 @@
-//! What proves a store and a client of tenure: the conformance suite that every store mounts,
-//! seeded faults, and a simulation.
+//! What proves a store of tenure: the conformance suite that every store mounts, and seeded faults.
 //!
 //! It is public for the tests of a store; a release may add cases, which the store then has to pass.
 //!
@@ -39,30 +38,17 @@
 //! ```
 //!
 //! [`kinds!`] mounts what each kind of lock does there in the same way.
-//!
-//! The simulation runs whole processes over such a store: see [`sim`].
 
-pub mod check;
 pub mod child;
-mod clock;
 pub mod conformance;
 pub mod counting;
 pub mod fault;
 mod fuzz;
 pub mod kinds;
-pub mod lying;
 mod random;
 pub mod rotation;
-pub mod server;
-pub mod sim;
 mod vault;
 
 pub use fuzz::fuzz;
 pub use random::Random;
-pub use tenure_core::proto;
 pub use vault::Vault;
-
-/// Its page breaks a rule, which only this crate can.
-#[cfg(doctest)]
-#[doc = include_str!("../../../CONTRIBUTING.md")]
-struct Contributing;

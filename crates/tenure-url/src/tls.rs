@@ -175,7 +175,7 @@ fn unusable(what: String) -> Fault {
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-    use tenure_testkit::server::Certificates as Files;
+    use tenure_servers::Certificates as Files;
 
     use super::*;
 

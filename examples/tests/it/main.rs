@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use tenure_testkit::server::{MariadbServer, PostgresServer};
+use tenure_servers::{MariadbServer, PostgresServer};
 
 /// What it prints; it has to end well.
 fn printed(program: &str, run: impl FnOnce(&mut Command) -> &mut Command) -> String {

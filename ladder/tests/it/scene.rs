@@ -17,7 +17,7 @@ use tenure_core::{
     Owner,
     proto::queue::{Answer, Ask, Intent, Order},
 };
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 /// How often each interleaving is run.
 const RUNS: usize = 100;

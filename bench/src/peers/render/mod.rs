@@ -8,7 +8,7 @@ mod table;
 use std::{fs, path::Path};
 
 use super::run::Run;
-use crate::Failure;
+use crate::failure::Failure;
 
 pub(crate) use page::tables;
 

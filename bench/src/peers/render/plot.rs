@@ -16,7 +16,7 @@ use super::{
     },
     number,
 };
-use crate::Failure;
+use crate::failure::Failure;
 
 const OURS: RGBColor = RGBColor(0xc2, 0x41, 0x0c);
 const PEERS: RGBColor = RGBColor(0x64, 0x74, 0x8b);

@@ -9,7 +9,7 @@ use super::{
     },
     number, plot,
 };
-use crate::Failure;
+use crate::failure::Failure;
 
 const BEGIN: &str = "<!-- figures -->\n";
 const END: &str = "<!-- /figures -->";

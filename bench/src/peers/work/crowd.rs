@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::Deserialize;
 
 use super::{Scene, Values};
-use crate::{Failure, peers::server::Asked};
+use crate::{failure::Failure, peers::server::Asked};
 
 #[derive(Deserialize)]
 struct Told {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::{Bench, Scene, Values};
-use crate::{Failure, redis_handoff, redis_server::Server};
+use crate::{failure::Failure, redis_handoff, redis_server::Server};
 
 #[derive(Deserialize)]
 struct Told {

@@ -8,7 +8,7 @@ use std::{
 use serde::Deserialize;
 
 use super::{Scene, Values};
-use crate::{Failure, peers::server::Asked};
+use crate::{failure::Failure, peers::server::Asked};
 
 /// How long acquiring all of them may take.
 const ACQUIRING: Duration = Duration::from_secs(180);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{Scene, Values};
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Longer than any ttl that is a default.
 const LONGEST: Duration = Duration::from_secs(90);

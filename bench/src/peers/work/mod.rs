@@ -18,7 +18,7 @@ use super::{
     install::Installed,
     roster::{Contestant, Keeps},
 };
-use crate::{Failure, redis_server::Server};
+use crate::{failure::Failure, redis_server::Server};
 
 /// What was measured once, by the names of the columns.
 pub(crate) type Values = BTreeMap<&'static str, f64>;
@@ -240,7 +240,7 @@ impl<'a> Scene<'a> {
 
 /// Running on one core.
 mod pin {
-    use crate::Failure;
+    use crate::failure::Failure;
 
     /// Does it on one core, where the system can; what is started there stays there.
     #[cfg(target_os = "linux")]

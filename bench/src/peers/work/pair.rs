@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::{Scene, Values};
-use crate::{Failure, peers::server::Asked};
+use crate::{failure::Failure, peers::server::Asked};
 
 /// For what is left to do when the time is over.
 const DEADLINE: Duration = Duration::from_secs(30);

@@ -3,7 +3,7 @@
 use std::{fs, process::Stdio};
 
 use nix::sys::signal::Signal;
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 use crate::{
     process::{Running, code, lives, program, send},

@@ -8,7 +8,7 @@ use std::{
 };
 
 use nix::sys::signal::Signal;
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 use crate::{
     process::{Running, code, lives, program, send},

@@ -9,7 +9,7 @@ use std::{
 };
 
 use tenure::redis::name_in_slot_of;
-use tenure_testkit::server::{RedisCluster, RedisServer, SentinelService, redis::Reply};
+use tenure_servers::{RedisCluster, RedisServer, SentinelService, redis::Reply};
 
 use crate::{
     process::code,

@@ -12,7 +12,7 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 use crate::{
     process::{Running, code, send},

@@ -5,7 +5,7 @@ use std::{
     net::TcpListener,
 };
 
-use tenure_testkit::server::{Certificates, RedisServer, redis::Reply};
+use tenure_servers::{Certificates, RedisServer, redis::Reply};
 
 use crate::{
     process::code,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use tenure::redis::name_in_slot_of;
-use tenure_testkit::server::{RedisCluster, RedisServer};
+use tenure_servers::{RedisCluster, RedisServer};
 
 use crate::{
     process::{Running, code},

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Output};
 
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 use crate::{
     process::code,

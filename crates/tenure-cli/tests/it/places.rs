@@ -1,6 +1,6 @@
 //! Where locks are kept, as it is shown: the URL that leads there, without its password.
 
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 use crate::{
     process::code,

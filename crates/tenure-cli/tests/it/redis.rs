@@ -7,7 +7,7 @@ use std::{
 };
 
 use nix::sys::signal::Signal;
-use tenure_testkit::server::{Certificates, RedisServer};
+use tenure_servers::{Certificates, RedisServer};
 
 use crate::{
     process::{Running, code},

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_testkit::server::ZookeeperServer;
+use tenure_servers::ZookeeperServer;
 use zookeeper_client::Client;
 
 use crate::{

@@ -12,7 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tenure_testkit::{child::copy_program, server::RedisServer};
+use tenure_servers::RedisServer;
+use tenure_testkit::child::copy_program;
 
 use crate::{
     process::{Running, code, program},

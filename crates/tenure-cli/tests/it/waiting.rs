@@ -1,4 +1,4 @@
-use tenure_testkit::server::PostgresServer;
+use tenure_servers::PostgresServer;
 
 use crate::{
     process::code,

@@ -1,7 +1,7 @@
 //! What is said of a lock that belongs to a session.
 
 use nix::sys::signal::Signal;
-use tenure_testkit::server::ZookeeperServer;
+use tenure_servers::ZookeeperServer;
 
 use crate::{
     process::code,

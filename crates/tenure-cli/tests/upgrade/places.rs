@@ -2,9 +2,7 @@
 
 use std::{process::Command, sync::Arc};
 
-use tenure_testkit::server::{
-    MariadbServer, PostgresServer, RedisCluster, RedisServer, ZookeeperServer,
-};
+use tenure_servers::{MariadbServer, PostgresServer, RedisCluster, RedisServer, ZookeeperServer};
 
 /// A store.
 pub(crate) struct Place {

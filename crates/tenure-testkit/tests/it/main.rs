@@ -3,15 +3,7 @@
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod broken_rules;
-mod child;
 mod conformance_memory;
-mod downgrades;
-mod dropped_acquires;
-mod dropped_at_each_await;
 mod every_case_is_mounted;
 mod every_store_mounts;
 mod kinds_memory;
-mod mutants;
-mod simulation;
-mod turns;
-mod zookeeper;

@@ -2,9 +2,9 @@
 
 use tenure::Tenure;
 use tenure_core::store::Severity;
-use tenure_testkit::{
+use tenure_servers::{
+    MariadbServer, PostgresServer, RedisServer, ZookeeperServer,
     lying::{Liar, Lie},
-    server::{MariadbServer, PostgresServer, RedisServer, ZookeeperServer},
 };
 
 const PASSWORD: &str = "s3ntinel0fTheWire";
@@ -44,7 +44,7 @@ fn contains(heard: &[u8], what: &[u8]) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_password_is_given_in_the_clear_to_whoever_asks_for_it() {
-    use tenure_testkit::lying::{ASKS_FOR_A_SUM, ASKS_IN_CLEAR, ASKS_IN_CLEAR_ON_MYSQL};
+    use tenure_servers::lying::{ASKS_FOR_A_SUM, ASKS_IN_CLEAR, ASKS_IN_CLEAR_ON_MYSQL};
     let url = format!("postgres://me:{PASSWORD}@HOST/shop");
     for (lie, name) in [(ASKS_IN_CLEAR, "password"), (ASKS_FOR_A_SUM, "md5")] {
         let (error, all) = heard(lie, &url).await;

@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use tenure_testkit::{
-    child::Process,
+use tenure_servers::{
+    MariadbServer, PostgresServer, RedisServer, ZookeeperServer,
     lying::{Liar, Lie, Protocol},
-    server::{MariadbServer, PostgresServer, RedisServer, ZookeeperServer},
 };
+use tenure_testkit::child::Process;
 
 /// In MiB, beyond what a process has by itself: that of an answer, of what is made of it, and of two connections.
 const MOST_MEMORY: u64 = 320;

@@ -14,10 +14,8 @@ use tenure_core::{
     proto::queue::{Answer, Ask, Intent, Kind, Mode, Order, TakeOver},
     store::Renewal,
 };
-use tenure_testkit::{
-    Random,
-    server::{MariadbServer, PostgresServer, RedisServer, ZookeeperServer},
-};
+use tenure_servers::{MariadbServer, PostgresServer, RedisServer, ZookeeperServer};
+use tenure_testkit::Random;
 use tokio::time::{Instant, sleep};
 
 use crate::overheard;

@@ -13,7 +13,7 @@ use futures_executor::block_on;
 use tempfile::tempdir;
 use tenure::{Error, Tenure};
 #[cfg(feature = "redis")]
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 /// More than any of it takes.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -3,7 +3,7 @@
 use std::{sync::mpsc, time::Duration};
 
 use tenure::blocking::{Tenure, reentrant::scope};
-use tenure_testkit::server::ZookeeperServer;
+use tenure_servers::ZookeeperServer;
 use zookeeper_client::Client;
 
 use crate::child::PATIENCE;

@@ -9,7 +9,7 @@ use std::{
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tempfile::tempdir;
 use tenure::Tenure;
-use tenure_testkit::server::{
+use tenure_servers::{
     MariadbServer, PostgresServer, RedisCluster, RedisServer, SentinelService, ZookeeperServer,
 };
 

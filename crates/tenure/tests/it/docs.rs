@@ -9,12 +9,13 @@ use std::{
 use crate::files::{here, sources};
 
 /// Where tests live, seen from this crate.
-const TESTS: [&str; 15] = [
+const TESTS: [&str; 16] = [
     "tests",
     "../tenure-proto/tests",
     "../tenure-core/tests",
     "../tenure-testkit/src/conformance",
     "../tenure-testkit/tests",
+    "../tenure-sim/tests",
     "../tenure-cli/tests",
     "../../stores/embedded/tests",
     "../../stores/redis/tests",
@@ -157,7 +158,10 @@ fn documentation(source: &str) -> String {
 #[test]
 fn the_documentation_of_items_links_to_each_page_and_promise_that_it_names() {
     let web = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/");
-    let published = packages().into_iter().filter(|package| !package.ends_with("tenure-testkit"));
+    let for_tests = ["tenure-testkit", "tenure-sim", "tenure-servers"];
+    let published = packages().into_iter();
+    let published =
+        published.filter(|package| !for_tests.iter().any(|name| package.ends_with(name)));
     let sources = published.flat_map(|package| sources(&package.join("src")));
     let mut links = 0;
     for source in sources {
@@ -183,7 +187,7 @@ const HELD_TO_CODE: [&str; 2] = ["docs/wrong-locks.md", "docs/flash-sale.md"];
 
 #[test]
 fn code_on_a_page_is_compiled_or_shows_that_it_is_a_part() {
-    let doctests = ["src/lib.rs", "../tenure-testkit/src/lib.rs"];
+    let doctests = ["src/lib.rs", "../tenure-sim/src/lib.rs"];
     let doctests = doctests.map(|source| fs::read_to_string(here(source)).unwrap()).concat();
     let root = here("../..").canonicalize().unwrap();
     for page in all_pages() {

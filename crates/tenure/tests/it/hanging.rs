@@ -18,10 +18,8 @@ use std::{
 };
 
 use tenure::{Guard, Tenure};
-use tenure_testkit::{
-    fault::Proxy,
-    server::{MariadbServer, PostgresServer, RedisServer, ZookeeperServer},
-};
+use tenure_servers::{MariadbServer, PostgresServer, RedisServer, ZookeeperServer};
+use tenure_testkit::fault::Proxy;
 
 /// How long what must come may take on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);

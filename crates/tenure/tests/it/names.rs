@@ -65,7 +65,7 @@ async fn a_foreign_directory_is_left_as_it_is_and_a_wrong_url_refused() {
 #[cfg(all(feature = "quorum", feature = "redis"))]
 #[tokio::test]
 async fn on_servers_nothing_is_written_and_a_quorum_shows_no_names_of_its_own() {
-    use tenure_testkit::server::RedisServer;
+    use tenure_servers::RedisServer;
 
     let mut servers = [RedisServer::start(), RedisServer::start(), RedisServer::start()];
     for server in &servers {

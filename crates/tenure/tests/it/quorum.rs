@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tenure::{FaultKind, OpenError, Tenure};
 #[cfg(feature = "redis")]
-use tenure_testkit::server::{RedisServer, SentinelService};
+use tenure_servers::{RedisServer, SentinelService};
 
 fn members(dir: &Path) -> Vec<String> {
     ["a", "b", "c"].map(|member| format!("file:{}", dir.join(member).display())).to_vec()

@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use tenure::{Tenure, config::Config};
-use tenure_testkit::server::ZookeeperServer;
+use tenure_servers::ZookeeperServer;
 
 fn config(url: &str, file: &str) -> Config {
     let text = format!("store = '{url}'\n{file}");

@@ -5,7 +5,7 @@ use std::{env, fs, path::Path, time::Duration};
 use tempfile::{TempDir, tempdir};
 use tenure::Tenure;
 #[cfg(feature = "redis")]
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 /// A store of its own for one test, and a directory for what the lock protects.
 pub(crate) struct Place {

@@ -17,7 +17,7 @@ use std::{
 };
 
 use tenure::Tenure;
-use tenure_testkit::server::{
+use tenure_servers::{
     MariadbServer, PostgresServer, RedisServer, SentinelService, ZookeeperServer,
 };
 

@@ -8,9 +8,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use tenure_testkit::server::{
-    MariadbServer, PostgresServer, RedisServer, ZookeeperServer, redis::Reply,
-};
+use tenure_servers::{MariadbServer, PostgresServer, RedisServer, ZookeeperServer, redis::Reply};
 
 /// So that no restart loses what was confirmed.
 const DURABLE: [&str; 6] = ["--save", "", "--appendonly", "yes", "--appendfsync", "always"];

@@ -1,6 +1,6 @@
 use tempfile::tempdir;
 use tenure::Tenure;
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 #[tokio::test]
 async fn on_files() -> Result<(), Box<dyn std::error::Error>> {

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use serde_json::Value;
-use tenure_testkit::server::{MariadbServer, PostgresServer, RedisCluster, RedisServer};
+use tenure_servers::{MariadbServer, PostgresServer, RedisCluster, RedisServer};
 
 use super::instance::BINARY;
 

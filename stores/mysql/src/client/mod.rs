@@ -154,7 +154,7 @@ impl std::fmt::Debug for Conn {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests fail by panics")]
 mod tests {
-    use tenure_testkit::server::MariadbServer;
+    use tenure_servers::MariadbServer;
 
     use super::*;
 

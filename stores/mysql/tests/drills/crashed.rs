@@ -9,10 +9,8 @@ use std::{
 };
 
 use tenure_core::{Guard, Store, Token};
-use tenure_testkit::{
-    counting::{self, Size},
-    server::MariadbServer,
-};
+use tenure_servers::MariadbServer;
+use tenure_testkit::counting::{self, Size};
 use tokio::task::JoinSet;
 
 use crate::{

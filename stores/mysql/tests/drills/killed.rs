@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use mysql_async::{Conn, Row, prelude::Queryable};
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::support::{hold, outside, process, run};

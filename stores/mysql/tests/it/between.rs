@@ -13,7 +13,7 @@ use tenure_core::{
     proto::queue::{Answer, Intent},
 };
 use tenure_mysql::MysqlStore;
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},

@@ -8,7 +8,7 @@ use tenure_core::{
     Store,
     proto::queue::{Answer, Intent},
 };
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 
 use crate::{
     places::{fresh_url, server},

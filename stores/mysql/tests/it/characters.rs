@@ -9,7 +9,7 @@ use tenure_core::{
     store::Renewal,
 };
 use tenure_mysql::{Fence, FenceError, MysqlStore};
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 
 use crate::{
     places::server,

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use mysql_async::prelude::Queryable;
 use tenure_core::{Store, store::Renewal};
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 
 use crate::support::{LONG, name, outside, owner, run, sessions, store, take};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mysql_async::{Conn, prelude::Queryable};
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 
 use crate::support::{PATIENCE, outside, process, sessions, until};
 

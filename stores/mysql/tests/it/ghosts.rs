@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
 use tenure_core::AcquireError;
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 
 use crate::support::{LONG, PATIENCE, hold, outside, process, run, until};
 

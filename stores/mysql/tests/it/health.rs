@@ -1,7 +1,7 @@
 //! What a look at the server finds.
 
 use tenure_core::{Store, proto::queue::Intent, store::Severity};
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 
 use crate::support::{ask, name, outside, owner, run, store};
 

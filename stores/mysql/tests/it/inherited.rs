@@ -9,7 +9,7 @@ use tenure_core::{
     store::Renewal,
 };
 use tenure_mysql::{MysqlStore, Then};
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 
 use crate::support::{LONG, ask, name, outside, owner, run, take, until};
 

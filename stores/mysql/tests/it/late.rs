@@ -9,10 +9,8 @@ use tenure_core::{
     store::Renewal,
 };
 use tenure_mysql::MysqlStore;
-use tenure_testkit::{
-    fault::{Proxy, Weather},
-    server::MariadbServer,
-};
+use tenure_servers::MariadbServer;
+use tenure_testkit::fault::{Proxy, Weather};
 use tokio::time::Instant;
 
 use crate::{

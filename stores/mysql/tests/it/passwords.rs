@@ -5,7 +5,8 @@ use std::{fs, os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 use mysql_async::{Row, prelude::Queryable};
 use tenure_core::{AcquireError, FaultKind, Guard, Tenure};
 use tenure_mysql::{MysqlOptions, MysqlStore, Password, TlsMode};
-use tenure_testkit::{Vault, rotation, server::MariadbServer};
+use tenure_servers::MariadbServer;
+use tenure_testkit::{Vault, rotation};
 
 use crate::support::{PATIENCE, outside, run, until};
 

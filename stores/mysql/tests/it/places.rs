@@ -8,7 +8,8 @@ use std::sync::{
 use async_trait::async_trait;
 use tenure_core::Store;
 use tenure_mysql::MysqlStore;
-use tenure_testkit::{conformance::Adapter, server::MariadbServer};
+use tenure_servers::MariadbServer;
+use tenure_testkit::conformance::Adapter;
 
 /// Tables that nobody else has.
 #[derive(Debug)]

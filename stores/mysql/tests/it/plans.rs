@@ -2,7 +2,7 @@
 
 use mysql_async::prelude::Queryable;
 use tenure_core::{Store, store::Renewal};
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 
 use crate::support::{LONG, name, outside, owner, run, store, take};
 

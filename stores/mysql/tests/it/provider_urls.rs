@@ -3,7 +3,7 @@
 
 use tenure_core::FaultKind;
 use tenure_mysql::MysqlStore;
-use tenure_testkit::server::Certificates;
+use tenure_servers::Certificates;
 
 use crate::{
     support::{outside, owner, run, take},

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use tenure_core::{FaultKind, Store, store::Severity};
 use tenure_mysql::{MysqlStore, names_in_use, schema};
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 
 use crate::support::{LONG, ask, name, outside, owner, run, store, take};
 use tenure_core::proto::queue::Intent;

@@ -3,7 +3,7 @@
 use mysql_async::{Conn, Row, prelude::Queryable};
 use tenure_core::FaultKind;
 use tenure_mysql::{MysqlStore, schema};
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 
 use crate::support::{outside, owner, run, take};
 

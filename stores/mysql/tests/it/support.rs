@@ -8,7 +8,7 @@ use tenure_core::{
     proto::queue::{Answer, Ask, Intent, Kind, Mode, Order},
 };
 use tenure_mysql::{MysqlOptions, MysqlStore};
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 use tokio::time::Instant;
 
 /// How long what must come may take on a slow machine.

@@ -8,7 +8,7 @@ use tenure_core::{
     proto::queue::{Intent, Kind, Mode, NameState},
 };
 use tenure_mysql::{MysqlStore, Then};
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 
 use crate::{
     places::{fresh_url, server},

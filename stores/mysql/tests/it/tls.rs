@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{FaultKind, Store};
 use tenure_mysql::MysqlStore;
-use tenure_testkit::server::{Certificates, MariadbServer};
+use tenure_servers::{Certificates, MariadbServer};
 
 use crate::{
     places,

@@ -2,7 +2,7 @@
 
 use tenure_core::{FaultKind, Store};
 use tenure_mysql::{MysqlOptions, MysqlStore, TlsMode};
-use tenure_testkit::server::{Certificates, MariadbServer};
+use tenure_servers::{Certificates, MariadbServer};
 
 use crate::{
     places,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mysql_async::{Conn, prelude::Queryable};
 use tenure_core::{Store, proto::queue::Intent};
-use tenure_testkit::server::MariadbServer;
+use tenure_servers::MariadbServer;
 use tokio::time::sleep;
 
 use crate::support::{LONG, ask, name, outside, owner, store, take, until};

@@ -59,7 +59,7 @@ mod tests {
     use std::fs;
 
     use rustls::pki_types::{CertificateDer, pem::PemObject};
-    use tenure_testkit::server::Certificates;
+    use tenure_servers::Certificates;
 
     use super::*;
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use tenure_core::Store;
-use tenure_testkit::server::PgBouncer;
+use tenure_servers::PgBouncer;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{

@@ -3,10 +3,8 @@
 use std::{net::SocketAddr, time::Duration};
 
 use tenure_core::{Tenure, store::Severity};
-use tenure_testkit::{
-    fault::{Proxy, Weather},
-    server::{PgBouncer, PostgresServer},
-};
+use tenure_servers::{PgBouncer, PostgresServer};
+use tenure_testkit::fault::{Proxy, Weather};
 
 use crate::support::{
     PATIENCE, fresh_database, hold, quiet_server, sql, store, tenure, until, waiting,

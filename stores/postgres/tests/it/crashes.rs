@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use tenure_core::{AcquireError, LostReason};
-use tenure_testkit::{
-    counting::{self, Size},
-    server::PostgresServer,
-};
+use tenure_servers::PostgresServer;
+use tenure_testkit::counting::{self, Size};
 
 use crate::{
     child::Process,

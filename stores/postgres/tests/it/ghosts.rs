@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tenure_testkit::server::PgBouncer;
+use tenure_servers::PgBouncer;
 
 use crate::{
     child::Process,

@@ -8,7 +8,7 @@ use tenure_core::{
     store::Renewal,
 };
 use tenure_postgres::{Fence, FenceError, PostgresStore, Then};
-use tenure_testkit::server::PostgresServer;
+use tenure_servers::PostgresServer;
 
 use crate::support::{fresh_database, name, quiet_server, session, sql, told, tries, until};
 

@@ -4,7 +4,7 @@ use std::{fs, sync::Arc};
 
 use tenure_core::{AcquireError, FaultKind, Tenure};
 use tenure_postgres::PostgresStore;
-use tenure_testkit::server::PostgresServer;
+use tenure_servers::PostgresServer;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},

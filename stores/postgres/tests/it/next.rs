@@ -7,7 +7,7 @@ use tenure_core::{
     proto::queue::{Answer, Ask, Intent, Position, Released},
 };
 use tenure_postgres::PostgresStore;
-use tenure_testkit::server::PostgresServer;
+use tenure_servers::PostgresServer;
 
 use crate::support::{fresh_database, name, sql, store, tries, until};
 

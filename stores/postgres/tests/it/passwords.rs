@@ -4,7 +4,8 @@ use std::{fs, os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 
 use tenure_core::{AcquireError, FaultKind, Tenure};
 use tenure_postgres::{Password, PostgresOptions, PostgresStore, TlsMode};
-use tenure_testkit::{Vault, rotation, server::PostgresServer};
+use tenure_servers::PostgresServer;
+use tenure_testkit::{Vault, rotation};
 
 use crate::support::{hold, sql, until};
 

@@ -54,7 +54,7 @@ mod silent {
 use std::{sync::OnceLock, time::Duration};
 
 use tenure_core::{Store, store::Severity};
-use tenure_testkit::server::PgBouncer;
+use tenure_servers::PgBouncer;
 
 use crate::{
     counter,

@@ -8,7 +8,7 @@ use std::{
 
 use tenure_core::{FaultKind, Store};
 use tenure_postgres::PostgresStore;
-use tenure_testkit::server::{Certificates, PgBouncer, PostgresServer};
+use tenure_servers::{Certificates, PgBouncer, PostgresServer};
 
 use crate::{
     support::{name, session, sql, told, tries, until},

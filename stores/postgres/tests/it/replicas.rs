@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{AcquireError, FaultKind, Store};
 use tenure_postgres::PostgresStore;
-use tenure_testkit::server::PostgresServer;
+use tenure_servers::PostgresServer;
 
 use crate::support::{hold, sql, store, tenure, until};
 

@@ -10,7 +10,7 @@ use tenure_core::{
     },
     store::{Renewal, Severity},
 };
-use tenure_testkit::server::{PgBouncer, PostgresServer};
+use tenure_servers::{PgBouncer, PostgresServer};
 
 use crate::support::{hold, lost, name, sql, store, tenure, tries, until};
 

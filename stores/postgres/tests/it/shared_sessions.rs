@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{AcquireError, FaultKind, Store};
-use tenure_testkit::server::{PgBouncer, PostgresServer};
+use tenure_servers::{PgBouncer, PostgresServer};
 
 use crate::{
     counter,

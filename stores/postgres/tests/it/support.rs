@@ -13,7 +13,7 @@ use tenure_core::{
     proto::queue::{Ask, Intent, Kind, Mode, Order},
 };
 use tenure_postgres::{PostgresOptions, PostgresStore};
-use tenure_testkit::server::PostgresServer;
+use tenure_servers::PostgresServer;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 /// How long what must come may take on a slow machine.

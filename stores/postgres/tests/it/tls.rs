@@ -9,7 +9,7 @@ use std::{
 
 use tenure_core::FaultKind;
 use tenure_postgres::PostgresStore;
-use tenure_testkit::server::{Certificates, PostgresServer};
+use tenure_servers::{Certificates, PostgresServer};
 
 use crate::support::{hold, sql, tenure, until, waiting};
 

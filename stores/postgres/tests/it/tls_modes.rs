@@ -9,8 +9,8 @@ use rustls::{
 };
 use tenure_core::{FaultKind, Store};
 use tenure_postgres::{PostgresOptions, PostgresStore};
+use tenure_servers::{Certificates, PostgresServer};
 use tenure_sql::{TlsMode, TlsOptions, encryption};
-use tenure_testkit::server::{Certificates, PostgresServer};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
     net::{TcpListener, TcpStream},

@@ -2,7 +2,7 @@
 
 use tenure_core::{FaultKind, Store};
 use tenure_postgres::{PostgresOptions, PostgresStore};
-use tenure_testkit::server::{PgBouncer, PostgresServer};
+use tenure_servers::{PgBouncer, PostgresServer};
 
 use crate::{
     inherited::all_works,

@@ -5,10 +5,8 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{Guard, Store, Tenure, Timestamp, store::Severity};
 use tenure_quorum::QuorumStore;
 use tenure_redis::{RedisOptions, RedisStore};
-use tenure_testkit::{
-    fault::{Proxy, Weather},
-    server::RedisServer,
-};
+use tenure_servers::RedisServer;
+use tenure_testkit::fault::{Proxy, Weather};
 
 use crate::support::{PATIENCE, lock_keys, members, quorum_of, servers, until};
 

@@ -12,11 +12,11 @@ use async_trait::async_trait;
 use tenure_core::{Clock, ManualClock, MemoryStore, Store};
 use tenure_quorum::{QuorumOptions, QuorumStore};
 use tenure_redis::{RedisOptions, RedisStore};
+use tenure_servers::RedisServer;
 use tenure_testkit::{
     Random,
     conformance::Adapter,
     fault::{Faults, Tally, Unreliable},
-    server::RedisServer,
 };
 
 use crate::support;

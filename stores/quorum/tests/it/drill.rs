@@ -10,13 +10,13 @@ use std::{
 
 use tenure_core::{
     Clock, LockName, MemoryStore, Saved, SeededEntropy, Store, Timestamp, clock::Sleep,
+    proto::quorum::mark,
 };
 use tenure_quorum::{QuorumOptions, QuorumStore};
+use tenure_sim::SimClock;
 use tenure_testkit::{
     Random,
     fault::{Faults, Unreliable},
-    proto::quorum::mark,
-    sim::SimClock,
 };
 
 use crate::{

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenure_core::{FaultKind, Store, Tenure, proto::quorum::mark, store::Severity};
 use tenure_quorum::{QuorumOptions, QuorumStore};
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 use crate::{
     servers::{LONGEST, locked},

@@ -8,7 +8,7 @@ use tenure_core::{
 };
 use tenure_quorum::{QuorumOptions, QuorumStore};
 use tenure_redis::{RedisOptions, RedisStore};
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 use crate::support::servers;
 

@@ -11,10 +11,10 @@ use tenure_core::{
     store::Renewal,
 };
 use tenure_quorum::{QuorumOptions, QuorumStore};
+use tenure_sim::SimClock;
 use tenure_testkit::{
     Random,
     fault::{Faults, Tally, Unreliable},
-    sim::SimClock,
 };
 
 use crate::support::{ask, name, token};

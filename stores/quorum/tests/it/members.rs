@@ -4,13 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
     Clock, DowngradeError, LatchError, MemoryStore, Store, SystemClock, Tenure, Timestamp,
-    clock::Sleep,
+    clock::Sleep, proto::quorum::mark,
 };
 use tenure_quorum::{QuorumOptions, QuorumStore};
 use tenure_testkit::{
     Random,
     fault::{Faults, Tally, Unreliable},
-    proto::quorum::mark,
 };
 
 use crate::support::{name, until};

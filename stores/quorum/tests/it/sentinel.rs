@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use tenure_core::{Store, Tenure};
 use tenure_redis::{RedisOptions, RedisStore};
-use tenure_testkit::server::SentinelService;
+use tenure_servers::SentinelService;
 
 use crate::{
     servers::{LONGEST, locked},

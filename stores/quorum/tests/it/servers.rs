@@ -7,12 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tenure_core::proto::rule::{Rule, break_rule};
 use tenure_core::{AcquireError, DowngradeError, Guard, Store, Tenure, store::Renewal};
 use tenure_quorum::{QuorumOptions, QuorumStore};
-use tenure_testkit::{
-    proto::rule::{Rule, break_rule},
-    server::RedisServer,
-};
+use tenure_servers::RedisServer;
 
 use crate::support::{
     PATIENCE, ask, lock_keys, members, name, quorum, servers, signal, token, until,

@@ -2,11 +2,9 @@
 
 use std::{sync::Arc, time::Instant};
 
-use tenure_testkit::{
-    fault::Kind,
-    proto::rule::Rule,
-    sim::{Run, seeds_wanted},
-};
+use tenure_core::proto::rule::Rule;
+use tenure_sim::{Run, seeds_wanted};
+use tenure_testkit::fault::Kind;
 
 use crate::sim::{simulate, sweep};
 

@@ -15,7 +15,7 @@ use tenure_core::{
 };
 use tenure_quorum::{QuorumOptions, QuorumStore};
 use tenure_redis::{RedisOptions, RedisStore};
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 /// How long what must come may take on a slow machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

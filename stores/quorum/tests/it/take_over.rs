@@ -7,15 +7,13 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{Ask, Grant, Kind, Mode, Released, TakeOver, TakenOver},
+        rule::{Rule, break_rule},
     },
     store::Renewal,
 };
 use tenure_quorum::{QuorumOptions, QuorumStore};
-use tenure_testkit::{
-    fault::{Faults, Unreliable},
-    proto::rule::{Rule, break_rule},
-    sim::SimClock,
-};
+use tenure_sim::SimClock;
+use tenure_testkit::fault::{Faults, Unreliable};
 
 use crate::{
     drill::{Client, Drill, KEPT_OUT, Memory, calm},

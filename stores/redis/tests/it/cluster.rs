@@ -8,7 +8,7 @@ use tenure_core::{
     store::{Diagnostic, Severity},
 };
 use tenure_redis::RedisStore;
-use tenure_testkit::server::{RedisCluster, RedisServer, redis::Reply};
+use tenure_servers::{RedisCluster, RedisServer, redis::Reply};
 
 use crate::support::{
     PATIENCE, hold, lock_keys, lost, micros, name, store, tenure, tries, until, waiting,

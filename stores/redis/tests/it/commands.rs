@@ -7,7 +7,7 @@ use tenure_core::{
     proto::queue::{Answer, Intent, Mode, Released},
 };
 use tenure_redis::{RedisOptions, RedisStore};
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, redis::Reply};
 
 use crate::scenes::{Lock, WAIT, ask, owner};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{Store, proto::queue::Released};
 use tenure_redis::{Address, RedisOptions, RedisStore};
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, redis::Reply};
 
 use crate::{
     places::ACL,

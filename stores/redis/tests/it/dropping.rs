@@ -18,10 +18,8 @@ use tenure_core::{
     proto::queue::{Ask, Intent, Kind, Mode, Order, Snapshot},
 };
 use tenure_redis::{RedisOptions, RedisStore};
-use tenure_testkit::{
-    Random,
-    server::{RedisServer, redis::Reply},
-};
+use tenure_servers::{RedisServer, redis::Reply};
+use tenure_testkit::Random;
 use tokio::task::JoinSet;
 
 use crate::{

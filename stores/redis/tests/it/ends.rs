@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, redis::Reply};
 
 /// Before every time that the server tells.
 const LONG_AGO: &str = "1";

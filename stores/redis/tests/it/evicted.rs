@@ -8,7 +8,7 @@ use std::{
 };
 
 use tenure_core::{Eviction, LostReason, Store, Tenure};
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, redis::Reply};
 
 use crate::support::{hold, lost, name, store, tenure, until, waiting};
 

@@ -6,7 +6,7 @@ use tenure_core::{
     store::Severity,
 };
 use tenure_redis::RedisStore;
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, redis::Reply};
 
 use crate::{
     scenes::{WAIT, ask},

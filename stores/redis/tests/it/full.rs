@@ -7,7 +7,7 @@ use std::{
 };
 
 use tenure_redis::name_in_slot_of;
-use tenure_testkit::server::{RedisCluster, RedisServer, SentinelService};
+use tenure_servers::{RedisCluster, RedisServer, SentinelService};
 
 use crate::support::{PATIENCE, hold, tenure};
 

@@ -8,7 +8,7 @@ use tenure_core::{
     proto::queue::{Answer, Ask, Contender, Intent, Kind, Mode, Order, Released},
 };
 use tenure_redis::{Address, RedisOptions, RedisStore};
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, redis::Reply};
 
 use crate::{
     places::ACL,

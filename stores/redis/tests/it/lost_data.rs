@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use tenure_core::LostReason;
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 use crate::{
     child::Process,

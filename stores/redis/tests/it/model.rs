@@ -19,10 +19,8 @@ use tenure_core::{
     store::Renewal,
 };
 use tenure_redis::{Address, RedisOptions, RedisStore};
-use tenure_testkit::{
-    Random,
-    server::{RedisServer, redis::Reply},
-};
+use tenure_servers::{RedisServer, redis::Reply};
+use tenure_testkit::Random;
 
 use crate::{
     ends::{ends, head_is_right, is_late, is_over, listens},

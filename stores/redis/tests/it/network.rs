@@ -3,10 +3,8 @@
 use std::time::{Duration, Instant};
 
 use tenure_core::{AcquireError, LostReason};
-use tenure_testkit::{
-    fault::{Proxy, Weather},
-    server::RedisServer,
-};
+use tenure_servers::RedisServer;
+use tenure_testkit::fault::{Proxy, Weather};
 
 use crate::support::{hold, lock_keys, lost, tenure, until, waiting};
 

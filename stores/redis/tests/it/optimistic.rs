@@ -18,10 +18,8 @@ use tenure_core::{
     store::Renewal,
 };
 use tenure_redis::RedisOptions;
-use tenure_testkit::{
-    Random,
-    server::{RedisServer, redis::Reply},
-};
+use tenure_servers::{RedisServer, redis::Reply};
+use tenure_testkit::Random;
 use tokio::task::JoinSet;
 
 use crate::{

@@ -4,10 +4,8 @@ use std::{fs, os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 
 use tenure_core::{AcquireError, FaultKind, Tenure};
 use tenure_redis::{Password, RedisOptions, RedisStore, Sentinels};
-use tenure_testkit::{
-    Vault, rotation,
-    server::{RedisServer, SentinelService, redis::Reply},
-};
+use tenure_servers::{RedisServer, SentinelService, redis::Reply};
+use tenure_testkit::{Vault, rotation};
 
 use crate::support::{cluster, hold, name, until};
 

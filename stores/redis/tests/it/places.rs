@@ -12,10 +12,10 @@ use std::{
 use async_trait::async_trait;
 use tenure_core::Store;
 use tenure_redis::{Address, RedisOptions, RedisStore};
+use tenure_servers::{RedisCluster, RedisServer, SentinelService, redis::Reply};
 use tenure_testkit::{
     conformance::Adapter,
     fault::{Proxy, Weather},
-    server::{RedisCluster, RedisServer, SentinelService, redis::Reply},
 };
 
 /// The line of `docs/stores/redis.md`, word for word.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 use crate::{
     child::Process,

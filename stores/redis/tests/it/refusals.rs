@@ -8,7 +8,7 @@ use std::{
 use futures_util::FutureExt;
 use tenure_core::{FaultKind, LockName, Store};
 use tenure_redis::{Address, RedisOptions, RedisStore};
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, redis::Reply};
 
 use crate::{
     places::ACL,

@@ -12,7 +12,7 @@ use tenure_core::{
     store::Renewal,
 };
 use tenure_redis::RedisStore;
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, redis::Reply};
 
 use crate::{
     scenes::{self, owner},

@@ -9,7 +9,7 @@ use tenure_core::{
     proto::queue::{Answer, Ask},
 };
 use tenure_redis::{RedisOptions, RedisStore};
-use tenure_testkit::server::{RedisServer, SentinelService, redis::Reply};
+use tenure_servers::{RedisServer, SentinelService, redis::Reply};
 
 use crate::support::{cluster, hold, lock_keys, lost, name, store, tenure, tries, until};
 

@@ -14,7 +14,7 @@ use tenure_core::{
     store::Renewal,
 };
 use tenure_redis::RedisStore;
-use tenure_testkit::server::RedisServer;
+use tenure_servers::RedisServer;
 
 use crate::{
     ends::is_over,

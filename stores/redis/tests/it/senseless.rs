@@ -11,7 +11,7 @@ use tenure_core::{
     },
     store::Renewal,
 };
-use tenure_testkit::server::redis::Reply;
+use tenure_servers::redis::Reply;
 
 use crate::{
     scenes::{

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::join_all;
 use tenure_core::{AcquireError, FaultKind, LostReason, Store, Tenure, store::Severity};
 use tenure_redis::RedisStore;
-use tenure_testkit::server::{RedisServer, SentinelService, redis::Reply};
+use tenure_servers::{RedisServer, SentinelService, redis::Reply};
 
 use crate::support::{PATIENCE, hold, lock_keys, lost, micros, store, tenure, until, waiting};
 

@@ -7,7 +7,7 @@ use tenure_core::{
     store::{Diagnostic, Severity},
 };
 use tenure_redis::RedisStore;
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, redis::Reply};
 
 use crate::scenes::{Action, Lock, SCENES};
 use crate::support::{hold, lock_keys, lost, store, tenure, until};

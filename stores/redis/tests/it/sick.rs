@@ -4,7 +4,7 @@ use std::{io::Write, net::TcpStream, time::Duration};
 
 use tenure_core::{AcquireError, FaultKind, LostReason};
 use tenure_redis::RedisStore;
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, redis::Reply};
 
 use crate::support::{PATIENCE, hold, lost, tenure, until, waiting};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{Tenure, Token};
-use tenure_testkit::server::{RedisCluster, RedisServer};
+use tenure_servers::{RedisCluster, RedisServer};
 
 use crate::support::{hold, lock_keys, tenure};
 
@@ -32,9 +32,9 @@ fn forget(server: &RedisServer, slot: u16) {
     let slot = slot.to_string();
     loop {
         let told = server.command(&["CLUSTER", "GETKEYSINSLOT", &slot, "100"]);
-        let tenure_testkit::server::redis::Reply::List(keys) = told else { return };
+        let tenure_servers::redis::Reply::List(keys) = told else { return };
         for key in &keys {
-            let tenure_testkit::server::redis::Reply::Text(key) = key else { continue };
+            let tenure_servers::redis::Reply::Text(key) = key else { continue };
             server.command(&["DEL", key]);
         }
         if keys.is_empty() {

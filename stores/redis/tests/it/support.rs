@@ -10,7 +10,7 @@ use tenure_core::{
     proto::queue::{Ask, Intent, Kind, Mode, Order},
 };
 use tenure_redis::{RedisOptions, RedisStore};
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, redis::Reply};
 
 /// How long what must come may take on a slow machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);

@@ -10,7 +10,7 @@ use tenure_core::{
     },
     store::Renewal,
 };
-use tenure_testkit::server::redis::Reply;
+use tenure_servers::redis::Reply;
 
 use crate::{
     scenes::{Lock, ME, ME_NEXT, OTHER, TTL, WAIT, ask, owner, taking_over},

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_core::{AcquireError, FaultKind, Tenure};
 use tenure_redis::{RedisOptions, RedisStore};
-use tenure_testkit::server::{Certificates, RedisCluster, RedisServer};
+use tenure_servers::{Certificates, RedisCluster, RedisServer};
 
 use crate::support::{hold, lock_keys, tenure, until, waiting};
 

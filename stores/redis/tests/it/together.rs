@@ -6,7 +6,7 @@ use tenure_core::{
     AcquireError, FaultKind, Store,
     proto::queue::{Intent, Mode},
 };
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, redis::Reply};
 
 use crate::{
     scenes::{ME, ask},

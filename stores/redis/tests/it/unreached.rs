@@ -6,7 +6,7 @@ use std::{
 };
 
 use tenure_core::Store;
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, redis::Reply};
 
 use crate::{
     child::Process,

@@ -6,7 +6,7 @@ use tenure_core::{
     FaultKind, Store,
     proto::queue::{Answer, Ask, Intent, Kind, Mode},
 };
-use tenure_testkit::server::ZookeeperEnsemble;
+use tenure_servers::ZookeeperEnsemble;
 use tenure_zookeeper::{ZookeeperOptions, ZookeeperStore};
 use tokio::{sync::MutexGuard, time::timeout};
 

@@ -18,7 +18,8 @@ use tenure_core::{
     },
     store::Renewal,
 };
-use tenure_testkit::{Random, server::ZookeeperServer};
+use tenure_servers::ZookeeperServer;
+use tenure_testkit::Random;
 use tenure_zookeeper::ZookeeperStore;
 use tokio::task::JoinSet;
 

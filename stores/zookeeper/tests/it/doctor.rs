@@ -6,7 +6,7 @@ use tenure_core::{
     FaultKind, Store,
     store::{Diagnostic, Severity},
 };
-use tenure_testkit::server::ZookeeperServer;
+use tenure_servers::ZookeeperServer;
 use tenure_zookeeper::ZookeeperStore;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
@@ -214,7 +214,7 @@ async fn a_server_without_a_majority_is_told_from_one_that_is_away() {
 #[cfg(feature = "tls")]
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_with_tls_is_told() {
-    use tenure_testkit::server::Certificates;
+    use tenure_servers::Certificates;
 
     let (certificates, stranger) = (Certificates::new(), Certificates::new());
     let server = ZookeeperServer::with_tls(&certificates, true);

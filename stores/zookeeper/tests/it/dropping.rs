@@ -14,7 +14,8 @@ use std::{
 };
 
 use tenure_core::{AcquireError, Tenure};
-use tenure_testkit::{Random, server::ZookeeperServer};
+use tenure_servers::ZookeeperServer;
+use tenure_testkit::Random;
 use tokio::task::JoinSet;
 
 use crate::support::{PATIENCE, hold, nodes_under, path, store, until};

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use tenure_core::Store;
-use tenure_testkit::{
+use tenure_servers::{
+    ZookeeperServer,
     lying::{Liar, Protocol},
-    server::ZookeeperServer,
 };
 
 use crate::support::{name, path, store};

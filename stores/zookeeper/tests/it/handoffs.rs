@@ -12,7 +12,8 @@ use tenure_core::{
     Store, Tenure,
     proto::queue::{Answer, Intent},
 };
-use tenure_testkit::{Random, server::ZookeeperServer};
+use tenure_servers::ZookeeperServer;
+use tenure_testkit::Random;
 use tenure_zookeeper::ZookeeperStore;
 use tokio::{sync::Barrier, task::JoinSet};
 use zookeeper_client::{Client, Error};

@@ -7,7 +7,7 @@ use tenure_core::{
     AcquireError, FaultKind, Store,
     proto::queue::{Answer, Intent},
 };
-use tenure_testkit::server::ZookeeperServer;
+use tenure_servers::ZookeeperServer;
 use zookeeper_client::{Acls, Client, CreateMode};
 
 use crate::support::{PATIENCE, ask, name, nodes_under, path, store, tenure, until};

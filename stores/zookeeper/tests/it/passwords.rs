@@ -3,7 +3,8 @@
 use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
 use tenure_core::FaultKind;
-use tenure_testkit::{Vault, server::ZookeeperServer};
+use tenure_servers::ZookeeperServer;
+use tenure_testkit::Vault;
 use tenure_zookeeper::{Password, ZookeeperOptions, ZookeeperStore};
 
 const FIRST: &str = "s3ntinel-first";
@@ -145,7 +146,7 @@ async fn a_function_that_hangs_is_said_to_do_so() {
 #[cfg(feature = "tls")]
 #[tokio::test(flavor = "multi_thread")]
 async fn authorities_and_a_certificate_of_ours_are_given_by_code() {
-    use tenure_testkit::server::Certificates;
+    use tenure_servers::Certificates;
 
     let certificates = Certificates::new();
     let server = ZookeeperServer::with_tls(&certificates, true);

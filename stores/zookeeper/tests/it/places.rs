@@ -11,10 +11,8 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::Store;
-use tenure_testkit::{
-    conformance::Adapter,
-    server::{ZookeeperEnsemble, ZookeeperServer},
-};
+use tenure_servers::{ZookeeperEnsemble, ZookeeperServer};
+use tenure_testkit::conformance::Adapter;
 use tenure_zookeeper::{ZookeeperOptions, ZookeeperStore};
 
 /// A base path that nobody else has.

@@ -4,7 +4,7 @@
 
 use tenure_core::{AcquireError, Fault, FaultKind};
 #[cfg(any(feature = "sasl", feature = "tls"))]
-use tenure_testkit::server::ZookeeperServer;
+use tenure_servers::ZookeeperServer;
 use tenure_zookeeper::ZookeeperStore;
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
 
@@ -189,7 +189,7 @@ async fn a_server_that_does_not_keep_to_the_protocol_is_called_that() {
 
 #[cfg(feature = "tls")]
 mod tls {
-    use tenure_testkit::server::Certificates;
+    use tenure_servers::Certificates;
 
     use super::*;
     use crate::support::{renewed, until, waiting};

@@ -13,7 +13,7 @@ use tenure_core::{
     Clock, Guard, LockName, LostReason, Owner, SystemClock, Tenure, Timestamp,
     proto::queue::{Ask, Intent, Kind, Mode, Order},
 };
-use tenure_testkit::server::{ZookeeperEnsemble, ZookeeperServer};
+use tenure_servers::{ZookeeperEnsemble, ZookeeperServer};
 use tenure_zookeeper::{ZookeeperOptions, ZookeeperStore};
 use tokio::sync::{Mutex, MutexGuard};
 

@@ -9,14 +9,13 @@ use std::{
 use async_trait::async_trait;
 use tenure_core::{
     Clock, LockName, MemoryStore, Owner, Saved, Store, Timestamp, Token,
-    proto::queue::{Contender, Mode, Snapshot},
+    proto::{
+        queue::{Contender, Mode, Snapshot},
+        quorum::{majority, mark},
+    },
 };
-use tenure_testkit::{
-    Random,
-    check::Keeper,
-    proto::quorum::{majority, mark},
-    sim::SimClock,
-};
+use tenure_sim::{SimClock, check::Keeper};
+use tenure_testkit::Random;
 
 use super::{
     ledger::{Ledger, Noted},

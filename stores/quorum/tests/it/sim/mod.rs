@@ -13,13 +13,12 @@ mod world;
 
 use std::{ops::Range, sync::Arc, time::Duration};
 
-use tenure_core::{Clock, Store};
-use tenure_testkit::{
-    Random,
-    fault::Tally,
+use tenure_core::{
+    Clock, Store,
     proto::{quorum::mark, rule::Rule},
-    sim::{Run, Sweep, chaos::rage, sweep_of},
 };
+use tenure_sim::{Run, Sweep, chaos::rage, sweep_of};
+use tenure_testkit::{Random, fault::Tally};
 use tokio::runtime::Builder;
 
 pub(crate) use self::seen::{Seen, Sight};
@@ -68,7 +67,7 @@ async fn course(world: &Arc<World>, random: &mut Random) {
             let rest = bound.since(stage.now()).max(Duration::from_millis(1));
             match tokio::time::timeout(rest, task).await {
                 Ok(ended) => ended.unwrap(),
-                Err(_) => return stage.check.stuck(process.post.number, plan.bound()),
+                Err(_) => return stage.check.stuck(process.context.number, plan.bound()),
             }
         }
     }
@@ -81,8 +80,8 @@ async fn course(world: &Arc<World>, random: &mut Random) {
         }
     }
     for process in processes.iter().filter(|process| !process.has_crashed()) {
-        if let Err(error) = process.post.tenure.shutdown(plan.longest()).await {
-            stage.check.not_shut_down(process.post.number, &error);
+        if let Err(error) = process.context.tenure.shutdown(plan.longest()).await {
+            stage.check.not_shut_down(process.context.number, &error);
         }
     }
 }

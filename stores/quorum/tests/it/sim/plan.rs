@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use tenure_testkit::{
-    Random,
-    fault::Faults,
-    sim::client::{Habits, LONGEST_GRACE, Locks},
-};
+use tenure_sim::client::{Habits, LONGEST_GRACE, Locks};
+use tenure_testkit::{Random, fault::Faults};
 
 #[derive(Clone, Debug)]
 pub(super) struct Plan {

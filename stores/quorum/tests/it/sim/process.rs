@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_core::{SeededEntropy, Store};
 use tenure_quorum::{QuorumOptions, QuorumStore};
+use tenure_sim::{SimClock, client::Process};
 use tenure_testkit::{
     Random,
     fault::{Kind, Unreliable},
-    sim::{SimClock, client::Process},
 };
 
 use super::{plan::Plan, task, world::World};
@@ -44,9 +44,11 @@ pub(super) fn start(number: u64, world: &Arc<World>, random: &mut Random) -> Pro
     let members = lines.iter().map(|line| Arc::new(line.clone()) as Arc<dyn Store>).collect();
     let store = QuorumStore::new(members, options(plan, &clock, random)).unwrap();
     let mut process = Process::new(number, world.clone(), clock, lines, Arc::new(store), random);
-    let post = &process.post;
+    let context = &process.context;
     process.tasks = (0..plan.tasks)
-        .map(|index| post.spawn(task::work(post.clone(), world.clone(), index, random.split())))
+        .map(|index| {
+            context.spawn(task::work(context.clone(), world.clone(), index, random.split()))
+        })
         .collect();
     process
 }

@@ -3,27 +3,27 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure_core::{AcquireError, Guard, proto::queue::Mode};
-use tenure_testkit::{
-    Random,
-    sim::client::{Asked, LONGEST_GRACE, Locks, Post, Terms, acquire, hold_both, take_up},
+use tenure_sim::client::{
+    Asked, Context, LONGEST_GRACE, Locks, Terms, acquire, hold_both, take_up,
 };
+use tenure_testkit::Random;
 
 use super::{plan::Plan, world::World};
 
 /// All rounds of a task; none begins when nothing goes wrong any more.
-pub(super) async fn work(post: Arc<Post>, world: Arc<World>, index: u64, mut random: Random) {
+pub(super) async fn work(context: Arc<Context>, world: Arc<World>, index: u64, mut random: Random) {
     let (plan, random) = (&world.plan, &mut random);
     for _ in 0..plan.rounds {
         let longest = Duration::from_millis(if plan.quick { 4 } else { 100 });
-        let Some(name) = post.next_round(longest, random).await else { return };
-        if plan.detaches > 0 && take_up(&post, random).await {
+        let Some(name) = context.next_round(longest, random).await else { return };
+        if plan.detaches > 0 && take_up(&context, random).await {
             continue;
         }
         let terms = draw(plan, random);
-        let asked = Asked::new(&post, index, &name);
-        let asking = ask(&post, &asked, &terms);
-        let guards = acquire(&post, &asked, &terms, asking, random).await;
-        hold_both(&post, guards.unwrap_or_default(), &terms, random).await;
+        let asked = Asked::new(&context, index, &name);
+        let asking = ask(&context, &asked, &terms);
+        let guards = acquire(&context, &asked, &terms, asking, random).await;
+        hold_both(&context, guards.unwrap_or_default(), &terms, random).await;
     }
 }
 
@@ -47,11 +47,11 @@ fn draw(plan: &Plan, random: &mut Random) -> Terms {
 }
 
 async fn ask(
-    post: &Post,
+    context: &Context,
     Asked { name, label, .. }: &Asked,
     terms: &Terms,
 ) -> Result<Option<Vec<Guard>>, AcquireError> {
-    let (tenure, stage) = (&post.tenure, &post.stage);
+    let (tenure, stage) = (&context.tenure, &context.stage);
     if terms.together {
         return terms.ask_all(tenure, &stage.names, label).await;
     }

@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::Timestamp;
+use tenure_sim::{
+    chaos::{Chaos, choose, cut_off, until},
+    client::Process,
+};
 use tenure_testkit::{
     Random,
     fault::{Faults, Kind},
-    sim::{
-        chaos::{Chaos, choose, cut_off, until},
-        client::Process,
-    },
 };
 
 use super::{process, seen::Sight, world::World};
@@ -98,7 +98,7 @@ impl Chaos for Troubles {
                 Some((until, Relief::Resume(index)))
             }
             Trouble::Crash => {
-                process.post.crash(None);
+                process.context.crash(None);
                 None
             }
             Trouble::Outage => {
@@ -106,8 +106,8 @@ impl Chaos for Troubles {
                 let cut = gone(world, random);
                 for member in 0..world.plan.members {
                     if random.happens(500) {
-                        process.post.note(&format!("loses the way to member {member}"));
-                        process.post.lines[member].set_faults(cut);
+                        process.context.note(&format!("loses the way to member {member}"));
+                        process.context.lines[member].set_faults(cut);
                     }
                 }
                 Some((until, Relief::Restore(index)))
@@ -166,7 +166,7 @@ impl Chaos for Troubles {
         match relief {
             Relief::Resume(index) => processes[index].resume(),
             Relief::Restore(index) => {
-                for (member, line) in processes[index].post.lines.iter().enumerate() {
+                for (member, line) in processes[index].context.lines.iter().enumerate() {
                     line.set_faults(world.faults(member));
                 }
             }
@@ -190,7 +190,7 @@ impl Chaos for Troubles {
 
 fn reconnect(world: &World, processes: &[Process], member: usize) {
     for process in processes {
-        process.post.lines[member].set_faults(world.faults(member));
+        process.context.lines[member].set_faults(world.faults(member));
     }
 }
 

@@ -3,17 +3,16 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use tenure_core::{LockName, Store, Token};
+use tenure_core::{LockName, Store, Token, proto::quorum::majority};
 use tenure_quorum::QuorumStore;
+use tenure_sim::{
+    SimClock,
+    check::Checker,
+    client::{Amid, Ground, Stage, Terms},
+};
 use tenure_testkit::{
     Random,
-    check::Checker,
     fault::{Faults, Kind, Tally},
-    proto::quorum::majority,
-    sim::{
-        SimClock,
-        client::{Amid, Ground, Stage, Terms},
-    },
 };
 
 use super::{

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use tenure_core::{Guard, Tenure};
-use tenure_testkit::{
-    fault::{Proxy, Weather},
-    server::ZookeeperServer,
-};
+use tenure_servers::ZookeeperServer;
+use tenure_testkit::fault::{Proxy, Weather};
 
 use crate::support::{PATIENCE, quiet_server, until};
 

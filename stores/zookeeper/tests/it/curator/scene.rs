@@ -10,7 +10,7 @@ use std::{
 };
 
 use tenure_core::{Store, Tenure, proto::queue::Snapshot};
-use tenure_testkit::server::ZookeeperServer;
+use tenure_servers::ZookeeperServer;
 use tenure_zookeeper::{ZookeeperOptions, ZookeeperStore};
 
 use crate::support::{name, quiet_server, until};

@@ -37,7 +37,7 @@ async fn a_hold_survives_the_server_that_its_session_is_connected_to() {
     let dump = ensemble.four_letters(ensemble.leader(), "dump");
     let nodes = crate::support::ephemerals(&dump);
     let (_, session) = nodes.iter().find(|(node, _)| node.starts_with(&path)).unwrap();
-    let has = |ensemble: &tenure_testkit::server::ZookeeperEnsemble, member: usize| {
+    let has = |ensemble: &tenure_servers::ZookeeperEnsemble, member: usize| {
         ensemble.four_letters(member, "cons").contains(&format!("sid={session},"))
     };
     let member = (0..3).find(|member| has(&ensemble, *member)).unwrap();

@@ -9,7 +9,7 @@ use tenure_core::{
     Guard, Store, Tenure, Timestamp,
     proto::queue::{Answer, Intent},
 };
-use tenure_testkit::server::ZookeeperEnsemble;
+use tenure_servers::ZookeeperEnsemble;
 use tenure_zookeeper::ZookeeperStore;
 use tokio::{task::JoinHandle, time::timeout};
 use zookeeper_client::Client;

@@ -1,7 +1,7 @@
 //! One server that stands still, dies, or forgets.
 
 use tenure_core::Guard;
-use tenure_testkit::server::ZookeeperServer;
+use tenure_servers::ZookeeperServer;
 
 use crate::support::{hold, lost, nodes_under, path, renewed, tenure, until};
 

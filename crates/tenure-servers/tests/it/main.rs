@@ -1,0 +1,4 @@
+//! The servers do what tests want of them.
+
+mod child;
+mod zookeeper;
