@@ -6,8 +6,7 @@ use tenure_core::store::Diagnostic;
 
 use crate::{
     inner::{Inner, Journal},
-    machine::Machine,
-    place::Place,
+    machine::{Machine, lock_directory::Place},
 };
 
 /// The steps of opening a store and, if it could be opened, a look at it; else the step that failed

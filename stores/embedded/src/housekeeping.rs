@@ -5,15 +5,19 @@
 use tenure_core::{Fault, proto::queue::Snapshot};
 
 use crate::{
-    age::is_old,
-    dir::{Dir, Entry, is_hex, stem_of_unfinished},
+    decisions::looks::Looks,
+    disk::{
+        age::is_old,
+        dir::{Dir, Entry, is_hex, stem_of_unfinished},
+        slots::Room,
+    },
     error,
+    files::{
+        layout::{BOOTS, CLOCK, StatePlace, is_hash, is_of_a_boot, is_state, shelf},
+        removal,
+        state_file::StateFile,
+    },
     inner::Inner,
-    layout::{BOOTS, CLOCK, StatePlace, is_hash, is_of_a_boot, is_state, shelf},
-    looks::Looks,
-    removal,
-    slots::Room,
-    state_file::StateFile,
 };
 
 /// How much is removed at once, or twice what was created since.
@@ -44,7 +48,7 @@ impl Inner {
         }
     }
 
-    /// Tidies the next shelf. Whoever calls it has begun to: [`begins`](crate::tidying::Tidying::begins).
+    /// Tidies the next shelf. Whoever calls it has begun to: [`begins`](crate::files::tidying::Tidying::begins).
     pub(crate) fn tidy(&self) {
         // One shelf after the other, from one that differs from process to process.
         let most = AT_ONCE.max(2 * self.tidying.due() as usize);
@@ -103,7 +107,10 @@ mod tests {
     use std::{fs, sync::Arc};
 
     use super::*;
-    use crate::{machine::ThisMachine, place::Place, tidying::EVERY};
+    use crate::{
+        files::tidying::EVERY,
+        machine::{ThisMachine, lock_directory::Place},
+    };
 
     #[test]
     fn a_shelf_of_many_files_is_looked_through_once_in_as_many_more_of_new_ones() {

@@ -10,20 +10,19 @@ use tenure_core::{
 };
 
 use crate::{
-    boots,
-    clock_file::ClockFile,
     error,
-    file_system::FileSystem,
-    files::Files,
-    floor::Floor,
-    layout::{BOOTS, LOCKS, Layout, MEMBERS, Root},
-    machine::Machine,
-    members::Members,
-    place::Place,
-    state_file::Ground,
+    files::{
+        clock_file::ClockFile,
+        floor::Floor,
+        layout::{BOOTS, LOCKS, Layout, MEMBERS, Root},
+        open_files::Files,
+        state_file::Ground,
+        tidying::Tidying,
+    },
+    hints::watch::Watch,
+    machine::{Machine, file_system::FileSystem, lock_directory::Place},
+    members::{Members, boots},
     threads,
-    tidying::Tidying,
-    watch::Watch,
 };
 
 pub(crate) const KIND: &str = "file";

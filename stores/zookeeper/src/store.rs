@@ -16,8 +16,11 @@ use tenure_core::{
 };
 
 use crate::{
-    ZookeeperOptions, alone::Asks, capabilities::capabilities, entries::Entries, error,
-    full::FullLines, probe, session::Session, sessions::Sessions,
+    ZookeeperOptions,
+    capabilities::capabilities,
+    contenders::{alone::Asks, entries::Entries, full::FullLines},
+    error,
+    session::{Session, probe, sessions::Sessions},
 };
 
 /// Locks on a ZooKeeper ensemble, in the layout that Curator uses. Clones are the same client.

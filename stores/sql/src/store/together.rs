@@ -1,0 +1,78 @@
+//! Several names in one transaction: all of them are granted, or none is.
+
+use futures_util::future::try_join_all;
+use tenure_core::{
+    Fault, LockName,
+    proto::queue::{Ask, NameState, Together, acquire_together},
+    store::check_together,
+};
+use tokio::time::Instant;
+
+use crate::{
+    Database, Row, Sight, SqlStore,
+    row::reservation::Reservation,
+    write::{
+        decision::{at, corrupt, refusal},
+        retry::{Contest, YIELDS},
+    },
+};
+
+impl<D: Database + ?Sized> SqlStore<D> {
+    pub(crate) async fn ask_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        check_together(asks)?;
+        let database = &*self.0;
+        let now = Instant::now();
+        let mut contest = Contest::new(now + database.response_timeout(), now + YIELDS);
+        loop {
+            let seen = try_join_all(asks.iter().map(|(name, _)| database.read(name))).await?;
+            let read = self.states(asks, &seen)?;
+            let (states, lines): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+            let mut names: Vec<(NameState, &Ask)> =
+                states.iter().cloned().zip(asks.iter().map(|(_, ask)| ask)).collect();
+            // The names were looked at one after the other; the earliest look counts for all.
+            let Some(earliest) = seen.iter().min_by_key(|sight| sight.now) else {
+                return Ok(Together::Apart);
+            };
+            let client = database.client();
+            let (answer, wakes) = acquire_together(&mut names, client, &at(earliest, database))
+                .map_err(|refused| refusal(database, &refused))?;
+            let mut rows: Vec<(LockName, Row)> = Vec::new();
+            let mut pause = None;
+            for ((((name, _), sight), line), ((after, _), before)) in
+                asks.iter().zip(&seen).zip(&lines).zip(names.into_iter().zip(states))
+            {
+                // What is there already may not stay, unless it is written by a commit that does.
+                if after != before || matches!(answer, Together::Granted(_)) {
+                    pause = pause.max(contest.leaves(line, sight.now));
+                    let others = contest.others(line, sight.now);
+                    let row =
+                        sight.row.after(after, &others).map_err(|_| corrupt(database, name))?;
+                    rows.push((name.clone(), row));
+                }
+            }
+            // Whoever locks several rows does it in the same order.
+            rows.sort_by(|(one, _), (other, _)| one.cmp(other));
+            if rows.is_empty() || !matches!(answer, Together::Granted(_)) && wakes.is_empty() {
+                return Ok(answer);
+            }
+            if pause.is_none() && database.write_all(&rows, &wakes.into()).await? {
+                return Ok(answer);
+            }
+            // One by one each of them gets its turn.
+            if !contest.again(pause).await {
+                return Ok(Together::Apart);
+            }
+        }
+    }
+
+    fn states(
+        &self,
+        asks: &[(LockName, Ask)],
+        seen: &[Sight],
+    ) -> Result<Vec<(NameState, Vec<Reservation>)>, Fault> {
+        let states = asks.iter().zip(seen).map(|((name, _), sight)| {
+            sight.row.state_and_line(sight.floor).map_err(|_| corrupt(&*self.0, name))
+        });
+        states.collect()
+    }
+}
