@@ -5,7 +5,7 @@
 use tenure_core::{Fault, proto::queue::Snapshot};
 
 use crate::{
-    decisions::looks::Looks,
+    decisions::looks::LivenessChecks,
     disk::{
         age::is_old,
         dir::{Dir, Entry, is_hex, stem_of_unfinished},
@@ -13,7 +13,7 @@ use crate::{
     },
     error,
     files::{
-        layout::{BOOTS, CLOCK, StatePlace, is_hash, is_of_a_boot, is_state, shelf},
+        layout::{BOOTS, CLOCK, StatePath, is_hash, is_of_a_boot, is_state, shelf},
         removal,
         state_file::StateFile,
     },
@@ -76,7 +76,7 @@ impl Inner {
                 }
             } else if is_state(&file)
                 && let Err(fault) =
-                    self.remove_if_idle(&dir, &StatePlace { shelf: shelf.clone(), file })
+                    self.remove_if_idle(&dir, &StatePath { shelf: shelf.clone(), file })
             {
                 tracing::debug!(fault = %format_args!("{fault:#}"), "an idle file stays");
             }
@@ -84,14 +84,14 @@ impl Inner {
         all - went
     }
 
-    fn remove_if_idle(&self, shelf: &Dir, place: &StatePlace) -> Result<(), Fault> {
+    fn remove_if_idle(&self, shelf: &Dir, place: &StatePath) -> Result<(), Fault> {
         let opened = StateFile::open_in(shelf, &self.layout, place);
         let opened = opened.map_err(|why| error::io("open", &self.layout.path_of(place), why))?;
         let Some(file) = opened else { return Ok(()) };
         let Some(section) = file.enter()? else { return Ok(()) };
         let mut room = Room::new();
         let Some(loaded) = section.read(&self.ground(), &mut room)? else { return Ok(()) };
-        let looks = Looks::new(|client| self.members.alive(client));
+        let looks = LivenessChecks::new(|client| self.members.alive(client));
         let alive = |client| looks.alive(client);
         let at = self.moment(&alive)?;
         if loaded.is_of_a_lock() && loaded.state.inspect(&at) == Snapshot::default() {
@@ -109,13 +109,13 @@ mod tests {
     use super::*;
     use crate::{
         files::tidying::EVERY,
-        machine::{ThisMachine, lock_directory::Place},
+        machine::{ThisMachine, lock_directory::LockDirectory},
     };
 
     #[test]
     fn a_shelf_of_many_files_is_looked_through_once_in_as_many_more_of_new_ones() {
         let dir = tempfile::tempdir().unwrap();
-        let inner = Inner::open(Place::named(dir.path()), Arc::new(ThisMachine)).unwrap();
+        let inner = Inner::open(LockDirectory::named(dir.path()), Arc::new(ThisMachine)).unwrap();
         let create = |count: u32| (0..count).for_each(|_| inner.tidying.created());
         let (first, access) = (shelf(inner.random_shelf()), inner.layout.access());
         let place = inner.layout.locks.make(&first, access).unwrap().path().to_owned();

@@ -11,10 +11,11 @@ mod capabilities;
 mod config;
 mod database;
 pub mod fence;
+mod notifications;
 mod random;
 mod row;
 mod store;
-mod tells;
+
 mod write;
 
 pub use capabilities::capabilities;
@@ -27,16 +28,16 @@ pub use config::tls::encryption;
 pub use config::tls_mode::{Login, TlsMode, TlsOptions};
 pub use config::url::Parts;
 pub use database::{
-    Attempt, Claimed, Database, Extended, FromOptions, Grant, Idle, Listed, Mark, Page, Settled,
-    Sight,
+    Attempt, Claimed, Database, Extended, FromOptions, Grant, Idle, Listed, Mark, Page,
+    RowSnapshot, Settled,
 };
+pub use notifications::Notifications;
 pub use random::random_part;
 pub use row::reservation::state_of;
 pub use row::{Corrupt, Next, Row, Sole};
 pub use store::sweep::{COVERED, PAGE, Reaches, Swept, Then, keep_swept};
-pub use store::sweep_budget::Dues;
+pub use store::sweep_budget::SweepBudget;
 pub use store::{CONNECTION, SqlStore};
-pub use tells::Tells;
 pub use tenure_core::Fault;
 #[doc(hidden)]
 pub use tenure_url::login_setters;

@@ -18,7 +18,7 @@ use tenure_core::{
 use crate::{
     ZookeeperOptions,
     capabilities::capabilities,
-    contenders::{alone::Asks, entries::Entries, full::FullLines},
+    contenders::{alone::Asks, entries::Entries, full::FullQueues},
     error,
     session::{Session, probe, sessions::Sessions},
 };
@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     pub(crate) entries: Entries,
     pub(crate) asks: Asks,
-    pub(crate) full: FullLines,
+    pub(crate) full: FullQueues,
 }
 
 impl Drop for Shared {
@@ -106,7 +106,7 @@ impl ZookeeperStore {
             sessions: Sessions::new(options.clone(), place.clone())?,
             entries: Entries::default(),
             asks: Asks::default(),
-            full: FullLines::default(),
+            full: FullQueues::default(),
             place,
             options,
         });

@@ -19,7 +19,7 @@ use tenure_core::{
 };
 
 use crate::{
-    decisions::looks::Looks,
+    decisions::looks::LivenessChecks,
     disk::{patience::Patience, slots::Room},
     error,
     files::{
@@ -208,7 +208,7 @@ impl Inner {
             }
             Err(fault) => return Err(fault),
         };
-        let looks = Looks::new(|client| self.members.alive(client));
+        let looks = LivenessChecks::new(|client| self.members.alive(client));
         let alive = |client| looks.alive(client);
         let at = self.moment(&alive)?;
         self.keep_fresh(at.now);

@@ -5,12 +5,12 @@ use std::{cell::RefCell, collections::HashMap};
 use tenure_core::proto::queue::Client;
 
 /// Asks once whether a process lives, however many contenders are its own.
-pub(crate) struct Looks<F> {
+pub(crate) struct LivenessChecks<F> {
     look: F,
     seen: RefCell<HashMap<Client, bool>>,
 }
 
-impl<F: Fn(Client) -> bool> Looks<F> {
+impl<F: Fn(Client) -> bool> LivenessChecks<F> {
     pub(crate) fn new(look: F) -> Self {
         Self { look, seen: RefCell::default() }
     }

@@ -122,7 +122,7 @@ mod tests {
     use crate::{
         decisions::decide::GivenUp,
         inner::LIMITS,
-        machine::{ThisMachine, lock_directory::Place},
+        machine::{ThisMachine, lock_directory::LockDirectory},
     };
 
     fn ask(number: u32) -> Ask {
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_decision_looks_once_at_each_member_however_many_of_its_contenders_there_are() {
         let dir = tempfile::tempdir().unwrap();
-        let open = || Inner::open(Place::named(dir.path()), Arc::new(ThisMachine)).unwrap();
+        let open = || Inner::open(LockDirectory::named(dir.path()), Arc::new(ThisMachine)).unwrap();
         let stores = [open(), open(), open()];
         let name = LockName::new("crowd").unwrap();
         let asks = |store: &Inner, number| {

@@ -56,7 +56,7 @@ pub(crate) struct Layout {
 
 /// Where the file of one name is.
 #[derive(Clone, Debug)]
-pub(crate) struct StatePlace {
+pub(crate) struct StatePath {
     pub(crate) shelf: String,
     pub(crate) file: String,
 }
@@ -154,16 +154,16 @@ impl Root {
 
 impl Layout {
     /// Where the file of `name` is. Names are hashed, so none can lead out of the directory.
-    pub(crate) fn state(name: &LockName) -> StatePlace {
+    pub(crate) fn state(name: &LockName) -> StatePath {
         let hash = Sha256::digest(name.as_str().as_bytes());
         let mut half = [0; 16];
         half.copy_from_slice(hash.get(..16).unwrap_or(&[0; 16]));
         let hash = format!("{:032x}", u128::from_be_bytes(half));
-        StatePlace { shelf: shelf(half[0]), file: format!("{hash}.{STATE}") }
+        StatePath { shelf: shelf(half[0]), file: format!("{hash}.{STATE}") }
     }
 
     /// Where this is, for people.
-    pub(crate) fn path_of(&self, place: &StatePlace) -> PathBuf {
+    pub(crate) fn path_of(&self, place: &StatePath) -> PathBuf {
         self.locks.path_of(&place.shelf).join(&place.file)
     }
 

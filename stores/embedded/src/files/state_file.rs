@@ -22,7 +22,7 @@ use crate::{
     files::{
         clock_file::ClockFile,
         floor::Floor,
-        layout::{Layout, StatePlace},
+        layout::{Layout, StatePath},
         wire,
     },
     machine::Machine,
@@ -38,7 +38,7 @@ const CURE: &str = "`tenure break NAME` takes the name from whoever had it and r
 
 /// What all decisions of a store share.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct StoreContext<'a> {
     pub(crate) machine: &'a dyn Machine,
     pub(crate) boot: [u8; 16],
     pub(crate) layout: &'a Layout,
@@ -49,7 +49,7 @@ pub(crate) struct Ground<'a> {
 /// The open file of one name.
 #[derive(Debug)]
 pub(crate) struct StateFile {
-    place: StatePlace,
+    place: StatePath,
     path: PathBuf,
     file: File,
     /// The kernel lock belongs to the open file, which all threads share.
@@ -60,7 +60,7 @@ pub(crate) struct StateFile {
 
 impl StateFile {
     /// Opens the file of a name; `None` when there is none.
-    pub(crate) fn open(layout: &Layout, place: &StatePlace) -> io::Result<Option<Self>> {
+    pub(crate) fn open(layout: &Layout, place: &StatePath) -> io::Result<Option<Self>> {
         let Some(shelf) = layout.locks.sub(&place.shelf)? else { return Ok(None) };
         Self::open_in(&shelf, layout, place)
     }
@@ -69,7 +69,7 @@ impl StateFile {
     pub(crate) fn open_in(
         shelf: &Dir,
         layout: &Layout,
-        place: &StatePlace,
+        place: &StatePath,
     ) -> io::Result<Option<Self>> {
         let found = shelf.open_file(&place.file)?;
         Ok(found.map(|file| Self::new(layout, place, file)))
@@ -77,8 +77,8 @@ impl StateFile {
 
     /// Creates the file of `name`; `None` when somebody else was faster.
     pub(crate) fn create(
-        ground: &Ground<'_>,
-        place: &StatePlace,
+        ground: &StoreContext<'_>,
+        place: &StatePath,
         name: &LockName,
     ) -> io::Result<Option<Self>> {
         let layout = ground.layout;
@@ -90,7 +90,7 @@ impl StateFile {
         Ok(file.map(|file| Self::new(layout, place, file)))
     }
 
-    fn new(layout: &Layout, place: &StatePlace, file: File) -> Self {
+    fn new(layout: &Layout, place: &StatePath, file: File) -> Self {
         let path = layout.path_of(place);
         Self { place: place.clone(), path, file, inside: Mutex::new(()), used: AtomicU64::new(0) }
     }
@@ -141,7 +141,7 @@ impl Section<'_> {
     /// Reads the state; `None` when the file was removed and has to be opened again.
     pub(crate) fn read<'p>(
         &self,
-        ground: &Ground<'_>,
+        ground: &StoreContext<'_>,
         room: &'p mut Room,
     ) -> Result<Option<Loaded<'p>>, Fault> {
         let torn = |damage| error::damaged(&self.file.path, damage, CURE);
@@ -175,7 +175,7 @@ impl Section<'_> {
     /// the next token is above all that this store ever granted.
     pub(crate) fn repaired<'n>(
         &self,
-        ground: &Ground<'_>,
+        ground: &StoreContext<'_>,
         name: &'n LockName,
     ) -> Result<Loaded<'n>, Fault> {
         if !self.file.slots(ground.machine).are_ours() {
@@ -189,7 +189,11 @@ impl Section<'_> {
     }
 
     /// Writes the state, if it changed.
-    pub(crate) fn write(&self, ground: &Ground<'_>, loaded: &Loaded<'_>) -> Result<(), Fault> {
+    pub(crate) fn write(
+        &self,
+        ground: &StoreContext<'_>,
+        loaded: &Loaded<'_>,
+    ) -> Result<(), Fault> {
         let payload = &*wire::encode(loaded.name, &loaded.state);
         if loaded.bytes == Some(payload) {
             return Ok(());
@@ -200,7 +204,7 @@ impl Section<'_> {
     /// Removes the file of a name that nobody contends for. Its last token goes to the floor.
     pub(crate) fn remove(
         &self,
-        ground: &Ground<'_>,
+        ground: &StoreContext<'_>,
         shelf: &Dir,
         loaded: &Loaded<'_>,
     ) -> Result<(), Fault> {
@@ -209,7 +213,13 @@ impl Section<'_> {
         self.unlink(shelf).map_err(|why| error::io("remove", &self.file.path, why))
     }
 
-    fn put(&self, ground: &Ground<'_>, seq: u64, flags: u16, payload: &[u8]) -> Result<(), Fault> {
+    fn put(
+        &self,
+        ground: &StoreContext<'_>,
+        seq: u64,
+        flags: u16,
+        payload: &[u8],
+    ) -> Result<(), Fault> {
         let record = Record { seq: seq + 1, flags, boot: ground.boot, payload };
         let written = self.file.slots(ground.machine).write(&record);
         written.map_err(|why| error::unwritten(&self.file.path, why))

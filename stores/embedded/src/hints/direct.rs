@@ -14,21 +14,21 @@ use nix::{
 use tenure_core::threads::HintSource;
 
 use crate::{
-    hints::{ear::Ear, hint},
+    hints::{ear::HintSocket, hint},
     members::Members,
 };
 
 /// The socket of a store's waiters, and a way to call back who listens there.
 #[derive(Debug)]
 pub(crate) struct Direct {
-    ear: Arc<Ear>,
+    ear: Arc<HintSocket>,
     members: Arc<Members>,
     interrupt: UnixDatagram,
     interrupted: UnixDatagram,
 }
 
 impl Direct {
-    pub(crate) fn new(ear: &Arc<Ear>, members: &Arc<Members>) -> io::Result<Self> {
+    pub(crate) fn new(ear: &Arc<HintSocket>, members: &Arc<Members>) -> io::Result<Self> {
         let (interrupt, interrupted) = UnixDatagram::pair()?;
         interrupt.set_nonblocking(true)?;
         interrupted.set_nonblocking(true)?;

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 /// A socket, and who is told what it says.
 #[derive(Debug)]
-pub(crate) struct Ear {
+pub(crate) struct HintSocket {
     pub(crate) socket: UnixDatagram,
     pub(crate) board: HintBoard,
     /// No hint is to be heard any more.

@@ -25,7 +25,7 @@ use tokio::{
 };
 
 use crate::{
-    hints::{direct::Direct, ear::Ear, hint},
+    hints::{direct::Direct, ear::HintSocket, hint},
     members::Members,
 };
 
@@ -35,12 +35,12 @@ const IDLE: Duration = Duration::from_secs(10);
 /// A socket, and who listens there. Dropping it ends that.
 #[derive(Debug)]
 pub(crate) struct Listening {
-    ear: Arc<Ear>,
+    ear: Arc<HintSocket>,
     members: Arc<Members>,
     /// What tenure's own thread listens with first.
     spare: Mutex<Option<UnixDatagram>>,
     /// Where a task listens, and when somebody last began to wait there.
-    places: Mutex<HashMap<Place, Instant>>,
+    places: Mutex<HashMap<ListenerThread, Instant>>,
     /// Whether tenure's own thread does.
     own_thread: AtomicBool,
     /// A caller's runtime has no I/O: from then on tenure's own thread listens for all.
@@ -51,7 +51,7 @@ pub(crate) struct Listening {
 
 /// Where a task listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum ListenerThread {
     OwnThread,
     Runtime(Id),
 }
@@ -71,7 +71,7 @@ impl Listening {
         socket.set_nonblocking(true)?;
         let (over, ended) = (AtomicBool::new(false), Notify::new());
         Ok(Arc::new(Self {
-            ear: Arc::new(Ear { socket, board: board.clone(), over, ended }),
+            ear: Arc::new(HintSocket { socket, board: board.clone(), over, ended }),
             members: members.clone(),
             spare: Mutex::new(spare),
             places: Mutex::default(),
@@ -91,7 +91,7 @@ impl Listening {
             Ok(runtime) if !self.without_io.load(Ordering::Relaxed) => runtime,
             Ok(_) | Err(_) => return self.on_own_thread(),
         };
-        let Some(task) = self.task(Place::Runtime(runtime.id())) else { return };
+        let Some(task) = self.task(ListenerThread::Runtime(runtime.id())) else { return };
         match runtime.runtime_flavor() {
             RuntimeFlavor::CurrentThread => drop(runtime.spawn(task.listen())),
             // What a worker spawns first may wait for that very worker, however long it is busy.
@@ -110,7 +110,7 @@ impl Listening {
     /// Sees that tenure's own thread listens, if there is one.
     pub(crate) fn on_own_thread(self: &Arc<Self>) {
         if !self.is_heard_on_own_thread()
-            && let Some(task) = self.task(Place::OwnThread)
+            && let Some(task) = self.task(ListenerThread::OwnThread)
         {
             let _ = in_background(task.listen());
         }
@@ -122,7 +122,7 @@ impl Listening {
 
     /// What is to listen there, unless something does. The child of a fork has the parent's very socket, and
     /// would take its hints.
-    fn task(self: &Arc<Self>, place: Place) -> Option<Task> {
+    fn task(self: &Arc<Self>, place: ListenerThread) -> Option<Task> {
         let mut places = self.places();
         if let Some(waits) = places.get_mut(&place) {
             *waits = Instant::now();
@@ -132,25 +132,25 @@ impl Listening {
             return None;
         }
         places.insert(place, Instant::now());
-        self.own_thread.fetch_or(place == Place::OwnThread, Ordering::Relaxed);
+        self.own_thread.fetch_or(place == ListenerThread::OwnThread, Ordering::Relaxed);
         let (ear, listening) = (self.ear.clone(), Arc::downgrade(self));
         Some(Task { ear, listening, place, is_opening: false, has_left: false })
     }
 
     /// The socket as the current runtime sees it.
-    fn open(&self, place: Place) -> io::Result<net::UnixDatagram> {
+    fn open(&self, place: ListenerThread) -> io::Result<net::UnixDatagram> {
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let socket = if place == Place::OwnThread { spare() } else { None };
+        let socket = if place == ListenerThread::OwnThread { spare() } else { None };
         net::UnixDatagram::from_std(socket.map_or_else(|| self.ear.socket.try_clone(), Ok)?)
     }
 
     /// Frees a place.
-    fn leave(&self, places: &mut HashMap<Place, Instant>, place: Place) {
+    fn leave(&self, places: &mut HashMap<ListenerThread, Instant>, place: ListenerThread) {
         places.remove(&place);
-        self.own_thread.fetch_and(place != Place::OwnThread, Ordering::Relaxed);
+        self.own_thread.fetch_and(place != ListenerThread::OwnThread, Ordering::Relaxed);
     }
 
-    fn places(&self) -> MutexGuard<'_, HashMap<Place, Instant>> {
+    fn places(&self) -> MutexGuard<'_, HashMap<ListenerThread, Instant>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -167,9 +167,9 @@ impl Drop for Listening {
 
 /// One that listens. Its place is free again when it is dropped, however that comes about.
 struct Task {
-    ear: Arc<Ear>,
+    ear: Arc<HintSocket>,
     listening: Weak<Listening>,
-    place: Place,
+    place: ListenerThread,
     is_opening: bool,
     has_left: bool,
 }
@@ -222,7 +222,7 @@ impl Task {
         let mut places = listening.places();
         let last = places.get(&self.place).copied();
         let is_idle = last.is_none_or(|last| last.elapsed() > IDLE);
-        if is_idle && self.place != Place::OwnThread {
+        if is_idle && self.place != ListenerThread::OwnThread {
             listening.leave(&mut places, self.place);
             self.has_left = true;
         }
@@ -231,7 +231,7 @@ impl Task {
 
     /// Lets tenure's own thread listen instead, unless this is it: its waiters look by themselves then.
     fn elsewhere(&self) {
-        if self.place != Place::OwnThread
+        if self.place != ListenerThread::OwnThread
             && let Some(listening) = self.listening.upgrade()
         {
             listening.on_own_thread();

@@ -17,12 +17,12 @@ const IN_THE_HOME: &str = ".local/state/tenure";
 
 /// The directory of a store, and how it was chosen.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct LockDirectory {
     pub(crate) dir: PathBuf,
     pub(crate) chosen: &'static str,
 }
 
-impl Place {
+impl LockDirectory {
     pub(crate) fn named(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), chosen: "as named by the user" }
     }
@@ -38,18 +38,18 @@ impl Place {
 /// # Errors
 /// A [`Fault`] when the user may not write in `/var/lib` and has no home.
 pub fn default_dir() -> Result<PathBuf, Fault> {
-    default_place().map(|place| place.dir)
+    default_lock_directory().map(|place| place.dir)
 }
 
-pub(crate) fn default_place() -> Result<Place, Fault> {
+pub(crate) fn default_lock_directory() -> Result<LockDirectory, Fault> {
     let of_the_machine = Path::new(OF_THE_MACHINE);
     if serves(of_the_machine) {
         let chosen = "the default for users who may write in /var/lib";
-        return Ok(Place { dir: of_the_machine.to_owned(), chosen });
+        return Ok(LockDirectory { dir: of_the_machine.to_owned(), chosen });
     }
     let home = home()?;
     let chosen = "the default for users who may not write in /var/lib";
-    Ok(Place { dir: home.join(IN_THE_HOME), chosen })
+    Ok(LockDirectory { dir: home.join(IN_THE_HOME), chosen })
 }
 
 /// Whether this user may write in `dir` or create it. A directory that only fails otherwise, say

@@ -251,7 +251,7 @@ impl Members {
         self.file().as_ref()?.try_clone().ok().map(OwnedFd::from)
     }
 
-    /// Looks at no more than so many of what others have there, not the same ones each time: counts those that
+    /// LivenessChecks at no more than so many of what others have there, not the same ones each time: counts those that
     /// live, and this one, and removes what the dead left that nothing depends on any more.
     pub(crate) fn sweep(&self, looks: usize, now: Timestamp) -> io::Result<usize> {
         let names = self.dir.names()?;

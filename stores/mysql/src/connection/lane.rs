@@ -173,21 +173,21 @@ impl Inner {
         let pass = timeout_at(until, entering).await;
         let pass = pass.map_err(|_| late("all connections were busy", false))?;
         let pass = pass.ok_or_else(abandoned)?;
-        let lent = match self.idle(limits.asks_itself) {
-            Some(session) => Lent::new(self, session, pass),
+        let borrowed = match self.idle(limits.asks_itself) {
+            Some(session) => BorrowedSession::new(self, session, pass),
             None => {
                 let taking = while_asked(&asked, self.taken(until, limits.by_old, pass));
                 taking.await.ok_or_else(abandoned)??
             }
         };
-        let lane = lent.lane.clone();
+        let lane = borrowed.lane.clone();
         let call = lane.under_way.begin(asked.clone());
         if asked.strong_count() == 0 {
             return Err(abandoned().into());
         }
         let until =
-            lent.may_hang(limits).map_or(until, |by_old| until.min(Instant::now() + by_old));
-        let done = lent.carry_out(until, work).await;
+            borrowed.may_hang(limits).map_or(until, |by_old| until.min(Instant::now() + by_old));
+        let done = borrowed.carry_out(until, work).await;
         if matches!(&done, Err(Failure::Fault(fault)) if fault.kind() == FaultKind::InDoubt) {
             lane.maker.home.spawn(async move {
                 sleep(GOES_ON).await;
@@ -203,7 +203,7 @@ impl Inner {
         until: Instant,
         by_old: Duration,
         pass: Option<Pass>,
-    ) -> Result<Lent, Fault> {
+    ) -> Result<BorrowedSession, Fault> {
         let (told, hears) = oneshot::channel();
         let home = self.maker.home.clone();
         home.spawn(async move {
@@ -211,7 +211,7 @@ impl Inner {
             let taken =
                 taken.unwrap_or_else(|_| Err(late("the database could not be reached", false)));
             // Of a caller that has gone it goes to the next one.
-            let _ = told.send(taken.map(|session| Lent::new(self, session, pass)));
+            let _ = told.send(taken.map(|session| BorrowedSession::new(self, session, pass)));
         });
         hears.await.unwrap_or_else(|_| Err(ended()))
     }
@@ -276,14 +276,14 @@ impl Inner {
 }
 
 /// A session that one call has for itself. Dropped, it is there for the next, unless something is left undone in it.
-struct Lent {
+struct BorrowedSession {
     lane: Arc<Inner>,
     session: Option<Session>,
     is_busy: bool,
     _pass: Option<Pass>,
 }
 
-impl Lent {
+impl BorrowedSession {
     fn new(lane: Arc<Inner>, session: Session, pass: Option<Pass>) -> Self {
         Self { lane, session: Some(session), is_busy: false, _pass: pass }
     }
@@ -306,7 +306,7 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for BorrowedSession {
     fn drop(&mut self) {
         let Some(session) = self.session.take() else { return };
         if !self.is_busy && session.is_clean() {

@@ -10,7 +10,7 @@ use tenure_sql::{Secret, none_of};
 
 use crate::{
     MysqlOptions,
-    client::{Conn, Way},
+    client::{Conn, Endpoint},
     connection::{
         session::Session,
         settings::{self, introduction},
@@ -109,9 +109,9 @@ impl Maker {
         })
     }
 
-    fn way<'a>(&'a self, host: &'a str, port: u16, password: Option<&'a Secret>) -> Way<'a> {
+    fn way<'a>(&'a self, host: &'a str, port: u16, password: Option<&'a Secret>) -> Endpoint<'a> {
         let sql = &self.options.sql;
-        Way {
+        Endpoint {
             host,
             port,
             user: sql.user.as_deref(),
@@ -123,7 +123,7 @@ impl Maker {
         }
     }
 
-    /// Tells the session how it is to be, and asks the server what it is: whether it is read-only.
+    /// Notifications the session how it is to be, and asks the server what it is: whether it is read-only.
     async fn introduce(&self, session: &mut Session) -> Result<bool, Failure> {
         // Longer than we wait: what nobody waits for any more ends, too.
         let limit = self.options.sql.response_timeout * 2;

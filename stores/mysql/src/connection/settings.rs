@@ -14,7 +14,7 @@ const READ_AGAIN: &str = "concat_ws(' ', 0 + @@session.autocommit, @@session.com
      0 + @@session.sql_safe_updates, 0 + @@session.sql_big_selects, 0 + @@session.unique_checks, \
      0 + @@session.foreign_key_checks)";
 
-/// Tells a session how it is to be, and reads it again, with what the server says of itself and whether the session
+/// Notifications a session how it is to be, and reads it again, with what the server says of itself and whether the session
 /// writes past the log or the cluster. All in one go: what stands in between cannot give the parts to two sessions. By
 /// `mark` the session is known again.
 ///

@@ -12,10 +12,10 @@ use tokio::sync::oneshot;
 /// Who writes back what it has read is in a hurry: the longer it stands in line, the surer somebody else has written
 /// meanwhile, and all was in vain.
 #[derive(Clone, Debug)]
-pub(crate) struct Turnstile(Arc<Mutex<Lines>>);
+pub(crate) struct Turnstile(Arc<Mutex<CallerQueues>>);
 
 #[derive(Debug)]
-struct Lines {
+struct CallerQueues {
     free: usize,
     hurried: VecDeque<oneshot::Sender<Pass>>,
     others: VecDeque<oneshot::Sender<Pass>>,
@@ -27,7 +27,7 @@ pub(crate) struct Pass(Turnstile);
 
 impl Turnstile {
     pub(crate) fn new(most: usize) -> Self {
-        let lines = Lines { free: most, hurried: VecDeque::new(), others: VecDeque::new() };
+        let lines = CallerQueues { free: most, hurried: VecDeque::new(), others: VecDeque::new() };
         Self(Arc::new(Mutex::new(lines)))
     }
 
@@ -51,7 +51,7 @@ impl Turnstile {
         called.await.ok()
     }
 
-    fn lines(&self) -> MutexGuard<'_, Lines> {
+    fn lines(&self) -> MutexGuard<'_, CallerQueues> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -7,7 +7,7 @@ use tenure_core::{
     store::{Capabilities, HintBoard},
     threads::StoreThread,
 };
-use tenure_sql::Dues;
+use tenure_sql::SweepBudget;
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -31,7 +31,7 @@ pub(crate) struct Common {
     pub(crate) unwatched_limits: Limits,
     pub(crate) home: Arc<StoreThread>,
     pub(crate) watcher: OnceLock<JoinHandle<()>>,
-    pub(crate) dues: Arc<Dues>,
+    pub(crate) sweep_budget: Arc<SweepBudget>,
     pub(crate) sweeper: OnceLock<JoinHandle<()>>,
     pub(crate) warmed: AtomicBool,
 }

@@ -25,8 +25,8 @@ use tenure_core::{
     threads::StoreThread,
 };
 use tenure_sql::{
-    Attempt, Database, Dues, Extended, Grant, Listed, Mark, Page, Reaches, Row, Settled, Sight,
-    Tells, capabilities, keep_swept,
+    Attempt, Database, Extended, Grant, Listed, Mark, Notifications, Page, Reaches, Row,
+    RowSnapshot, Settled, SweepBudget, capabilities, keep_swept,
 };
 
 use crate::{
@@ -43,11 +43,11 @@ use crate::{
         one_row::{put, see},
         renewal::extend,
         sweep::{page, take_away},
-        watch::{Eyes, waits},
+        watch::{RowPoller, waits},
     },
     error::Failure,
     tables::{
-        rows::{hex, micros, name_value, odd, sight, value},
+        rows::{hex, micros, name_value, odd, snapshot, value},
         statements::Statements,
     },
 };
@@ -103,7 +103,7 @@ impl Mysql {
             unwatched_limits: options.limits_when_unwatched(),
             home,
             watcher: OnceLock::new(),
-            dues: Arc::new(Dues::default()),
+            sweep_budget: Arc::new(SweepBudget::default()),
             sweeper: OnceLock::new(),
             warmed: AtomicBool::new(false),
             options,
@@ -111,11 +111,11 @@ impl Mysql {
         let common = Arc::new(common);
         if looks {
             let sweeps = Arc::downgrade(&common);
-            let dues = common.dues.clone();
+            let sweep_budget = common.sweep_budget.clone();
             let reaches: Reaches = Box::new(move || {
                 Some(Arc::new(Self { common: sweeps.upgrade()?, is_engine: true }))
             });
-            let _ = common.sweeper.set(common.home.spawn(keep_swept(dues, reaches)));
+            let _ = common.sweeper.set(common.home.spawn(keep_swept(sweep_budget, reaches)));
         }
         Ok(Self { common, is_engine: false })
     }
@@ -180,15 +180,15 @@ impl Mysql {
     }
 
     /// Those of this process need not look. What others do to a name that somebody waits for shows by a look.
-    fn tell(&self, rows: &[(LockName, Row)], tells: &Tells) {
-        self.common.dues.made(rows.iter().filter(|(_, row)| row.is_new()).count());
+    fn tell(&self, rows: &[(LockName, Row)], notifications: &Notifications) {
+        self.common.sweep_budget.made(rows.iter().filter(|(_, row)| row.is_new()).count());
         let client = self.common.client;
         for (name, row) in rows {
             if let Some(is_next) = row.others.as_ref().and_then(|others| waits(others, client)) {
                 self.common.watch.add(name, is_next);
             }
         }
-        for wake in tells.wakes.iter().filter(|wake| wake.client == self.common.client) {
+        for wake in notifications.wakes.iter().filter(|wake| wake.client == self.common.client) {
             self.common.board.wake(&wake.owner);
         }
     }
@@ -239,7 +239,7 @@ impl Database for Mysql {
     fn listen(&self) {
         let common = &self.common;
         common.watcher.get_or_init(|| {
-            let eyes = Eyes {
+            let eyes = RowPoller {
                 lane: common.watching.clone(),
                 statements: common.statements.clone(),
                 client: common.client,
@@ -256,7 +256,7 @@ impl Database for Mysql {
     async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
         self.expect_renewals();
         let statements = self.common.statements.clone();
-        let dues = self.common.dues.clone();
+        let sweep_budget = self.common.sweep_budget.clone();
         let name = name.clone();
         let values: Vec<Value> = vec![
             hex(grant.owner.as_bytes()).into(),
@@ -276,16 +276,16 @@ impl Database for Mysql {
                 if written.rows > 0 {
                     return Ok(Attempt::Done(token(written.number)?));
                 }
-                let sight = see(session, &statements, &name).await?;
-                if sight.row.version > 0 {
-                    return Ok(Attempt::Undone(Some(Box::new(sight))));
+                let snapshot = see(session, &statements, &name).await?;
+                if snapshot.row.version > 0 {
+                    return Ok(Attempt::Undone(Some(Box::new(snapshot))));
                 }
                 match session.write(&statements.grant_first, with(0)).await {
                     Ok(written) if written.rows > 0 => {
-                        dues.made(1);
+                        sweep_budget.made(1);
                         Ok(Attempt::Done(token(written.number)?))
                     }
-                    Ok(_) => Ok(Attempt::Undone(Some(Box::new(sight)))),
+                    Ok(_) => Ok(Attempt::Undone(Some(Box::new(snapshot)))),
                     Err(Failure::Duplicate) => {
                         Ok(Attempt::Undone(Some(Box::new(see(session, &statements, &name).await?))))
                     }
@@ -310,10 +310,10 @@ impl Database for Mysql {
         self.call(move |session| {
             Box::pin(async move {
                 if looks_first {
-                    let sight = see(session, &statements, &name).await?;
-                    let sole = sight.row.sole.as_ref();
+                    let snapshot = see(session, &statements, &name).await?;
+                    let sole = snapshot.row.sole.as_ref();
                     if sole.is_none_or(|sole| sole.owner != *owner.as_bytes()) {
-                        return Ok(Attempt::Undone(Some(Box::new(sight))));
+                        return Ok(Attempt::Undone(Some(Box::new(snapshot))));
                     }
                 }
                 let values = vec![name_value(&name), hex(owner.as_bytes()).into()];
@@ -366,14 +366,19 @@ impl Database for Mysql {
         Ok(answers)
     }
 
-    async fn read(&self, name: &LockName) -> Result<Sight, Fault> {
+    async fn read(&self, name: &LockName) -> Result<RowSnapshot, Fault> {
         let statements = self.common.statements.clone();
         let name = name.clone();
         self.call(move |session| Box::pin(async move { see(session, &statements, &name).await }))
             .await
     }
 
-    async fn write(&self, name: &LockName, row: &Row, tells: &Tells) -> Result<bool, Fault> {
+    async fn write(
+        &self,
+        name: &LockName,
+        row: &Row,
+        notifications: &Notifications,
+    ) -> Result<bool, Fault> {
         let statements = self.common.statements.clone();
         let rows = [(name.clone(), row.clone())];
         let written = rows.clone();
@@ -383,7 +388,7 @@ impl Database for Mysql {
         });
         let done = done.await.map_err(Failure::fault)?;
         if done {
-            self.tell(&rows, tells);
+            self.tell(&rows, notifications);
         }
         Ok(done)
     }
@@ -398,7 +403,11 @@ impl Database for Mysql {
         done.await.map_err(Failure::fault)
     }
 
-    async fn write_all(&self, rows: &[(LockName, Row)], tells: &Tells) -> Result<bool, Fault> {
+    async fn write_all(
+        &self,
+        rows: &[(LockName, Row)],
+        notifications: &Notifications,
+    ) -> Result<bool, Fault> {
         let statements = self.common.statements.clone();
         let written = rows.to_vec();
         let done = self.call_by(self.lane(), true, move |session| {
@@ -424,7 +433,7 @@ impl Database for Mysql {
         });
         let done = done.await.map_err(Failure::fault)?;
         if done {
-            self.tell(rows, tells);
+            self.tell(rows, notifications);
         }
         Ok(done)
     }
@@ -438,7 +447,7 @@ impl Database for Mysql {
         ];
         let statement = self.common.statements.list.clone();
         self.rows(statement, values, |row| {
-            Ok(Listed { name: value(row, 0)?, sight: sight(row, 1) })
+            Ok(Listed { name: value(row, 0)?, snapshot: snapshot(row, 1) })
         })
         .await
     }

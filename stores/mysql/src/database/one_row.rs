@@ -1,13 +1,13 @@
 //! The row of one name, read and written in a session.
 
 use tenure_core::LockName;
-use tenure_sql::{Row, Sight};
+use tenure_sql::{Row, RowSnapshot};
 
 use crate::{
     connection::session::Session,
     error::Failure,
     tables::{
-        rows::{columns, name_value, no_row, odd, sight},
+        rows::{columns, name_value, no_row, odd, snapshot},
         statements::Statements,
     },
 };
@@ -17,9 +17,9 @@ pub(crate) async fn see(
     session: &mut Session,
     statements: &Statements,
     name: &LockName,
-) -> Result<Sight, Failure> {
+) -> Result<RowSnapshot, Failure> {
     if let [row] = &*session.rows(&statements.read, vec![name_value(name)]).await? {
-        return Ok(sight(row, 0)?);
+        return Ok(snapshot(row, 0)?);
     }
     let rows = session.rows(&statements.no_row, Vec::new()).await?;
     Ok(no_row(rows.first().ok_or_else(odd)?)?)

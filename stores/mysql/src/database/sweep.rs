@@ -9,7 +9,7 @@ use crate::{
     connection::session::Session,
     error::Failure,
     tables::{
-        rows::{hex, micros, name, odd, sight, value},
+        rows::{hex, micros, name, odd, snapshot, value},
         statements::Statements,
     },
 };
@@ -38,8 +38,8 @@ pub(crate) async fn page(
     for row in &rows {
         if value(row, 14)? {
             // What makes no sense is not surely ours to remove.
-            let (Ok(name), Ok(sight)) = (name(row), sight(row, 1)) else { continue };
-            idle.push(Idle { name, sight, has_others: value(row, 15)? });
+            let (Ok(name), Ok(snapshot)) = (name(row), snapshot(row, 1)) else { continue };
+            idle.push(Idle { name, snapshot, has_others: value(row, 15)? });
         }
     }
     Ok(Page { now, floor, raised, mark, end, idle })

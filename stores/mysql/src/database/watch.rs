@@ -87,7 +87,7 @@ impl Watch {
     }
 
     /// Looks until it is ended.
-    pub(crate) async fn look(self: Arc<Self>, eyes: Eyes) {
+    pub(crate) async fn look(self: Arc<Self>, eyes: RowPoller) {
         loop {
             let before = self.names().clone();
             if before.is_empty() {
@@ -158,14 +158,14 @@ struct Seen {
 }
 
 /// What it looks with.
-pub(crate) struct Eyes {
+pub(crate) struct RowPoller {
     pub(crate) lane: Lane,
     pub(crate) statements: Arc<Statements>,
     pub(crate) client: Client,
     pub(crate) board: HintBoard,
 }
 
-impl Eyes {
+impl RowPoller {
     async fn look(&self, names: &BTreeMap<LockName, Watched>) -> Result<Vec<Seen>, Failure> {
         let (client, statements) = (self.client, self.statements.clone());
         let one = |(name, watched): (&LockName, &Watched)| {

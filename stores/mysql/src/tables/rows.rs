@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{Fault, FaultKind, LockName};
-use tenure_sql::{Sight, Sole};
+use tenure_sql::{RowSnapshot, Sole};
 
 use crate::client::{FromValue, Row, Value};
 
@@ -19,13 +19,13 @@ pub(crate) fn odd() -> Fault {
 }
 
 /// What is seen where there is no row.
-pub(crate) fn no_row(row: &Row) -> Result<Sight, Fault> {
+pub(crate) fn no_row(row: &Row) -> Result<RowSnapshot, Fault> {
     let floor = value::<Option<i64>>(row, 1)?.ok_or_else(odd)?;
-    Ok(Sight { now: value(row, 0)?, floor, ..Sight::default() })
+    Ok(RowSnapshot { now: value(row, 0)?, floor, ..RowSnapshot::default() })
 }
 
 /// What stands behind the first `skip` columns.
-pub(crate) fn sight(row: &Row, skip: usize) -> Result<Sight, Fault> {
+pub(crate) fn snapshot(row: &Row, skip: usize) -> Result<RowSnapshot, Fault> {
     let now = value(row, skip)?;
     let floor = value::<Option<i64>>(row, skip + 1)?.ok_or_else(odd)?;
     let version = value(row, skip + 2)?;
@@ -53,7 +53,7 @@ pub(crate) fn sight(row: &Row, skip: usize) -> Result<Sight, Fault> {
         others: value(row, skip + 12)?,
         next: None,
     };
-    Ok(Sight { now, floor, row })
+    Ok(RowSnapshot { now, floor, row })
 }
 
 /// The name in the first column.

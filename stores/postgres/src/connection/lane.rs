@@ -10,7 +10,7 @@ use crate::{
     connection::{
         connection_count::Count,
         leaving::Leaving,
-        notices::{Mail, hear},
+        notices::{Inbox, hear},
         open::{Connection, connect},
     },
     error::late,
@@ -26,7 +26,7 @@ pub(crate) struct Maker {
     pub(crate) options: Arc<PostgresOptions>,
     pub(crate) tls: Tls,
     pub(crate) home: Arc<StoreThread>,
-    pub(crate) mail: Mail,
+    pub(crate) mail: Inbox,
     pub(crate) count: Count,
     pub(crate) leaving: Leaving,
 }

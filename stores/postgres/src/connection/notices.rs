@@ -50,13 +50,13 @@ impl Heard {
 
 /// Messages from other processes, over whichever connection they come.
 #[derive(Clone, Debug)]
-pub(crate) struct Mail {
+pub(crate) struct Inbox {
     pub(crate) board: HintBoard,
     /// Called when one has come that this process sent to itself.
     pub(crate) hello: Arc<Notify>,
 }
 
-impl Mail {
+impl Inbox {
     fn heard(&self, payload: &str) {
         match messages::read(payload) {
             Message::Wake(owner) => self.board.wake(&owner),
@@ -67,7 +67,7 @@ impl Mail {
 }
 
 /// Keeps a connection alive, and hears what comes over it.
-pub(crate) async fn hear(mut polled: Polled, heard: Arc<Heard>, mail: Mail) {
+pub(crate) async fn hear(mut polled: Polled, heard: Arc<Heard>, mail: Inbox) {
     while let Some(message) = poll_fn(|context| polled.poll(context)).await {
         let message = match message {
             Ok(message) => message,

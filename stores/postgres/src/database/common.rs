@@ -8,7 +8,7 @@ use tenure_core::{
     threads::OwnedTask,
 };
 
-use tenure_sql::Dues;
+use tenure_sql::SweepBudget;
 
 use crate::{
     PostgresOptions,
@@ -29,7 +29,7 @@ pub(crate) struct Common {
     pub(crate) maker: Maker,
     pub(crate) lanes: Arc<Lanes>,
     pub(crate) listening: OnceLock<OwnedTask>,
-    pub(crate) dues: Arc<Dues>,
+    pub(crate) sweep_budget: Arc<SweepBudget>,
     pub(crate) sweeping: OnceLock<OwnedTask>,
     pub(crate) tidying: OnceLock<OwnedTask>,
 }

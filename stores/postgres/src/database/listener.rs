@@ -28,7 +28,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 const DEAF: Duration = Duration::from_secs(60);
 
 /// Why it is over.
-enum Over {
+enum ListenerEnd {
     Broken(Fault),
     /// No message comes.
     Deaf,
@@ -50,11 +50,11 @@ impl Listener {
             let Some(store) = self.store.upgrade() else { return };
             let was_deaf = store.is_deaf.swap(true, Ordering::Relaxed);
             match over {
-                Over::Broken(fault) => {
+                ListenerEnd::Broken(fault) => {
                     tracing::debug!(store = "postgres", fault = %format_args!("{fault:#}"), "no messages for a while");
                     pause = (pause * 2).min(PAUSES.1);
                 }
-                Over::Deaf => {
+                ListenerEnd::Deaf => {
                     if !was_deaf || pause == PAUSES.0 {
                         tracing::warn!(
                             store = "postgres",
@@ -70,34 +70,36 @@ impl Listener {
         }
     }
 
-    async fn hear(&self, pause: &mut Duration) -> Over {
+    async fn hear(&self, pause: &mut Duration) -> ListenerEnd {
         let Some(store) = self.store.upgrade() else { return broken() };
         let (mail, lanes) = (store.maker.mail.clone(), store.lanes.clone());
         drop(store);
         let connection = match lanes.own.get().await {
             Ok(connection) => connection,
-            Err(fault) => return Over::Broken(fault),
+            Err(fault) => return ListenerEnd::Broken(fault),
         };
         // What a session listens to that a pooler gives to others, these would be told.
         if !connection.is_direct.load(Ordering::Relaxed) {
-            return Over::Deaf;
+            return ListenerEnd::Deaf;
         }
         let listen = format!("listen {}", self.channel);
         match timeout(LIMIT, connection.client.batch_execute(&listen)).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => return Over::Broken(error::of_statement(error, false).fault()),
+            Ok(Err(error)) => {
+                return ListenerEnd::Broken(error::of_statement(error, false).fault());
+            }
             Err(_) => return given_up(&connection),
         }
         drop(lanes);
         let mut is_first = true;
         loop {
             if let Err(fault) = self.say_hello().await {
-                return Over::Broken(fault);
+                return ListenerEnd::Broken(fault);
             }
             match timeout(LIMIT, mail.hello.notified()).await {
                 Ok(()) => {}
                 Err(_) if connection.flights.load() > 0 => return given_up(&connection),
-                Err(_) => return Over::Deaf,
+                Err(_) => return ListenerEnd::Deaf,
             }
             if mem::take(&mut is_first) {
                 *pause = PAUSES.0;
@@ -123,12 +125,12 @@ impl Listener {
 }
 
 /// It says nothing, and is not used any more.
-fn given_up(connection: &Connection) -> Over {
+fn given_up(connection: &Connection) -> ListenerEnd {
     connection.retire();
     broken()
 }
 
-fn broken() -> Over {
+fn broken() -> ListenerEnd {
     let what = "the connection for messages broke";
-    Over::Broken(Fault::new(FaultKind::Unreachable, what, "it is made anew"))
+    ListenerEnd::Broken(Fault::new(FaultKind::Unreachable, what, "it is made anew"))
 }

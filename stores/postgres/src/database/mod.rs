@@ -26,8 +26,8 @@ use tenure_core::{
     threads::StoreThread,
 };
 use tenure_sql::{
-    Attempt, Claimed, Database, Dues, Extended, Grant, Idle, Listed, Mark, Page, Reaches, Settled,
-    Sight, Tells, keep_swept,
+    Attempt, Claimed, Database, Extended, Grant, Idle, Listed, Mark, Notifications, Page, Reaches,
+    RowSnapshot, Settled, SweepBudget, keep_swept,
 };
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -40,7 +40,7 @@ use crate::{
         lane::Maker,
         lanes::Lanes,
         leaving::Leaving,
-        notices::Mail,
+        notices::Inbox,
         open::{Connection, lock_limit},
     },
     database::{
@@ -76,7 +76,7 @@ impl Postgres {
         let tls = Tls::of(&options)?;
         let home = Arc::new(StoreThread::start("tenure-postgres", Duration::ZERO)?);
         let options = Arc::new(options);
-        let mail = Mail { board: HintBoard::new(), hello: Arc::default() };
+        let mail = Inbox { board: HintBoard::new(), hello: Arc::default() };
         let (count, leaving) = (Count::default(), Leaving::default());
         let maker = Maker { options: options.clone(), tls, home, mail, count, leaving };
         let mut client = [0; 16];
@@ -94,7 +94,7 @@ impl Postgres {
             is_deaf: AtomicBool::new(true),
             lanes: Lanes::new(&maker, options.sql.connections),
             listening: OnceLock::new(),
-            dues: Arc::new(Dues::default()),
+            sweep_budget: Arc::new(SweepBudget::default()),
             sweeping: OnceLock::new(),
             tidying: OnceLock::new(),
             maker,
@@ -102,10 +102,11 @@ impl Postgres {
         };
         let common = Arc::new(common);
         let sweeps = Arc::downgrade(&common);
-        let dues = common.dues.clone();
+        let sweep_budget = common.sweep_budget.clone();
         let reaches: Reaches =
             Box::new(move || Some(Arc::new(Self { common: sweeps.upgrade()?, is_engine: true })));
-        let _ = common.sweeping.set(common.maker.home.spawn_owned(keep_swept(dues, reaches)));
+        let _ =
+            common.sweeping.set(common.maker.home.spawn_owned(keep_swept(sweep_budget, reaches)));
         let tidies = Lanes::tidy(Arc::downgrade(&common.lanes));
         let _ = common.tidying.set(common.maker.home.spawn_owned(tidies));
         Ok(Self { common, is_engine: false })
@@ -241,7 +242,7 @@ impl Database for Postgres {
         let rows = self.rows(&self.common.statements.grant, parameters, true).await?;
         let Some(row) = rows.first() else { return Ok(Attempt::Undone(None)) };
         if self.get(row, 1)? {
-            self.common.dues.made(1);
+            self.common.sweep_budget.made(1);
         }
         Ok(Attempt::Done(self.token(row)?))
     }
@@ -265,13 +266,13 @@ impl Database for Postgres {
     ) -> Result<Attempt<()>, Fault> {
         // What tenure takes back by itself is mostly not there.
         if self.is_engine {
-            let has_alone = |sight: &Sight| {
-                let sole = sight.row.sole.as_ref();
+            let has_alone = |snapshot: &RowSnapshot| {
+                let sole = snapshot.row.sole.as_ref();
                 sole.is_some_and(|sole| sole.owner == *owner.as_bytes())
             };
-            let sight = self.read(name).await?;
-            if !has_alone(&sight) {
-                return Ok(Attempt::Undone(Some(Box::new(sight))));
+            let snapshot = self.read(name).await?;
+            if !has_alone(&snapshot) {
+                return Ok(Attempt::Undone(Some(Box::new(snapshot))));
             }
         }
         let (statements, owner) = (&self.common.statements, &owner.as_bytes()[..]);
@@ -302,25 +303,25 @@ impl Database for Postgres {
         Ok(answers)
     }
 
-    async fn read(&self, name: &LockName) -> Result<Sight, Fault> {
+    async fn read(&self, name: &LockName) -> Result<RowSnapshot, Fault> {
         let row = self.row(&self.common.statements.read, &[&name.as_str()], false).await?;
-        self.sight(&row, 0)
+        self.snapshot(&row, 0)
     }
 
     async fn write(
         &self,
         name: &LockName,
         row: &tenure_sql::Row,
-        tells: &Tells,
+        notifications: &Notifications,
     ) -> Result<bool, Fault> {
         let before = row.version - 1;
         let statements = &self.common.statements;
         let statement = match before {
             0 => &statements.insert,
-            _ if tells.is_empty() => &statements.update,
+            _ if notifications.is_empty() => &statements.update,
             _ => &statements.update_and_tell,
         };
-        let (channels, payloads) = told(tells, Some(name));
+        let (channels, payloads) = told(notifications, Some(name));
         let sole = Columns::of(row);
         let parameters: &Parameters<'_> = &[
             &name.as_str(),
@@ -345,7 +346,7 @@ impl Database for Postgres {
         let taken = parameters.get(..statement.types.len()).unwrap_or(parameters);
         let done = self.written(statement, taken).await?;
         if done && before == 0 {
-            self.common.dues.made(1);
+            self.common.sweep_budget.made(1);
         }
         Ok(done)
     }
@@ -360,10 +361,10 @@ impl Database for Postgres {
     async fn write_all(
         &self,
         rows: &[(LockName, tenure_sql::Row)],
-        tells: &Tells,
+        notifications: &Notifications,
     ) -> Result<bool, Fault> {
         let soles: Vec<_> = rows.iter().map(|(_, row)| Columns::of(row)).collect();
-        let (channels, payloads) = told(tells, None);
+        let (channels, payloads) = told(notifications, None);
         let parameters: &Parameters<'_> = &[
             &rows.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
             &rows.iter().map(|(_, row)| row.version - 1).collect::<Vec<_>>(),
@@ -386,7 +387,7 @@ impl Database for Postgres {
         ];
         let done = self.written(&self.common.statements.write_all, parameters).await?;
         if done {
-            self.common.dues.made(rows.iter().filter(|(_, row)| row.is_new()).count());
+            self.common.sweep_budget.made(rows.iter().filter(|(_, row)| row.is_new()).count());
         }
         Ok(done)
     }
@@ -398,7 +399,7 @@ impl Database for Postgres {
             self.rows(&self.common.statements.list, &[&prefix, &after, &limit], false).await?;
         let listed = |row| {
             let name = self.get::<&str>(row, 0)?.as_bytes().to_vec();
-            Ok(Listed { name, sight: self.sight(row, 1) })
+            Ok(Listed { name, snapshot: self.snapshot(row, 1) })
         };
         rows.iter().map(listed).collect()
     }
@@ -417,8 +418,8 @@ impl Database for Postgres {
         };
         let idle = rows.iter().filter_map(|row| {
             // What makes no sense is not surely ours to remove.
-            let (name, sight) = (self.name(row, 5).ok()?, self.sight(row, 6).ok()?);
-            Some(self.get(row, 23).map(|has_others| Idle { name, sight, has_others }))
+            let (name, snapshot) = (self.name(row, 5).ok()?, self.snapshot(row, 6).ok()?);
+            Some(self.get(row, 23).map(|has_others| Idle { name, snapshot, has_others }))
         });
         let idle = idle.collect::<Result<_, Fault>>()?;
         let (raised, end) = (self.get(first, 3)?, text(4)?);

@@ -1,7 +1,7 @@
 //! From rows of the server to ours.
 
 use tenure_core::{Fault, FaultKind, LockName, Token};
-use tenure_sql::{Next, Sight, Sole};
+use tenure_sql::{Next, RowSnapshot, Sole};
 use tokio_postgres::{Row, types::FromSql};
 
 use crate::database::Postgres;
@@ -17,11 +17,13 @@ impl Postgres {
     }
 
     /// What stands behind the first `skip` columns.
-    pub(crate) fn sight(&self, row: &Row, skip: usize) -> Result<Sight, Fault> {
+    pub(crate) fn snapshot(&self, row: &Row, skip: usize) -> Result<RowSnapshot, Fault> {
         let version: Option<i64> = self.get(row, skip + 2)?;
         let now = self.get(row, skip)?;
         let floor = self.get::<Option<i64>>(row, skip + 1)?.ok_or_else(|| self.odd())?;
-        let Some(version) = version else { return Ok(Sight { now, floor, ..Sight::default() }) };
+        let Some(version) = version else {
+            return Ok(RowSnapshot { now, floor, ..RowSnapshot::default() });
+        };
         let bytes = |index| -> Result<[u8; 16], Fault> {
             self.get::<&[u8]>(row, index)?.try_into().map_err(|_| self.odd())
         };
@@ -55,7 +57,7 @@ impl Postgres {
             others: self.get(row, skip + 12)?,
             next,
         };
-        Ok(Sight { now, floor, row })
+        Ok(RowSnapshot { now, floor, row })
     }
 
     pub(crate) fn token(&self, row: &Row) -> Result<Token, Fault> {

@@ -77,7 +77,7 @@ impl Answers {
         *self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells how many are over by now, and whether the last error is doubtful.
+    /// Notifications how many are over by now, and whether the last error is doubtful.
     pub(crate) fn tell(&self, over: u64, is_doubtful: bool) {
         self.is_doubtful.store(is_doubtful, Ordering::Relaxed);
         self.over.send_if_modified(|before| std::mem::replace(before, over) != over);

@@ -1,7 +1,7 @@
 //! What processes tell each other, and over which channel.
 
 use tenure_core::{LockName, Owner, proto::queue::Client};
-use tenure_sql::Tells;
+use tenure_sql::Notifications;
 
 /// Before the digits of a process.
 pub(crate) const CHANNEL: &str = "tenure_";
@@ -27,14 +27,17 @@ fn eviction(name: &LockName) -> String {
 }
 
 /// Whom to tell, and what.
-pub(crate) fn told(tells: &Tells, name: Option<&LockName>) -> (Vec<String>, Vec<String>) {
+pub(crate) fn told(
+    notifications: &Notifications,
+    name: Option<&LockName>,
+) -> (Vec<String>, Vec<String>) {
     let mut channels = Vec::new();
     let mut payloads = Vec::new();
-    for next in &tells.wakes {
+    for next in &notifications.wakes {
         channels.push(channel(next.client));
         payloads.push(wake(&next.owner));
     }
-    for client in &tells.evicted {
+    for client in &notifications.evicted {
         if let Some(name) = name {
             channels.push(channel(*client));
             payloads.push(eviction(name));

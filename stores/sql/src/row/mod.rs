@@ -96,11 +96,11 @@ impl Row {
 
     /// What the row says, for the rules.
     pub(crate) fn state(&self, floor: i64) -> Result<NameState, Corrupt> {
-        self.state_and_line(floor).map(|(state, _)| state)
+        self.state_and_reservations(floor).map(|(state, _)| state)
     }
 
     /// The same with those for whom it is reserved, in their order.
-    pub(crate) fn state_and_line(
+    pub(crate) fn state_and_reservations(
         &self,
         floor: i64,
     ) -> Result<(NameState, Vec<Reservation>), Corrupt> {
@@ -340,7 +340,7 @@ mod tests {
             let row = Row::default().after(state.clone(), &[turn]).unwrap();
             assert!(row.others.is_some(), "single statements would pass it");
             assert_eq!(row.sole.is_some(), !state.holders.is_empty());
-            assert_eq!(row.state_and_line(0).unwrap(), (state, vec![turn]));
+            assert_eq!(row.state_and_reservations(0).unwrap(), (state, vec![turn]));
         }
     }
 

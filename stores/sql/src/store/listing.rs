@@ -50,9 +50,9 @@ impl<D: Database + ?Sized> SqlStore<D> {
 
     fn seen(&self, row: &Listed) -> Option<(LockName, Snapshot)> {
         let name = LockName::new(std::str::from_utf8(&row.name).ok()?).ok()?;
-        let sight = row.sight.as_ref().ok()?;
-        let state = sight.row.state(sight.floor).ok()?;
-        Some((name, state.inspect(&at(sight, &*self.0))))
+        let snapshot = row.snapshot.as_ref().ok()?;
+        let state = snapshot.row.state(snapshot.floor).ok()?;
+        Some((name, state.inspect(&at(snapshot, &*self.0))))
     }
 }
 

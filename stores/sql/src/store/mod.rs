@@ -25,14 +25,14 @@ use tenure_core::{
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    Attempt, Claimed, Database, FromOptions, Grant, Settled, Sight, Tells,
+    Attempt, Claimed, Database, FromOptions, Grant, Notifications, RowSnapshot, Settled,
     row::number_of,
-    store::usage_hints::{Use, Uses},
+    store::usage_hints::{Usage, UsageHints},
     write::{
         attempt::change,
-        decision::{Outcome, Told, at, corrupt, looked},
+        decision::{Outcome, Response, at, corrupt, looked},
         group::{Groups, carry_out},
-        request::{Release, Want},
+        request::{Release, Request},
         retry::YIELDS,
     },
 };
@@ -46,7 +46,7 @@ const SETTLES: Duration = Duration::from_millis(700);
 const LOOK: Duration = Duration::from_secs(15);
 
 /// Locks in the rows of a database. Clones are the same client.
-pub struct SqlStore<D: ?Sized>(pub(crate) Arc<D>, pub(crate) Arc<Uses>, WrittenTogether);
+pub struct SqlStore<D: ?Sized>(pub(crate) Arc<D>, pub(crate) Arc<UsageHints>, WrittenTogether);
 
 /// What is written together: asks with asks, and releases with releases.
 #[derive(Clone, Debug, Default)]
@@ -112,10 +112,10 @@ impl<D: Database + ?Sized> SqlStore<D> {
     }
 
     /// Changes the state of a name as `decide` says, alone.
-    async fn change<T: Told + Send>(
+    async fn change<T: Response + Send>(
         &self,
         name: &LockName,
-        seen: Option<Box<Sight>>,
+        seen: Option<Box<RowSnapshot>>,
         decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync,
     ) -> Result<T, Fault> {
         change(&*self.0, name, (self.0.response_timeout(), YIELDS), seen, decide).await
@@ -129,16 +129,16 @@ impl<D: Database + ?Sized> SqlStore<D> {
     ) -> Result<Released, Fault> {
         let mut seen = None;
         let used = self.1.of(name);
-        if keep.is_zero() && used != Use::Shared {
-            match self.0.release(name, owner, used == Use::Contended).await? {
+        if keep.is_zero() && used != Usage::Shared {
+            match self.0.release(name, owner, used == Usage::Contended).await? {
                 Attempt::Done(()) => return Ok(Released::Released),
-                Attempt::Undone(sight) => seen = sight,
+                Attempt::Undone(snapshot) => seen = snapshot,
             }
         }
         let want = (Release { owner: *owner, keep }, self.0.response_timeout());
         let released = carry_out(&self.2.releases, &self.0, name, want, seen).await?;
-        if released == Released::Released && used == Use::Alone {
-            self.1.set(name, Use::Contended);
+        if released == Released::Released && used == Usage::Alone {
+            self.1.set(name, Usage::Contended);
         }
         Ok(released)
     }
@@ -152,13 +152,13 @@ impl<D: Database + ?Sized> SqlStore<D> {
             (Mode::Exclusive, true) => match self.0.claim(name, &grant).await? {
                 Attempt::Done(Claimed { token, others_waiting }) => {
                     // Who takes turns with one other sees nobody behind it yet.
-                    self.1.set(name, Use::Contended);
+                    self.1.set(name, Usage::Contended);
                     Attempt::Done(Answer::Granted { token, left: ask.ttl, others_waiting })
                 }
                 Attempt::Undone(seen) => Attempt::Undone(seen),
             },
             // Most likely it is not free.
-            (Mode::Exclusive, false) if self.1.of(name) != Use::Alone => Attempt::Undone(None),
+            (Mode::Exclusive, false) if self.1.of(name) != Usage::Alone => Attempt::Undone(None),
             (Mode::Exclusive, false) => match self.0.grant(name, &grant).await? {
                 Attempt::Done(token) => {
                     Attempt::Done(Answer::Granted { token, left: ask.ttl, others_waiting: false })
@@ -218,16 +218,16 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
         };
         // A refusal that leaves no trace waits for nobody who writes.
         if ask.intent == Intent::Try {
-            let sight = match seen {
-                Some(sight) => sight,
+            let snapshot = match seen {
+                Some(snapshot) => snapshot,
                 None => Box::new(self.0.read(name).await?),
             };
             let decide =
                 |state: &mut NameState, at: &Moment<'_>| ask.decide(state, self.0.client(), at);
-            if let Some(answer) = looked(&*self.0, name, &sight, decide)? {
+            if let Some(answer) = looked(&*self.0, name, &snapshot, decide)? {
                 return Ok(answer);
             }
-            seen = Some(sight);
+            seen = Some(snapshot);
         }
         // Core waits for no longer: what it gave up would be in doubt.
         let limit = self.0.response_timeout().min(ask.ttl);
@@ -237,7 +237,7 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
             let is_quiet = matches!(answer, Answer::Granted { others_waiting: false, .. });
             self.1.set_contended(name, !is_quiet);
         } else {
-            self.1.set(name, Use::Shared);
+            self.1.set(name, Usage::Shared);
         }
         Ok(answer)
     }
@@ -287,14 +287,16 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
-        self.change(name, None, |state, at| Ok((state.raise(owner, token, at), Tells::default())))
-            .await
+        self.change(name, None, |state, at| {
+            Ok((state.raise(owner, token, at), Notifications::default()))
+        })
+        .await
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
-        let sight = self.0.read(name).await?;
-        let state = sight.row.state(sight.floor).map_err(|_| corrupt(&*self.0, name))?;
-        Ok(state.inspect(&at(&sight, &*self.0)))
+        let snapshot = self.0.read(name).await?;
+        let state = snapshot.row.state(snapshot.floor).map_err(|_| corrupt(&*self.0, name))?;
+        Ok(state.inspect(&at(&snapshot, &*self.0)))
     }
 
     async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
@@ -304,7 +306,7 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         self.change(name, None, |state, at| {
             let (Evicted { holders, clients }, wakes) = state.evict(at);
-            Ok((holders, Tells { wakes, evicted: clients.into_iter().collect() }))
+            Ok((holders, Notifications { wakes, evicted: clients.into_iter().collect() }))
         })
         .await
     }
@@ -312,7 +314,7 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
     async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
         let evicted = self.change(name, None, |state, at| {
             let (Evicted { holders, clients }, wakes) = state.evict_hold(hold, at);
-            Ok((holders, Tells { wakes, evicted: clients.into_iter().collect() }))
+            Ok((holders, Notifications { wakes, evicted: clients.into_iter().collect() }))
         });
         Ok(evicted.await?.pop())
     }

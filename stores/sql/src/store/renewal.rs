@@ -14,7 +14,7 @@ use tenure_core::{
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{
-    Database, Extended, Sight, SqlStore, Tells,
+    Database, Extended, Notifications, RowSnapshot, SqlStore,
     write::{attempt::change, retry::YIELDS},
 };
 
@@ -72,14 +72,14 @@ impl<D: Database + ?Sized> SqlStore<D> {
         let until = until.min(Instant::now() + self.0.response_timeout());
         let mut pause = PAUSE.0;
         loop {
-            let sight = self.0.read(&hold.name).await?;
-            if !has_alone(&sight, hold) {
+            let snapshot = self.0.read(&hold.name).await?;
+            if !has_alone(&snapshot, hold) {
                 let limit = self.0.response_timeout().min(hold.ttl / 5);
                 let yields = YIELDS.min(hold.ttl / 8);
                 let renew = |state: &mut NameState, at: &Moment<'_>| {
-                    Ok((state.renew(&hold.owner, hold.ttl, at), Tells::default()))
+                    Ok((state.renew(&hold.owner, hold.ttl, at), Notifications::default()))
                 };
-                let seen = Some(Box::new(sight));
+                let seen = Some(Box::new(snapshot));
                 return change(&*self.0, &hold.name, (limit, yields), seen, renew).await;
             }
             // Somebody had it locked, which is over soon where that was one of us.
@@ -103,9 +103,9 @@ fn answer(extended: Extended) -> Renewed {
 }
 
 /// Whether one statement could have renewed it.
-fn has_alone(sight: &Sight, hold: &Renewal) -> bool {
-    let sole = sight.row.sole.as_ref();
-    sole.is_some_and(|sole| sole.owner == *hold.owner.as_bytes() && sole.expires > sight.now)
+fn has_alone(snapshot: &RowSnapshot, hold: &Renewal) -> bool {
+    let sole = snapshot.row.sole.as_ref();
+    sole.is_some_and(|sole| sole.owner == *hold.owner.as_bytes() && sole.expires > snapshot.now)
 }
 
 /// Within what core gives a call.

@@ -10,7 +10,7 @@ use tenure_core::{Fault, LockName};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{
-    Database, Idle, Page, SqlStore, random::random_part, store::sweep_budget::Dues,
+    Database, Idle, Page, SqlStore, random::random_part, store::sweep_budget::SweepBudget,
     write::decision::at,
 };
 
@@ -45,14 +45,14 @@ pub type Reaches = Box<dyn Fn() -> Option<Arc<dyn Database>> + Send>;
 
 /// Sweeps for as long as there is a database to sweep: a page whenever this process owes one, and once in a while the
 /// rest of a round.
-pub async fn keep_swept(dues: Arc<Dues>, database: Reaches) {
+pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, database: Reaches) {
     let mut next = Instant::now() + PAUSE.mul_f64(random_part());
     let mut rests_until = Instant::now();
     let mut met = 0;
     loop {
-        let pays = timeout_at(next, dues.owed()).await.is_ok();
+        let pays = timeout_at(next, sweep_budget.owed()).await.is_ok();
         if pays && Instant::now() < rests_until {
-            dues.forgive();
+            sweep_budget.forgive();
             continue;
         }
         let Some(database) = database() else { return };
@@ -64,12 +64,12 @@ pub async fn keep_swept(dues: Arc<Dues>, database: Reaches) {
         match then {
             Ok(Then::Met) => sleep(BOUNDS.0 * 2_u32.pow(met)).await,
             Ok(Then::More) if pays => {
-                dues.pay();
+                sweep_budget.pay();
                 sleep(pause).await;
             }
             Ok(Then::More) => next = Instant::now() + pause,
             _ if pays => {
-                dues.forgive();
+                sweep_budget.forgive();
                 rests_until = Instant::now() + REST;
             }
             Ok(Then::Later) => next = Instant::now() + LATER,
@@ -195,9 +195,9 @@ impl<D: Database + ?Sized> SqlStore<D> {
         // Those who left without a word mostly. Others are read in the next round.
         let first = (random_part() * others.len() as f64) as usize;
         for idle in others.iter().cycle().skip(first).take(READS.min(others.len())) {
-            let sight = self.0.read(&idle.name).await?;
-            if sight.row.version == idle.sight.row.version {
-                unneeded.extend(self.version(&Idle { sight, ..Idle::clone(idle) }));
+            let snapshot = self.0.read(&idle.name).await?;
+            if snapshot.row.version == idle.snapshot.row.version {
+                unneeded.extend(self.version(&Idle { snapshot, ..Idle::clone(idle) }));
             }
         }
         unneeded.sort();
@@ -207,10 +207,11 @@ impl<D: Database + ?Sized> SqlStore<D> {
     /// The name and the version of a row that nobody has, waits for or is about to write.
     fn version(&self, idle: &Idle) -> Option<(LockName, i64)> {
         // What makes no sense is not surely ours to remove.
-        let (mut state, line) = idle.sight.row.state_and_line(idle.sight.floor).ok()?;
-        state.expire(&at(&idle.sight, &*self.0));
-        let is_reserved = line.iter().any(|turn| turn.is_live(idle.sight.now));
-        (state.is_idle() && !is_reserved).then(|| (idle.name.clone(), idle.sight.row.version))
+        let (mut state, line) =
+            idle.snapshot.row.state_and_reservations(idle.snapshot.floor).ok()?;
+        state.expire(&at(&idle.snapshot, &*self.0));
+        let is_reserved = line.iter().any(|turn| turn.is_live(idle.snapshot.now));
+        (state.is_idle() && !is_reserved).then(|| (idle.name.clone(), idle.snapshot.row.version))
     }
 }
 

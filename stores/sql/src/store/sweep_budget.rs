@@ -12,21 +12,21 @@ const EACH: u64 = 64;
 /// However few each makes: where the first of `EACH` processes begins to count is left to chance, so that those that
 /// live for one row pay their part, too.
 #[derive(Debug)]
-pub struct Dues {
+pub struct SweepBudget {
     made: AtomicU64,
     /// In pages.
     owed: AtomicU64,
     told: Notify,
 }
 
-impl Default for Dues {
+impl Default for SweepBudget {
     fn default() -> Self {
         let first = getrandom::u64().unwrap_or_default() % EACH;
         Self { made: AtomicU64::new(first), owed: AtomicU64::new(0), told: Notify::new() }
     }
 }
 
-impl Dues {
+impl SweepBudget {
     /// This process has made so many rows.
     pub fn made(&self, rows: usize) {
         let rows = rows as u64;
@@ -61,13 +61,13 @@ impl Dues {
 mod tests {
     use super::*;
 
-    fn owed(dues: &Dues) -> u64 {
-        dues.owed.load(Ordering::Relaxed)
+    fn owed(sweep_budget: &SweepBudget) -> u64 {
+        sweep_budget.owed.load(Ordering::Relaxed)
     }
 
     #[test]
     fn many_that_make_one_row_each_owe_as_much_as_one_that_makes_all() {
-        let one = Dues::default();
+        let one = SweepBudget::default();
         (0..640).for_each(|_| one.made(1));
         assert_eq!(owed(&one), 10);
         one.made(64);
@@ -76,9 +76,9 @@ mod tests {
         assert_eq!(owed(&one), 10);
         let many: u64 = (0..64_000)
             .map(|_| {
-                let dues = Dues::default();
-                dues.made(1);
-                owed(&dues)
+                let sweep_budget = SweepBudget::default();
+                sweep_budget.made(1);
+                owed(&sweep_budget)
             })
             .sum();
         assert!((700..1_300).contains(&many), "{many} of 1000");

@@ -9,11 +9,11 @@ use tenure_core::{
 use tokio::time::Instant;
 
 use crate::{
-    Database, Row, Sight, SqlStore,
+    Database, Row, RowSnapshot, SqlStore,
     row::reservation::Reservation,
     write::{
         decision::{at, corrupt, refusal},
-        retry::{Contest, YIELDS},
+        retry::{WriteRetry, YIELDS},
     },
 };
 
@@ -22,7 +22,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
         check_together(asks)?;
         let database = &*self.0;
         let now = Instant::now();
-        let mut contest = Contest::new(now + database.response_timeout(), now + YIELDS);
+        let mut retry = WriteRetry::new(now + database.response_timeout(), now + YIELDS);
         loop {
             let seen = try_join_all(asks.iter().map(|(name, _)| database.read(name))).await?;
             let read = self.states(asks, &seen)?;
@@ -30,7 +30,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
             let mut names: Vec<(NameState, &Ask)> =
                 states.iter().cloned().zip(asks.iter().map(|(_, ask)| ask)).collect();
             // The names were looked at one after the other; the earliest look counts for all.
-            let Some(earliest) = seen.iter().min_by_key(|sight| sight.now) else {
+            let Some(earliest) = seen.iter().min_by_key(|snapshot| snapshot.now) else {
                 return Ok(Together::Apart);
             };
             let client = database.client();
@@ -38,15 +38,15 @@ impl<D: Database + ?Sized> SqlStore<D> {
                 .map_err(|refused| refusal(database, &refused))?;
             let mut rows: Vec<(LockName, Row)> = Vec::new();
             let mut pause = None;
-            for ((((name, _), sight), line), ((after, _), before)) in
+            for ((((name, _), snapshot), line), ((after, _), before)) in
                 asks.iter().zip(&seen).zip(&lines).zip(names.into_iter().zip(states))
             {
                 // What is there already may not stay, unless it is written by a commit that does.
                 if after != before || matches!(answer, Together::Granted(_)) {
-                    pause = pause.max(contest.leaves(line, sight.now));
-                    let others = contest.others(line, sight.now);
+                    pause = pause.max(retry.leaves(line, snapshot.now));
+                    let others = retry.others(line, snapshot.now);
                     let row =
-                        sight.row.after(after, &others).map_err(|_| corrupt(database, name))?;
+                        snapshot.row.after(after, &others).map_err(|_| corrupt(database, name))?;
                     rows.push((name.clone(), row));
                 }
             }
@@ -59,7 +59,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
                 return Ok(answer);
             }
             // One by one each of them gets its turn.
-            if !contest.again(pause).await {
+            if !retry.again(pause).await {
                 return Ok(Together::Apart);
             }
         }
@@ -68,10 +68,10 @@ impl<D: Database + ?Sized> SqlStore<D> {
     fn states(
         &self,
         asks: &[(LockName, Ask)],
-        seen: &[Sight],
+        seen: &[RowSnapshot],
     ) -> Result<Vec<(NameState, Vec<Reservation>)>, Fault> {
-        let states = asks.iter().zip(seen).map(|((name, _), sight)| {
-            sight.row.state_and_line(sight.floor).map_err(|_| corrupt(&*self.0, name))
+        let states = asks.iter().zip(seen).map(|((name, _), snapshot)| {
+            snapshot.row.state_and_reservations(snapshot.floor).map_err(|_| corrupt(&*self.0, name))
         });
         states.collect()
     }

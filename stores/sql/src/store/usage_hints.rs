@@ -12,7 +12,7 @@ const SLOTS: usize = 1024;
 
 /// What is most likely true of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum Usage {
     /// One holder at a time, and nobody waits.
     Alone = 0,
     /// Others wait for it.
@@ -23,15 +23,15 @@ pub(crate) enum Use {
 
 /// A guess for each name.
 #[derive(Debug)]
-pub(crate) struct Uses([AtomicU8; SLOTS]);
+pub(crate) struct UsageHints([AtomicU8; SLOTS]);
 
-impl Default for Uses {
+impl Default for UsageHints {
     fn default() -> Self {
-        Self([const { AtomicU8::new(Use::Alone as u8) }; SLOTS])
+        Self([const { AtomicU8::new(Usage::Alone as u8) }; SLOTS])
     }
 }
 
-impl Uses {
+impl UsageHints {
     fn slot(&self, name: &LockName) -> Option<&AtomicU8> {
         let mut hasher = DefaultHasher::new();
         name.as_str().hash(&mut hasher);
@@ -39,15 +39,15 @@ impl Uses {
         self.0.get(number)
     }
 
-    pub(crate) fn of(&self, name: &LockName) -> Use {
+    pub(crate) fn of(&self, name: &LockName) -> Usage {
         match self.slot(name).map(|slot| slot.load(Ordering::Relaxed)) {
-            Some(1) => Use::Contended,
-            Some(2) => Use::Shared,
-            _ => Use::Alone,
+            Some(1) => Usage::Contended,
+            Some(2) => Usage::Shared,
+            _ => Usage::Alone,
         }
     }
 
-    pub(crate) fn set(&self, name: &LockName, now: Use) {
+    pub(crate) fn set(&self, name: &LockName, now: Usage) {
         if let Some(slot) = self.slot(name)
             && slot.load(Ordering::Relaxed) != now as u8
         {
@@ -57,6 +57,6 @@ impl Uses {
 
     /// The same of a name that one holder has alone.
     pub(crate) fn set_contended(&self, name: &LockName, is_contended: bool) {
-        self.set(name, if is_contended { Use::Contended } else { Use::Alone });
+        self.set(name, if is_contended { Usage::Contended } else { Usage::Alone });
     }
 }

@@ -11,42 +11,42 @@ use tenure_core::{
 };
 
 use crate::{
-    Database, Sight, Tells,
+    Database, Notifications, RowSnapshot,
     row::{moment, reservation::Reservation},
 };
 
-pub(crate) type Outcome<T> = Result<(T, Tells), QueueError>;
+pub(crate) type Outcome<T> = Result<(T, Notifications), QueueError>;
 
 /// What a caller is told.
-pub(crate) trait Told {
+pub(crate) trait Response {
     /// Whether it may count on what is there by now. If this call has not written it, an earlier one has, of whose
     /// commit nobody knows whether it stays: so it is written once more, by a commit that does.
-    fn is_counted_on(&self) -> bool {
+    fn needs_own_commit(&self) -> bool {
         false
     }
 }
 
-impl Told for Answer {
-    fn is_counted_on(&self) -> bool {
+impl Response for Answer {
+    fn needs_own_commit(&self) -> bool {
         matches!(self, Self::Granted { .. })
     }
 }
 
-impl Told for TakenOver {
-    fn is_counted_on(&self) -> bool {
+impl Response for TakenOver {
+    fn needs_own_commit(&self) -> bool {
         matches!(self, Self::Granted(_))
     }
 }
 
-impl Told for Raised {
-    fn is_counted_on(&self) -> bool {
+impl Response for Raised {
+    fn needs_own_commit(&self) -> bool {
         matches!(self, Self::Raised)
     }
 }
 
-impl Told for Released {}
-impl Told for Renewed {}
-impl Told for Vec<Contender> {}
+impl Response for Released {}
+impl Response for Renewed {}
+impl Response for Vec<Contender> {}
 
 /// What becomes of a name by what was decided on it.
 pub(crate) struct Decided {
@@ -57,51 +57,53 @@ pub(crate) struct Decided {
     /// comes in before.
     pub(crate) is_urgent: bool,
     pub(crate) line: Vec<Reservation>,
-    pub(crate) tells: Tells,
+    pub(crate) notifications: Notifications,
 }
 
 /// Decides on a name that was seen: whom to tell, and whether what is told has to be there for certain.
 pub(crate) fn decided<D: Database + ?Sized>(
     database: &D,
     name: &LockName,
-    sight: &Sight,
-    decide: impl FnOnce(&mut NameState, &Moment<'_>) -> (Tells, bool),
+    snapshot: &RowSnapshot,
+    decide: impl FnOnce(&mut NameState, &Moment<'_>) -> (Notifications, bool),
 ) -> Result<Decided, Fault> {
-    let read = sight.row.state_and_line(sight.floor);
+    let read = snapshot.row.state_and_reservations(snapshot.floor);
     let (mut before, line) = read.map_err(|_| corrupt(database, name))?;
     let mut state = before.clone();
-    let at = at(sight, database);
-    let (tells, is_counted_on) = decide(&mut state, &at);
+    let at = at(snapshot, database);
+    let (notifications, needs_own_commit) = decide(&mut state, &at);
     before.expire(&at);
-    let is_same = state == before && tells.is_empty() && !is_counted_on;
+    let is_same = state == before && notifications.is_empty() && !needs_own_commit;
     let holds =
         |state: &NameState| state.holders.iter().map(|holder| holder.owner).collect::<Vec<_>>();
     let is_waited_for = before.waiters.iter().any(|waiter| waiter.presence != Presence::Absent);
     let is_urgent = is_waited_for && holds(&before) != holds(&state);
-    Ok(Decided { state, is_same, is_urgent, line, tells })
+    Ok(Decided { state, is_same, is_urgent, line, notifications })
 }
 
 /// What was decided, apart from whom to tell and whether it has to be there for certain. A refusal changes nothing.
-pub(crate) fn parted<T: Told>(outcome: Outcome<T>) -> (Result<T, QueueError>, (Tells, bool)) {
+pub(crate) fn split_outcome<T: Response>(
+    outcome: Outcome<T>,
+) -> (Result<T, QueueError>, (Notifications, bool)) {
     match outcome {
-        Ok((answer, tells)) => {
-            let is_counted_on = answer.is_counted_on();
-            (Ok(answer), (tells, is_counted_on))
+        Ok((answer, notifications)) => {
+            let needs_own_commit = answer.needs_own_commit();
+            (Ok(answer), (notifications, needs_own_commit))
         }
-        Err(refused) => (Err(refused), (Tells::default(), false)),
+        Err(refused) => (Err(refused), (Notifications::default(), false)),
     }
 }
 
 /// What is decided on the name as it was seen, if nothing is to be written for that.
-pub(crate) fn looked<D: Database + ?Sized, T: Told>(
+pub(crate) fn looked<D: Database + ?Sized, T: Response>(
     database: &D,
     name: &LockName,
-    sight: &Sight,
+    snapshot: &RowSnapshot,
     decide: impl FnOnce(&mut NameState, &Moment<'_>) -> Outcome<T>,
 ) -> Result<Option<T>, Fault> {
     let mut answered = None;
-    let decided = decided(database, name, sight, |state, at| {
-        let (answer, rest) = parted(decide(state, at));
+    let decided = decided(database, name, snapshot, |state, at| {
+        let (answer, rest) = split_outcome(decide(state, at));
         answered = Some(answer);
         rest
     })?;
@@ -110,10 +112,10 @@ pub(crate) fn looked<D: Database + ?Sized, T: Told>(
 }
 
 /// What a decision is told of the world. No database notices the death of a process.
-pub(crate) fn at<'a, D: Database + ?Sized>(sight: &Sight, database: &'a D) -> Moment<'a> {
-    let wall = u64::try_from(sight.now).unwrap_or_default();
+pub(crate) fn at<'a, D: Database + ?Sized>(snapshot: &RowSnapshot, database: &'a D) -> Moment<'a> {
+    let wall = u64::try_from(snapshot.now).unwrap_or_default();
     Moment {
-        now: moment(sight.now),
+        now: moment(snapshot.now),
         wall,
         limits: database.limits(),
         alive: &|_| true,

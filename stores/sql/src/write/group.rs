@@ -30,12 +30,12 @@ use tokio::{
 };
 
 use crate::{
-    Database, Sight, Tells,
+    Database, Notifications, RowSnapshot,
     write::{
-        attempt::{Attempted, attempt, crowded},
-        decision::{parted, refusal},
-        request::Want,
-        retry::{Contest, YIELDS},
+        attempt::{Attempted, attempt, overtaken},
+        decision::{refusal, split_outcome},
+        request::Request,
+        retry::{WriteRetry, YIELDS},
     },
 };
 
@@ -48,7 +48,7 @@ const ATTEMPTS: usize = 4;
 /// How often it is looked whether an ask is still being written.
 const LOOKS: Duration = Duration::from_millis(5);
 
-type Answered<W> = Result<<W as Want>::Got, Refused>;
+type Answered<W> = Result<<W as Request>::Response, Refused>;
 
 /// Why there is no answer.
 enum Refused {
@@ -57,10 +57,10 @@ enum Refused {
 }
 
 /// What one caller wants, who waits for the answer.
-struct Member<W: Want> {
+struct Member<W: Request> {
     want: W,
-    tells: oneshot::Sender<Answered<W>>,
-    answer: Option<Result<W::Got, QueueError>>,
+    answer_sender: oneshot::Sender<Answered<W>>,
+    answer: Option<Result<W::Response, QueueError>>,
     /// For how long it is tried, and until when, by the clock of the one that tries.
     limit: Duration,
     until: Option<Instant>,
@@ -68,38 +68,38 @@ struct Member<W: Want> {
     is_apart: bool,
 }
 
-impl<W: Want> Member<W> {
+impl<W: Request> Member<W> {
     /// Whether anybody waits for the answer still.
     fn is_wanted(&self) -> bool {
-        !self.tells.is_closed()
+        !self.answer_sender.is_closed()
     }
 
-    /// Tells what was decided, which is written.
+    /// Notifications what was decided, which is written.
     fn done(self) {
         if let Some(answer) = self.answer {
             // Whoever asked may have left.
-            let _ = self.tells.send(answer.map_err(Refused::ByRules));
+            let _ = self.answer_sender.send(answer.map_err(Refused::ByRules));
         }
     }
 
     fn failed(self, fault: Fault) {
-        let _ = self.tells.send(Err(Refused::ByStore(fault)));
+        let _ = self.answer_sender.send(Err(Refused::ByStore(fault)));
     }
 }
 
 /// Those who are written together.
-struct Group<W: Want> {
+struct Group<W: Request> {
     members: Vec<Member<W>>,
     /// The name as the first of them saw it, which counts for nobody who came after that.
-    seen: Option<Box<Sight>>,
-    contest: Contest,
+    seen: Option<Box<RowSnapshot>>,
+    retry: WriteRetry,
     /// The member whose patience decides when the row is reserved.
     eldest: Option<Owner>,
 }
 
-impl<W: Want> Group<W> {
-    fn new(members: Vec<Member<W>>, seen: Option<Box<Sight>>, now: Instant) -> Self {
-        Self { members, seen, contest: Contest::new(now, now), eldest: None }
+impl<W: Request> Group<W> {
+    fn new(members: Vec<Member<W>>, seen: Option<Box<RowSnapshot>>, now: Instant) -> Self {
+        Self { members, seen, retry: WriteRetry::new(now, now), eldest: None }
     }
 
     async fn attempt<D: Database + ?Sized>(
@@ -109,21 +109,22 @@ impl<W: Want> Group<W> {
     ) -> Result<Attempted, Fault> {
         let (members, client) = (&mut self.members, database.client());
         let decide = |state: &mut NameState, at: &Moment<'_>| {
-            let (mut all, mut is_counted_on) = (Tells::default(), false);
+            let (mut all, mut needs_own_commit) = (Notifications::default(), false);
             for member in members {
-                let (answer, (tells, counts)) = parted(member.want.decide(state, client, at));
+                let (answer, (notifications, counts)) =
+                    split_outcome(member.want.decide(state, client, at));
                 member.answer = Some(answer);
-                all.extend(tells);
-                is_counted_on |= counts;
+                all.extend(notifications);
+                needs_own_commit |= counts;
             }
-            (all, is_counted_on)
+            (all, needs_own_commit)
         };
-        attempt(&mut self.contest, database, name, self.seen.take(), decide).await
+        attempt(&mut self.retry, database, name, self.seen.take(), decide).await
     }
 }
 
 /// Those who want something of one name.
-struct Queue<W: Want> {
+struct Queue<W: Request> {
     /// Those that no attempt is under way for.
     waiting: VecDeque<Member<W>>,
     /// The attempts that are under way, by their numbers, and for whom.
@@ -131,31 +132,31 @@ struct Queue<W: Want> {
     came: Arc<Notify>,
 }
 
-impl<W: Want> Default for Queue<W> {
+impl<W: Request> Default for Queue<W> {
     fn default() -> Self {
         Self { waiting: VecDeque::new(), written: Vec::new(), came: Arc::default() }
     }
 }
 
 /// The names of which this process wants this.
-pub(crate) struct Groups<W: Want> {
+pub(crate) struct Groups<W: Request> {
     process: u32,
     queues: Mutex<HashMap<LockName, Queue<W>>>,
 }
 
-impl<W: Want> Default for Groups<W> {
+impl<W: Request> Default for Groups<W> {
     fn default() -> Self {
         Self { process: process::id(), queues: Mutex::default() }
     }
 }
 
-impl<W: Want> fmt::Debug for Groups<W> {
+impl<W: Request> fmt::Debug for Groups<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Groups").finish_non_exhaustive()
     }
 }
 
-impl<W: Want> Groups<W> {
+impl<W: Request> Groups<W> {
     fn queues(&self) -> MutexGuard<'_, HashMap<LockName, Queue<W>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -181,20 +182,20 @@ impl<W: Want> Groups<W> {
 
 /// Carries out what is wanted of a name, for `limit` at most; `seen` is the name as it was seen already, after the call
 /// began.
-pub(crate) async fn carry_out<D: Database + ?Sized, W: Want>(
+pub(crate) async fn carry_out<D: Database + ?Sized, W: Request>(
     groups: &Arc<Groups<W>>,
     database: &Arc<D>,
     name: &LockName,
     (want, limit): (W, Duration),
-    seen: Option<Box<Sight>>,
-) -> Result<W::Got, Fault> {
+    seen: Option<Box<RowSnapshot>>,
+) -> Result<W::Response, Fault> {
     if groups.process != process::id() {
         // Those who wrote for others stayed with the parent, and the database refuses a child.
         database.read(name).await?;
         return Err(ended());
     }
-    let (tells, mut answer) = oneshot::channel();
-    let member = Member { want, tells, answer: None, limit, until: None, is_apart: false };
+    let (answer_sender, mut answer) = oneshot::channel();
+    let member = Member { want, answer_sender, answer: None, limit, until: None, is_apart: false };
     let leader = {
         let mut queues = groups.queues();
         match queues.entry(name.clone()) {
@@ -229,7 +230,7 @@ pub(crate) async fn carry_out<D: Database + ?Sized, W: Want>(
 }
 
 /// Reads and writes a name for all of this process who want something of it.
-struct Leader<D: ?Sized, W: Want> {
+struct Leader<D: ?Sized, W: Request> {
     groups: Arc<Groups<W>>,
     database: Arc<D>,
     name: LockName,
@@ -240,7 +241,7 @@ struct Leader<D: ?Sized, W: Want> {
     has_left: bool,
 }
 
-impl<D: ?Sized, W: Want> Drop for Leader<D, W> {
+impl<D: ?Sized, W: Request> Drop for Leader<D, W> {
     fn drop(&mut self) {
         // It panicked, or its thread has ended: by their channels those who are left hear of it.
         if !self.has_left {
@@ -250,13 +251,13 @@ impl<D: ?Sized, W: Want> Drop for Leader<D, W> {
 }
 
 /// How an attempt ended, by its number.
-struct Finished<W: Want> {
+struct FinishedAttempt<W: Request> {
     number: u64,
     group: Group<W>,
     attempted: Result<Attempted, Fault>,
 }
 
-impl<D: ?Sized, W: Want> Leader<D, W> {
+impl<D: ?Sized, W: Request> Leader<D, W> {
     /// Those who are to be written next: without who has left, or has no time left. Nothing where there is nobody; then
     /// this one leaves, too, if it `may_leave`.
     fn gather(&mut self, group: Option<Group<W>>, may_leave: bool) -> Option<Group<W>> {
@@ -290,10 +291,10 @@ impl<D: ?Sized, W: Want> Leader<D, W> {
                     let owners = group.members.iter().map(|member| member.want.owner()).collect();
                     queue.written.push((self.number, owners));
                     let until = group.members.iter().filter_map(|member| member.until).min();
-                    group.contest.ends_by(until.unwrap_or(now));
+                    group.retry.ends_by(until.unwrap_or(now));
                     // The patience of one that is gone counts for nobody else.
                     if group.eldest.replace(eldest) != Some(eldest) {
-                        group.contest.begins_again(now + YIELDS);
+                        group.retry.begins_again(now + YIELDS);
                     }
                     return Some(group);
                 }
@@ -304,14 +305,14 @@ impl<D: ?Sized, W: Want> Leader<D, W> {
                 return None;
             }
             drop(queues);
-            over.into_iter().for_each(|member| member.failed(crowded(&self.name)));
+            over.into_iter().for_each(|member| member.failed(overtaken(&self.name)));
         }
     }
 
     /// What becomes of those for whom an attempt is over: they are told, or tried again, by the `next` one if they can
     /// be.
-    fn finish(&self, finished: Finished<W>, next: &mut Option<Group<W>>) {
-        let Finished { number, mut group, attempted } = finished;
+    fn finish(&self, finished: FinishedAttempt<W>, next: &mut Option<Group<W>>) {
+        let FinishedAttempt { number, mut group, attempted } = finished;
         let mut queues = self.groups.queues();
         let queue = queues.entry(self.name.clone()).or_default();
         queue.written.retain(|(other, _)| *other != number);
@@ -344,9 +345,9 @@ impl<D: ?Sized, W: Want> Leader<D, W> {
     }
 }
 
-impl<D: Database + ?Sized, W: Want> Leader<D, W> {
-    async fn lead(mut self, first: Member<W>, seen: Option<Box<Sight>>) {
-        let mut attempts: FuturesUnordered<BoxFuture<'static, Finished<W>>> =
+impl<D: Database + ?Sized, W: Request> Leader<D, W> {
+    async fn lead(mut self, first: Member<W>, seen: Option<Box<RowSnapshot>>) {
+        let mut attempts: FuturesUnordered<BoxFuture<'static, FinishedAttempt<W>>> =
             FuturesUnordered::new();
         let mut next = Some(Group::new(vec![first], seen, Instant::now()));
         // The attempt that others wait for, and until when they do.
@@ -380,14 +381,17 @@ impl<D: Database + ?Sized, W: Want> Leader<D, W> {
         }
     }
 
-    fn attempt(&self, mut group: Group<W>) -> impl Future<Output = Finished<W>> + Send + 'static {
+    fn attempt(
+        &self,
+        mut group: Group<W>,
+    ) -> impl Future<Output = FinishedAttempt<W>> + Send + 'static {
         let (database, name, number) = (self.database.clone(), self.name.clone(), self.number);
         async move {
             let attempted = group.attempt(&*database, &name).await;
             if let Ok(Attempted::Again(pause)) = &attempted {
                 sleep(*pause).await;
             }
-            Finished { number, group, attempted }
+            FinishedAttempt { number, group, attempted }
         }
     }
 }
@@ -404,7 +408,7 @@ mod tests {
     use super::*;
 
     fn member(number: u8) -> (Member<Ask>, oneshot::Receiver<Answered<Ask>>) {
-        let (tells, answer) = oneshot::channel();
+        let (answer_sender, answer) = oneshot::channel();
         let ask = Ask {
             owner: Owner::from_bytes([number; 16]),
             kind: Kind::Mutex,
@@ -415,7 +419,10 @@ mod tests {
             label: "".into(),
         };
         let limit = Duration::from_secs(60);
-        (Member { want: ask, tells, answer: None, limit, until: None, is_apart: false }, answer)
+        (
+            Member { want: ask, answer_sender, answer: None, limit, until: None, is_apart: false },
+            answer,
+        )
     }
 
     fn leader(waiting: Vec<Member<Ask>>) -> Leader<(), Ask> {
@@ -430,9 +437,9 @@ mod tests {
         group.members.iter().map(|member| member.want.owner().as_bytes()[0]).collect()
     }
 
-    fn refused(group: Group<Ask>, number: u64, fault: FaultKind) -> Finished<Ask> {
+    fn refused(group: Group<Ask>, number: u64, fault: FaultKind) -> FinishedAttempt<Ask> {
         let attempted = Err(Fault::new(fault, "refused", "nothing"));
-        Finished { number, group, attempted }
+        FinishedAttempt { number, group, attempted }
     }
 
     /// A lease that counts from then would end before the holder thinks.

@@ -7,20 +7,25 @@ use tenure_core::{
     proto::queue::{Answer, Ask, Client, Moment, NameState, Released},
 };
 
-use crate::write::decision::{Outcome, Told};
+use crate::write::decision::{Outcome, Response};
 
 /// What a caller wants of a name.
-pub(crate) trait Want: Send + 'static {
+pub(crate) trait Request: Send + 'static {
     /// What it comes to.
-    type Got: Told + Send + 'static;
+    type Response: Response + Send + 'static;
 
     fn owner(&self) -> Owner;
 
-    fn decide(&self, state: &mut NameState, client: Client, at: &Moment<'_>) -> Outcome<Self::Got>;
+    fn decide(
+        &self,
+        state: &mut NameState,
+        client: Client,
+        at: &Moment<'_>,
+    ) -> Outcome<Self::Response>;
 }
 
-impl Want for Ask {
-    type Got = Answer;
+impl Request for Ask {
+    type Response = Answer;
 
     fn owner(&self) -> Owner {
         self.owner
@@ -38,8 +43,8 @@ pub(crate) struct Release {
     pub(crate) keep: Duration,
 }
 
-impl Want for Release {
-    type Got = Released;
+impl Request for Release {
+    type Response = Released;
 
     fn owner(&self) -> Owner {
         self.owner

@@ -6,7 +6,7 @@ use tenure_core::{LockName, proto::queue::NameState};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    Database, Sight,
+    Database, RowSnapshot,
     random::random_part,
     row::reservation::{HORIZON, Reservation, moved_up},
 };
@@ -36,7 +36,7 @@ const LINE: usize = 8;
 
 /// One call among others that want to write the same row.
 #[derive(Debug)]
-pub(crate) struct Contest {
+pub(crate) struct WriteRetry {
     began: Instant,
     until: Instant,
     /// Until when it leaves the row to those for whom it is reserved.
@@ -52,7 +52,7 @@ pub(crate) struct Contest {
     id: Option<[u8; 16]>,
 }
 
-impl Contest {
+impl WriteRetry {
     /// A call that ends by this time, and leaves the row to others until that one.
     pub(crate) fn new(until: Instant, yields_until: Instant) -> Self {
         Self {
@@ -116,17 +116,17 @@ impl Contest {
         &mut self,
         database: &D,
         name: &LockName,
-        sight: &Sight,
+        snapshot: &RowSnapshot,
         line: &[Reservation],
         (looked, pause): (Duration, Duration),
     ) -> Duration {
         self.tries += 1;
         // Of the first try the look was made before.
         if self.tries > 1 {
-            self.took_as_little_as(looked * 2);
+            self.note_fastest(looked * 2);
         }
-        if self.may_reserve(line, sight.now) {
-            self.reserve(database, name, line, sight.now).await;
+        if self.may_reserve(line, snapshot.now) {
+            self.reserve(database, name, line, snapshot.now).await;
             return Duration::ZERO;
         }
         pause
@@ -137,16 +137,16 @@ impl Contest {
         &mut self,
         database: &D,
         name: &LockName,
-        sight: &Sight,
+        snapshot: &RowSnapshot,
         line: &[Reservation],
         took: Duration,
     ) -> Duration {
         self.tries += 1;
         if self.tries > 1 {
-            self.took_as_little_as(took);
+            self.note_fastest(took);
         }
-        if self.may_reserve(line, sight.now) {
-            self.reserve(database, name, line, sight.now).await;
+        if self.may_reserve(line, snapshot.now) {
+            self.reserve(database, name, line, snapshot.now).await;
             return Duration::ZERO;
         }
         self.pause()
@@ -162,7 +162,7 @@ impl Contest {
         true
     }
 
-    fn took_as_little_as(&mut self, took: Duration) {
+    fn note_fastest(&mut self, took: Duration) {
         self.took = Some(self.took.map_or(took, |shortest| shortest.min(took)));
     }
 

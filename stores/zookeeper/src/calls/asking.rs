@@ -12,10 +12,10 @@ use crate::{
     client::{CreateMode, Error, Stat},
     contenders::{
         data,
-        entries::{Entry, Known, Placed},
-        layout::{self, Place},
+        entries::{CreatedNode, Entry, Known},
+        layout::{self, LockPath},
         node::{self, Base, Node},
-        queue::{Line, Standing},
+        queue::{ContenderQueue, Standing},
     },
     error,
     session::Session,
@@ -33,7 +33,7 @@ pub(crate) struct Asking<'a> {
     pub(crate) name: &'a LockName,
     pub(crate) ask: &'a Ask,
     pub(crate) base: Base,
-    pub(crate) place: Place,
+    pub(crate) place: LockPath,
     /// When the call began.
     pub(crate) begun: Timestamp,
 }
@@ -70,7 +70,7 @@ impl Shared {
         let session = self.sessions.get().await?;
         // Not before that wait, in which a place that is counted from here could end before it is made.
         let begun = SystemClock.now();
-        let place = Place::new(&self.options.base, name);
+        let place = LockPath::new(&self.options.base, name);
         let asking = Asking { shared: self, session: &session, name, ask, base, place, begun };
         asking.answer().await
     }
@@ -99,28 +99,28 @@ impl Asking<'_> {
             return self.begin_permits().await;
         }
         if self.ask.intent == Intent::Try {
-            let mut line = self.list(&self.place.dir).await?;
+            let mut queue = self.list(&self.place.dir).await?;
             // Unless this server is behind.
-            if !line.is_open_to(self.ask.mode) || !line.unknown().is_empty() {
+            if !queue.is_open_to(self.ask.mode) || !queue.unknown().is_empty() {
                 self.session.sync().await?;
-                line = self.list(&self.place.dir).await?;
+                queue = self.list(&self.place.dir).await?;
             }
-            self.refuse_other_programs(&[(&self.place.dir, &line)]).await?;
-            self.refuse_other_kinds(&line).await?;
-            if !line.is_open_to(self.ask.mode) || line.nodes().len() >= self.limits().1 {
-                let holder = line.holding().first();
-                return self.busy_trying(holder, line.waiting().len()).await.map(Some);
+            self.refuse_other_programs(&[(&self.place.dir, &queue)]).await?;
+            self.refuse_other_kinds(&queue).await?;
+            if !queue.is_open_to(self.ask.mode) || queue.nodes().len() >= self.limits().1 {
+                let holder = queue.holding().first();
+                return self.busy_trying(holder, queue.waiting().len()).await.map(Some);
             }
         } else {
             self.refuse_if_full().await?;
         }
         // Both are under way at once: a session is answered in its order, so the line has the node in it.
-        let (placed, line) = join(self.join(), self.list(&self.place.dir)).await;
-        self.stand(&placed?, Some(line?)).await
+        let (placed, queue) = join(self.join(), self.list(&self.place.dir)).await;
+        self.stand(&placed?, Some(queue?)).await
     }
 
     /// Makes a node at the end of the line.
-    pub(crate) async fn join(&self) -> Result<Placed, Fault> {
+    pub(crate) async fn join(&self) -> Result<CreatedNode, Fault> {
         let mut entry = Entry::new(
             self.name.clone(),
             self.base,
@@ -131,13 +131,13 @@ impl Asking<'_> {
         entry.tries = self.ask.intent == Intent::Try;
         self.entries().insert(self.ask.owner, entry);
         let base = if self.base == Base::Lease { Base::Lock } else { self.base };
-        let placed = self.create(&self.place.line(self.base), base).await?;
+        let placed = self.create(&self.place.queue(self.base), base).await?;
         self.keep(&placed, |entry| entry.place = Some(placed.clone())).await?;
         Ok(placed)
     }
 
     /// Makes a node of this owner.
-    pub(crate) async fn create(&self, dir: &str, base: Base) -> Result<Placed, Fault> {
+    pub(crate) async fn create(&self, dir: &str, base: Base) -> Result<CreatedNode, Fault> {
         let prefix = format!("{dir}/{}", node::prefix(&self.ask.owner, base));
         let data = data::written(&self.ask.label, None);
         let options = self.session.creates(CreateMode::EphemeralSequential);
@@ -159,7 +159,8 @@ impl Asking<'_> {
                 Ok((stat, number)) => {
                     self.made(&stat, sent)?;
                     self.entries().change(&self.ask.owner, |entry| entry.in_doubt = false);
-                    let placed = Placed { path: format!("{prefix}{number}"), czxid: stat.czxid };
+                    let placed =
+                        CreatedNode { path: format!("{prefix}{number}"), czxid: stat.czxid };
                     if placed.is_used_up() {
                         // Beside what it has already, all of which goes.
                         self.keep(&placed, |entry| entry.leases.push(placed.clone())).await?;
@@ -182,7 +183,7 @@ impl Asking<'_> {
     /// else knows of it.
     pub(crate) async fn keep(
         &self,
-        placed: &Placed,
+        placed: &CreatedNode,
         note: impl FnOnce(&mut Entry) + Send,
     ) -> Result<(), Fault> {
         let noted =
@@ -216,55 +217,59 @@ impl Asking<'_> {
     }
 
     /// Looks where a node stands. Nothing, if it is to be looked again. A new one comes with a look at the line.
-    async fn stand(&self, placed: &Placed, new: Option<Line>) -> Result<Option<Answer>, Fault> {
+    async fn stand(
+        &self,
+        placed: &CreatedNode,
+        new: Option<ContenderQueue>,
+    ) -> Result<Option<Answer>, Fault> {
         self.put_off();
         if self.base == Base::Lease {
             return self.stand_for_permits(placed, None).await;
         }
         let is_new = new.is_some();
-        let line = match new.filter(|line| line.has(placed.name())) {
-            Some(line) => line,
+        let queue = match new.filter(|queue| queue.has(placed.name())) {
+            Some(queue) => queue,
             // That look was too early: the directory had to be made first.
             None => self.list(&self.place.dir).await?,
         };
         // Other programs may come at any time, also while this one waits.
-        self.refuse_other_programs(&[(&self.place.dir, &line)]).await?;
+        self.refuse_other_programs(&[(&self.place.dir, &queue)]).await?;
         if !self.is_checked() {
-            self.refuse_other_kinds(&line).await?;
+            self.refuse_other_kinds(&queue).await?;
             self.entries().change(&self.ask.owner, |entry| entry.checked = true);
         }
         let (max_waiters, max_holders) = self.limits();
-        let is_crowded = |line: &Line| {
-            let at = line.holding().iter().position(|node| node.name() == placed.name());
+        let is_crowded = |queue: &ContenderQueue| {
+            let at = queue.holding().iter().position(|node| node.name() == placed.name());
             at >= Some(max_holders)
         };
-        match line.standing(placed.name()) {
+        match queue.standing(placed.name()) {
             Standing::Missing => {
                 self.missing(placed).await?;
                 Ok(None)
             }
-            Standing::Has { .. } if is_crowded(&line) => {
+            Standing::Has { .. } if is_crowded(&queue) => {
                 if !is_new {
                     // Unless this server is behind.
                     self.session.sync().await?;
-                    let line = self.list(&self.place.dir).await?;
-                    if !is_crowded(&line) {
+                    let queue = self.list(&self.place.dir).await?;
+                    if !is_crowded(&queue) {
                         return Ok(None);
                     }
                 }
-                self.crowded(&line).await.map(Some)
+                self.crowded(&queue).await.map(Some)
             }
             Standing::Has { others_wait } => self.grant(placed, others_wait).await,
             Standing::Behind { waits_for, holder, ahead } => {
                 if self.only_tries() {
                     self.shared.let_go(self.session, &self.ask.owner).await?;
                     return self
-                        .busy_trying(Some(holder), line.waiting().len() - 1)
+                        .busy_trying(Some(holder), queue.waiting().len() - 1)
                         .await
                         .map(Some);
                 }
                 if is_new && ahead >= max_waiters {
-                    return Err(self.is_full().await);
+                    return Err(self.refuse_full().await);
                 }
                 let dir = &self.place.dir;
                 if !is_new && !self.is_still_there(dir, waits_for).await? {
@@ -277,11 +282,11 @@ impl Asking<'_> {
     }
 
     /// More readers are there than the store allows.
-    async fn crowded(&self, line: &Line) -> Result<Answer, Fault> {
-        let holder = line.holding().first();
+    async fn crowded(&self, queue: &ContenderQueue) -> Result<Answer, Fault> {
+        let holder = queue.holding().first();
         if self.only_tries() {
             self.shared.let_go(self.session, &self.ask.owner).await?;
-            return self.busy_trying(holder, line.waiting().len()).await;
+            return self.busy_trying(holder, queue.waiting().len()).await;
         }
         let holder = match holder {
             Some(node) => self.look_at(&self.place.dir, node).await?,
@@ -299,7 +304,7 @@ impl Asking<'_> {
         waits_for: &Node,
         holder: Option<Contender>,
         ahead: usize,
-        placed: &Placed,
+        placed: &CreatedNode,
     ) -> Result<Option<Answer>, Fault> {
         // On the way, so that the grant need not wait for it.
         if self.session.needs_proof(SystemClock.now())
@@ -340,7 +345,7 @@ impl Asking<'_> {
     /// The name is granted to the owner of this node, if that is there. Nothing, if it is not.
     pub(crate) async fn grant(
         &self,
-        placed: &Placed,
+        placed: &CreatedNode,
         others_waiting: bool,
     ) -> Result<Option<Answer>, Fault> {
         if self.session.needs_proof(SystemClock.now())
@@ -374,7 +379,11 @@ impl Asking<'_> {
     }
 
     /// It is held already: the same answer, and no more.
-    async fn grant_again(&self, placed: &Placed, token: Token) -> Result<Option<Answer>, Fault> {
+    async fn grant_again(
+        &self,
+        placed: &CreatedNode,
+        token: Token,
+    ) -> Result<Option<Answer>, Fault> {
         let left = |until| {
             validity::left(self.begun, until, self.session.proven(), self.session.validity())
         };
@@ -398,7 +407,7 @@ impl Asking<'_> {
     }
 
     /// A node is not there any more: somebody took it away.
-    async fn missing(&self, placed: &Placed) -> Result<(), Fault> {
+    async fn missing(&self, placed: &CreatedNode) -> Result<(), Fault> {
         // Unless this server is behind.
         let stat = self.session.stat(&placed.path).await?;
         let ours = self.session.client().session_id().0;
@@ -439,7 +448,7 @@ impl Asking<'_> {
         self.base == Base::Read && held == Some(Base::Write)
     }
 
-    pub(crate) async fn list(&self, dir: &str) -> Result<Line, Fault> {
+    pub(crate) async fn list(&self, dir: &str) -> Result<ContenderQueue, Fault> {
         self.shared.list_line(self.session, dir).await
     }
 

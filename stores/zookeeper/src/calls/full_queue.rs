@@ -6,7 +6,7 @@ use tenure_core::{Clock, Fault, SystemClock, Timestamp, proto::queue::Kind};
 
 use crate::{
     calls::asking::Asking,
-    contenders::{node::Base, queue::Line},
+    contenders::{node::Base, queue::ContenderQueue},
     error,
 };
 
@@ -17,20 +17,24 @@ impl Asking<'_> {
     /// Refuses one who has no place yet, without making a node, where others were refused a moment ago and the line is
     /// still full.
     pub(crate) async fn refuse_if_full(&self) -> Result<(), Fault> {
-        let (dir, kind) = (self.place.line(self.base), self.base.kind());
-        let lines = &self.shared.full;
-        let Some(line) = lines.remembered(&dir, kind, SystemClock.now()) else { return Ok(()) };
-        let waiting = self.count(&dir, line.counts_until).await?;
+        let (dir, kind) = (self.place.queue(self.base), self.base.kind());
+        let queues = &self.shared.full;
+        let Some(queue) = queues.remembered(&dir, kind, SystemClock.now()) else { return Ok(()) };
+        let waiting = self.count(&dir, queue.counts_until).await?;
         if waiting.is_none_or(|waiting| waiting < self.shared.options.max_waiters) {
             return Ok(());
         }
-        lines.remember(&dir, kind, SystemClock.now());
+        queues.remember(&dir, kind, SystemClock.now());
         Err(error::full(self.shared.options.max_waiters))
     }
 
     /// Takes the place back of one who found the line full.
-    pub(crate) async fn is_full(&self) -> Fault {
-        self.shared.full.remember(&self.place.line(self.base), self.base.kind(), SystemClock.now());
+    pub(crate) async fn refuse_full(&self) -> Fault {
+        self.shared.full.remember(
+            &self.place.queue(self.base),
+            self.base.kind(),
+            SystemClock.now(),
+        );
         match self.shared.let_go(self.session, &self.ask.owner).await {
             Ok(()) => error::full(self.shared.options.max_waiters),
             Err(fault) => fault,
@@ -47,21 +51,21 @@ impl Asking<'_> {
             let holders = usize::from(self.base != Base::Lease);
             return Ok(Some(children.saturating_sub(holders)));
         }
-        let line = self.list(dir).await?;
+        let queue = self.list(dir).await?;
         // The inner mutex of a semaphore is a mutex.
         let kind = if self.base == Base::Lease { Kind::Mutex } else { self.base.kind() };
-        if !line.unknown().is_empty() || line.other_than(kind).is_some() {
+        if !queue.unknown().is_empty() || queue.other_than(kind).is_some() {
             return Ok(None);
         }
         // Others hold a name together.
-        if kind != Kind::ReadWrite && !line.has_permits() {
+        if kind != Kind::ReadWrite && !queue.has_permits() {
             self.shared.full.counted(dir, self.base.kind(), now.saturating_add(COUNTS));
         }
-        Ok(Some(self.waiting_in(&line)))
+        Ok(Some(self.waiting_in(&queue)))
     }
 
     /// How many wait; who has the inner mutex of a semaphore waits, too.
-    fn waiting_in(&self, line: &Line) -> usize {
-        if self.base == Base::Lease { line.nodes().len() } else { line.waiting().len() }
+    fn waiting_in(&self, queue: &ContenderQueue) -> usize {
+        if self.base == Base::Lease { queue.nodes().len() } else { queue.waiting().len() }
     }
 }

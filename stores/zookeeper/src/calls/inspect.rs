@@ -11,9 +11,9 @@ use crate::{
     client::{Error, MultiReadResult, Stat},
     contenders::{
         data, encoding,
-        layout::Place,
+        layout::LockPath,
         node::{Base, Node},
-        queue::Line,
+        queue::ContenderQueue,
     },
     session::{BATCH, Session},
     store::Shared,
@@ -30,10 +30,14 @@ struct Seen {
 
 impl Shared {
     /// The contenders in a directory; none, if there is no such directory.
-    pub(crate) async fn list_line(&self, session: &Session, dir: &str) -> Result<Line, Fault> {
+    pub(crate) async fn list_line(
+        &self,
+        session: &Session,
+        dir: &str,
+    ) -> Result<ContenderQueue, Fault> {
         match session.read(session.client().list_children(dir)).await? {
-            Ok(children) => Ok(Line::of(children)),
-            Err(_) => Ok(Line::default()),
+            Ok(children) => Ok(ContenderQueue::of(children)),
+            Err(_) => Ok(ContenderQueue::default()),
         }
     }
 
@@ -70,22 +74,22 @@ impl Shared {
         session: &Session,
         name: &LockName,
     ) -> Result<Snapshot, Fault> {
-        let place = Place::new(&self.options.base, name);
-        let line = self.list_line(session, &place.dir).await?;
+        let place = LockPath::new(&self.options.base, name);
+        let queue = self.list_line(session, &place.dir).await?;
         let mut holders: Vec<_> = self
-            .read_all(session, &place.dir, line.holding())
+            .read_all(session, &place.dir, queue.holding())
             .await?
             .into_iter()
             .map(|seen| contender(seen, None))
             .collect();
-        let waiting = self.read_all(session, &place.dir, line.waiting()).await?;
+        let waiting = self.read_all(session, &place.dir, queue.waiting()).await?;
         let mut waiters: Vec<_> = waiting.into_iter().map(waiter).collect();
-        if line.has_permits() {
+        if queue.has_permits() {
             let (takers, queued) = self.permits_in(session, &place).await?;
             holders.extend(takers);
             waiters.extend(queued);
         }
-        let strangers = self.all_strangers(session, &place, &line).await?;
+        let strangers = self.all_strangers(session, &place, &queue).await?;
         holders.extend(self.as_holders(session, &strangers).await);
         Ok(Snapshot::new(holders, waiters))
     }
@@ -94,14 +98,14 @@ impl Shared {
     async fn permits_in(
         &self,
         session: &Session,
-        place: &Place,
+        place: &LockPath,
     ) -> Result<(Vec<Contender>, Vec<Waiting>), Fault> {
-        let dir = place.line(Base::Lease);
-        let line = self.list_line(session, &dir).await?;
+        let dir = place.queue(Base::Lease);
+        let queue = self.list_line(session, &dir).await?;
         let leases = self.list_line(session, &place.leases()).await?;
-        let queued = self.read_all(session, &dir, line.nodes()).await?;
+        let queued = self.read_all(session, &dir, queue.nodes()).await?;
         let taken = self.read_all(session, &place.leases(), leases.nodes()).await?;
-        let marks: Vec<_> = line.nodes().iter().filter_map(Node::mark).collect();
+        let marks: Vec<_> = queue.nodes().iter().filter_map(Node::mark).collect();
         let mut takers: Vec<(Seen, u32)> = Vec::new();
         for seen in taken {
             // Who has the inner mutex still waits, whatever it has made.
@@ -159,12 +163,12 @@ impl Shared {
     pub(crate) async fn who_waits(
         &self,
         session: &Session,
-        places: &[(Place, Base)],
+        places: &[(LockPath, Base)],
     ) -> Result<Vec<bool>, Fault> {
         let mut reader = session.client().new_multi_reader();
         for (place, base) in places {
             reader
-                .add_get_children(&place.line(*base))
+                .add_get_children(&place.queue(*base))
                 .map_err(|error| session.fault(error, false))?;
         }
         let read = session.read(reader.commit()).await?;
@@ -174,8 +178,8 @@ impl Shared {
             .zip(places)
             .map(|(result, (_, base))| match result {
                 MultiReadResult::Children { children } => {
-                    let line = Line::of(children);
-                    let waits = if *base == Base::Lease { line.nodes() } else { line.waiting() };
+                    let queue = ContenderQueue::of(children);
+                    let waits = if *base == Base::Lease { queue.nodes() } else { queue.waiting() };
                     !waits.is_empty()
                 }
                 _ => false,
@@ -189,7 +193,7 @@ impl Shared {
         name: &LockName,
         base: Base,
     ) -> Result<bool, Fault> {
-        let places = [(Place::new(&self.options.base, name), base)];
+        let places = [(LockPath::new(&self.options.base, name), base)];
         Ok(self.who_waits(session, &places).await?.contains(&true))
     }
 
@@ -245,11 +249,11 @@ impl Shared {
         let session = self.sessions.get().await?;
         // Else one that is gone already might be taken for the holder.
         session.sync().await?;
-        let place = Place::new(&self.options.base, name);
-        let line = self.list_line(&session, &place.dir).await?;
+        let place = LockPath::new(&self.options.base, name);
+        let queue = self.list_line(&session, &place.dir).await?;
         let is_meant = |id: HoldId| hold.is_none_or(|hold| hold == id);
         let holding: Vec<_> =
-            line.holding().iter().filter(|node| is_meant(id_of(node))).cloned().collect();
+            queue.holding().iter().filter(|node| is_meant(id_of(node))).cloned().collect();
         let mut evicted: Vec<_> = self
             .read_all(&session, &place.dir, &holding)
             .await?
@@ -258,8 +262,8 @@ impl Shared {
             .collect();
         let mut paths: Vec<_> =
             holding.iter().map(|node| format!("{}/{}", place.dir, node.name())).collect();
-        if line.has_permits() {
-            let queued = self.list_line(&session, &place.line(Base::Lease)).await?;
+        if queue.has_permits() {
+            let queued = self.list_line(&session, &place.queue(Base::Lease)).await?;
             let marks: Vec<_> = queued.nodes().iter().filter_map(Node::mark).collect();
             let leases = self.list_line(&session, &place.leases()).await?;
             let taken = leases
@@ -273,7 +277,7 @@ impl Shared {
         }
         // They are not tenure's to take away.
         if paths.is_empty()
-            && let Some(other) = self.all_strangers(&session, &place, &line).await?.first()
+            && let Some(other) = self.all_strangers(&session, &place, &queue).await?.first()
         {
             return Err(other.refusal());
         }

@@ -5,7 +5,7 @@ use tenure_core::{Fault, proto::queue::Mode};
 use crate::{
     calls::asking::Asking,
     contenders::{
-        entries::{Known, Placed},
+        entries::{CreatedNode, Known},
         node::{Base, Node},
     },
     error,
@@ -20,7 +20,7 @@ impl Asking<'_> {
             let ended = entry.leaving || entry.until <= self.begun;
             let elsewhere = entry.name != *self.name;
             let placed = if entry.token.is_some() { entry.proof() } else { entry.place.as_ref() };
-            let used_up = entry.place.iter().chain(&entry.leases).any(Placed::is_used_up);
+            let used_up = entry.place.iter().chain(&entry.leases).any(CreatedNode::is_used_up);
             let has = (entry.token, placed.cloned(), used_up);
             (over, ended, elsewhere, entry.in_doubt, entry.base, entry.mode, has)
         });
@@ -68,14 +68,14 @@ impl Asking<'_> {
     async fn find(&self, base: Base) -> Result<(), Fault> {
         self.session.sync().await?;
         let owner = &self.ask.owner;
-        let line = self.nodes_of(&self.place.line(base)).await?;
+        let queue = self.nodes_of(&self.place.queue(base)).await?;
         let leases = if base == Base::Lease {
             self.nodes_of(&self.place.leases()).await?
         } else {
             Vec::new()
         };
-        let found = line.into_iter().next();
-        let is_read = |placed: &Placed| {
+        let found = queue.into_iter().next();
+        let is_read = |placed: &CreatedNode| {
             Node::parse(placed.name().to_owned()).is_ok_and(|node| node.base() == Base::Read)
         };
         // A writer that became a reader.
@@ -94,7 +94,7 @@ impl Asking<'_> {
     }
 
     /// The owner's nodes in a directory, as far as they belong to this session.
-    async fn nodes_of(&self, dir: &str) -> Result<Vec<Placed>, Fault> {
+    async fn nodes_of(&self, dir: &str) -> Result<Vec<CreatedNode>, Fault> {
         let mut found = Vec::new();
         for node in self.list(dir).await?.of_owner(&self.ask.owner) {
             let path = format!("{dir}/{}", node.name());
@@ -103,7 +103,7 @@ impl Asking<'_> {
             if let Ok(Some(stat)) = stat
                 && stat.ephemeral_owner == self.session.client().session_id().0
             {
-                found.push(Placed { path, czxid: stat.czxid });
+                found.push(CreatedNode { path, czxid: stat.czxid });
             }
         }
         Ok(found)

@@ -12,8 +12,8 @@ use crate::{
     client::{CreateMode, Error, MultiWriteError, MultiWriteResult},
     contenders::{
         data,
-        entries::{Entry, Placed},
-        layout::{self, Place},
+        entries::{CreatedNode, Entry},
+        layout::{self, LockPath},
         node::{self, Base, Node},
     },
     error,
@@ -33,7 +33,7 @@ impl Shared {
         let seen = self.entries.with(&ask.owner, |entry| (entry.place.clone(), entry.token));
         let Some((Some(writer), token)) = seen else { return Ok(()) };
         let Ok(number) = Node::parse(writer.name().to_owned()) else { return Ok(()) };
-        let dir = Place::new(&self.options.base, name).dir;
+        let dir = LockPath::new(&self.options.base, name).dir;
         let path = format!("{dir}/{}{}", node::prefix(&ask.owner, Base::Read), number.number());
         let refused = |error| session.fault(error, true);
         let mut writer_of = session.client().new_multi_writer();
@@ -57,7 +57,7 @@ impl Shared {
             // Or it was done by a call whose answer never came.
             Ok(_) | Err(MultiWriteError::OperationFailed { source: Error::NodeExists, .. }) => {
                 let czxid = writer.czxid;
-                self.now_reads(session, &ask.owner, Placed { path, czxid });
+                self.now_reads(session, &ask.owner, CreatedNode { path, czxid });
                 Ok(())
             }
             // The writer's node was taken away.
@@ -68,7 +68,7 @@ impl Shared {
         }
     }
 
-    pub(crate) fn now_reads(&self, session: &Session, owner: &Owner, reader: Placed) {
+    pub(crate) fn now_reads(&self, session: &Session, owner: &Owner, reader: CreatedNode) {
         self.entries.change(owner, |entry| {
             entry.base = Base::Read;
             entry.mode = Base::Read.mode();
@@ -113,7 +113,7 @@ impl Shared {
         ask: &Ask,
         base: Base,
     ) -> Result<(), Fault> {
-        let dir = Place::new(&self.options.base, name).line(base);
+        let dir = LockPath::new(&self.options.base, name).queue(base);
         let first = if base == Base::Lease { Base::Lock } else { base };
         let prefix = format!("{dir}/{}", node::prefix(&ask.owner, first));
         let refused = |error| session.fault(error, true);
@@ -145,7 +145,7 @@ impl Shared {
                     session.committed(sent, stat.ephemeral_owner)?;
                     self.entries.change(&ask.owner, |entry| {
                         entry.in_doubt = false;
-                        entry.place = Some(Placed { path, czxid: stat.czxid });
+                        entry.place = Some(CreatedNode { path, czxid: stat.czxid });
                     });
                 }
                 Ok(())

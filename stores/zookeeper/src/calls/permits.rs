@@ -11,19 +11,19 @@ use crate::{
     calls::asking::Asking,
     client::Error,
     contenders::{
-        entries::Placed,
+        entries::CreatedNode,
         layout,
         node::Base,
-        queue::{Line, Standing},
+        queue::{ContenderQueue, Standing},
     },
     error,
 };
 
 /// What stands in the directories of a name.
-pub(crate) struct Looked {
-    line: Line,
-    leases: Line,
-    beside: Line,
+pub(crate) struct PermitQueues {
+    queue: ContenderQueue,
+    leases: ContenderQueue,
+    beside: ContenderQueue,
 }
 
 impl Asking<'_> {
@@ -46,13 +46,13 @@ impl Asking<'_> {
             return Err(error::other_kind(other));
         }
         if self.ask.intent == Intent::Try && beside.has_permits() {
-            let line = self.list(&self.place.line(Base::Lease)).await?;
+            let queue = self.list(&self.place.queue(Base::Lease)).await?;
             let leases = self.list(&self.place.leases()).await?;
             let [dir, of_leases] = self.place.of_permits();
-            self.refuse_other_programs(&[(&dir, &line), (&of_leases, &leases)]).await?;
+            self.refuse_other_programs(&[(&dir, &queue), (&of_leases, &leases)]).await?;
             let (take, of) = layout::permits(self.ask.mode);
-            if !line.nodes().is_empty() || !fits(leases.nodes().len() + take as usize, of) {
-                return self.busy_with_permits(&leases, line.nodes().len()).await.map(Some);
+            if !queue.nodes().is_empty() || !fits(leases.nodes().len() + take as usize, of) {
+                return self.busy_with_permits(&leases, queue.nodes().len()).await.map(Some);
             }
         }
         // All are under way at once: a session is answered in its order, so the line has the node in it.
@@ -61,35 +61,36 @@ impl Asking<'_> {
     }
 
     /// Looks at all directories of the name; what another kind or program made stands beside them.
-    async fn look_at_permits(&self) -> Result<Looked, Fault> {
+    async fn look_at_permits(&self) -> Result<PermitQueues, Fault> {
         let [dir, leases] = self.place.of_permits();
         let beside = self.list(&self.place.dir);
-        let (line, leases, beside) = try_join3(self.list(&dir), self.list(&leases), beside).await?;
-        Ok(Looked { line, leases, beside })
+        let (queue, leases, beside) =
+            try_join3(self.list(&dir), self.list(&leases), beside).await?;
+        Ok(PermitQueues { queue, leases, beside })
     }
 
     /// Looks where a place stands, and takes the permits if it is first. A new one comes with a look at it.
     pub(crate) async fn stand_for_permits(
         &self,
-        placed: &Placed,
-        new: Option<Looked>,
+        placed: &CreatedNode,
+        new: Option<PermitQueues>,
     ) -> Result<Option<Answer>, Fault> {
         let is_new = new.is_some();
-        let looked = match new.filter(|looked| looked.line.has(placed.name())) {
+        let looked = match new.filter(|looked| looked.queue.has(placed.name())) {
             Some(looked) => looked,
             // That look was too early: the directory had to be made first.
             None => self.look_at_permits().await?,
         };
-        let Looked { line, leases, beside } = looked;
+        let PermitQueues { queue, leases, beside } = looked;
         let [dir, of_leases] = self.place.of_permits();
-        let listed = [(&*self.place.dir, &beside), (&*dir, &line), (&*of_leases, &leases)];
+        let listed = [(&*self.place.dir, &beside), (&*dir, &queue), (&*of_leases, &leases)];
         self.refuse_other_programs(&listed).await?;
         if let Some(other) = beside.other_than(Kind::Semaphore).filter(|_| !self.is_checked()) {
             self.shared.let_go(self.session, &self.ask.owner).await?;
             return Err(error::other_kind(other));
         }
         self.entries().change(&self.ask.owner, |entry| entry.checked = true);
-        match line.standing(placed.name()) {
+        match queue.standing(placed.name()) {
             Standing::Missing => {
                 self.shared.let_go(self.session, &self.ask.owner).await?;
                 Ok(None)
@@ -101,9 +102,9 @@ impl Asking<'_> {
                     return self.busy_with_permits(&leases, ahead + 1).await.map(Some);
                 }
                 if is_new && ahead + 1 >= self.shared.options.max_waiters {
-                    return Err(self.is_full().await);
+                    return Err(self.refuse_full().await);
                 }
-                let dir = self.place.line(Base::Lease);
+                let dir = self.place.queue(Base::Lease);
                 if !is_new && !self.is_still_there(&dir, waits_for).await? {
                     return Ok(None);
                 }
@@ -120,7 +121,7 @@ impl Asking<'_> {
     /// The inner mutex is ours.
     async fn take_permits(
         &self,
-        placed: &Placed,
+        placed: &CreatedNode,
         others_wait: bool,
     ) -> Result<Option<Answer>, Fault> {
         let (take, of) = layout::permits(self.ask.mode);
@@ -138,7 +139,8 @@ impl Asking<'_> {
             kept?;
             looked = seen?;
         }
-        let all_there = |line: &Line| line.of_owner(&self.ask.owner).count() >= take as usize;
+        let all_there =
+            |queue: &ContenderQueue| queue.of_owner(&self.ask.owner).count() >= take as usize;
         // Who gets in at once needs no watch, which would have to be taken back at the server.
         let mut leases = match looked.filter(all_there) {
             Some(leases) => leases,
@@ -177,7 +179,7 @@ impl Asking<'_> {
     }
 
     /// The next in line may look for permits.
-    async fn give_back_mutex(&self, placed: &Placed) -> Result<(), Fault> {
+    async fn give_back_mutex(&self, placed: &CreatedNode) -> Result<(), Fault> {
         let deleted = self.session.client().delete(&placed.path, None);
         match self.session.write(deleted).await? {
             Ok(()) | Err(Error::NoNode) => {}
@@ -187,7 +189,11 @@ impl Asking<'_> {
         Ok(())
     }
 
-    async fn busy_with_permits(&self, leases: &Line, ahead: usize) -> Result<Answer, Fault> {
+    async fn busy_with_permits(
+        &self,
+        leases: &ContenderQueue,
+        ahead: usize,
+    ) -> Result<Answer, Fault> {
         let holder = match leases.nodes().iter().find(|node| !node.is_of(&self.ask.owner)) {
             Some(node) => self.look_at(&self.place.leases(), node).await?,
             None => None,

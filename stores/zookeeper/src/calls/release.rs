@@ -6,7 +6,7 @@ use tenure_core::{Clock, Fault, LockName, Owner, SystemClock, Timestamp, proto::
 
 use crate::{
     client::Error,
-    contenders::{entries::Entry, layout::Place, node::Base},
+    contenders::{entries::Entry, layout::LockPath, node::Base},
     session::Session,
     store::Shared,
 };
@@ -113,15 +113,15 @@ impl Shared {
         else {
             return Ok(Vec::new());
         };
-        let place = Place::new(&self.options.base, &name);
-        let mut dirs = vec![place.line(base)];
+        let place = LockPath::new(&self.options.base, &name);
+        let mut dirs = vec![place.queue(base)];
         if base == Base::Lease {
             dirs.push(place.leases());
         }
         let mut paths = Vec::new();
         for dir in dirs {
-            let line = self.list_line(session, &dir).await?;
-            paths.extend(line.of_owner(owner).map(|node| format!("{dir}/{}", node.name())));
+            let queue = self.list_line(session, &dir).await?;
+            paths.extend(queue.of_owner(owner).map(|node| format!("{dir}/{}", node.name())));
         }
         Ok(paths)
     }

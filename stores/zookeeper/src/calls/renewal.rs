@@ -4,7 +4,7 @@ use tenure_core::{Clock, Fault, Owner, SystemClock, Timestamp, proto::Renewed, s
 
 use crate::{
     client::Error,
-    contenders::{entries::Entry, layout::Place, node::Base},
+    contenders::{entries::Entry, layout::LockPath, node::Base},
     session::BATCH,
     store::Shared,
     validity,
@@ -78,7 +78,7 @@ impl Shared {
             .iter()
             .filter_map(|standing| {
                 let name = &holds.get(standing.at)?.name;
-                Some((Place::new(&self.options.base, name), standing.base))
+                Some((LockPath::new(&self.options.base, name), standing.base))
             })
             .collect();
         let (there, others) =

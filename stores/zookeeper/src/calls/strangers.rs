@@ -8,7 +8,7 @@ use tenure_core::{
 
 use crate::{
     client::Stat,
-    contenders::{data, layout::Place, node, queue::Line},
+    contenders::{data, layout::LockPath, node, queue::ContenderQueue},
     error,
     session::Session,
     store::Shared,
@@ -70,11 +70,11 @@ impl Shared {
         &self,
         session: &Session,
         dir: &str,
-        line: &Line,
+        queue: &ContenderQueue,
         most: usize,
     ) -> Result<Vec<Stranger>, Fault> {
         let mut found = Vec::new();
-        for some in line.unknown().chunks(AT_ONCE) {
+        for some in queue.unknown().chunks(AT_ONCE) {
             let looks = some.iter().map(|node| async move {
                 let path = format!("{dir}/{node}");
                 let stat = session.read(session.client().check_stat(&path)).await?;
@@ -93,10 +93,10 @@ impl Shared {
     pub(crate) async fn stranger(
         &self,
         session: &Session,
-        listed: &[(&str, &Line)],
+        listed: &[(&str, &ContenderQueue)],
     ) -> Result<Option<Stranger>, Fault> {
-        for (dir, line) in listed {
-            if let Some(found) = self.strangers(session, dir, line, 1).await?.pop() {
+        for (dir, queue) in listed {
+            if let Some(found) = self.strangers(session, dir, queue, 1).await?.pop() {
                 return Ok(Some(found));
             }
         }
@@ -107,19 +107,19 @@ impl Shared {
     pub(crate) async fn all_strangers(
         &self,
         session: &Session,
-        place: &Place,
-        line: &Line,
+        place: &LockPath,
+        queue: &ContenderQueue,
     ) -> Result<Vec<Stranger>, Fault> {
         let most = self.options.max_waiters;
-        let mut found = self.strangers(session, &place.dir, line, most).await?;
-        if line.has_permits() {
+        let mut found = self.strangers(session, &place.dir, queue, most).await?;
+        if queue.has_permits() {
             for dir in place.of_permits() {
-                let line = self.list_line(session, &dir).await?;
-                found.extend(self.strangers(session, &dir, &line, most).await?);
+                let queue = self.list_line(session, &dir).await?;
+                found.extend(self.strangers(session, &dir, &queue, most).await?);
             }
         }
         // Or its very node is somebody's, below which there can be none.
-        if line.is_empty() {
+        if queue.is_empty() {
             let stat = session.read(session.client().check_stat(&place.dir)).await?;
             let ephemeral = stat.ok().flatten().filter(is_ephemeral);
             found.extend(ephemeral.and_then(|stat| Stranger::of(place.dir.clone(), &stat)));

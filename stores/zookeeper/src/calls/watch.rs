@@ -8,8 +8,8 @@ use crate::{
     client::{Client, Error, EventType, OneshotWatcher},
     contenders::{
         data,
-        entries::{Entries, Placed, Watched},
-        queue::Line,
+        entries::{CreatedNode, Entries, Watched},
+        queue::ContenderQueue,
     },
     session::Session,
     store::Shared,
@@ -22,7 +22,11 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 impl Shared {
     /// Whether a node that was made is there, by a write that the ensemble commits.
-    pub(crate) async fn is_there(&self, session: &Session, placed: &Placed) -> Result<bool, Fault> {
+    pub(crate) async fn is_there(
+        &self,
+        session: &Session,
+        placed: &CreatedNode,
+    ) -> Result<bool, Fault> {
         let there = session.prove(&[&placed.path]).await?;
         Ok(there == [true])
     }
@@ -55,13 +59,13 @@ impl Shared {
         session: &Arc<Session>,
         owner: &Owner,
         dir: &str,
-    ) -> Result<Option<Line>, Fault> {
+    ) -> Result<Option<ContenderQueue>, Fault> {
         let looked = session.read(session.client().list_and_watch_children(dir)).await?;
         let Ok((children, watcher)) = looked else { return Ok(None) };
         self.wake_after(owner, dir, async move {
             watcher.changed().await;
         });
-        Ok(Some(Line::of(children)))
+        Ok(Some(ContenderQueue::of(children)))
     }
 
     fn wake_after(
@@ -80,8 +84,8 @@ impl Shared {
     }
 
     /// Tells of a hold that is taken away, and of who asks that it be let go.
-    pub(crate) fn watch_over(&self, session: &Session, owner: &Owner, placed: &Placed) {
-        let over = Over {
+    pub(crate) fn watch_over(&self, session: &Session, owner: &Owner, placed: &CreatedNode) {
+        let over = WatchedHold {
             client: session.client().clone(),
             entries: self.entries.clone(),
             board: self.sessions.board.clone(),
@@ -96,7 +100,7 @@ impl Shared {
 }
 
 /// A hold that is watched over.
-struct Over {
+struct WatchedHold {
     client: Client,
     entries: Entries,
     board: tenure_core::HintBoard,
@@ -105,7 +109,7 @@ struct Over {
     complies: bool,
 }
 
-impl Over {
+impl WatchedHold {
     async fn watch(self) {
         tokio::time::sleep(SOON).await;
         let mut told = false;

@@ -32,9 +32,9 @@ pub(crate) struct Entry {
     /// Whether nobody uses the name as another kind.
     pub(crate) checked: bool,
     /// Its place in the line.
-    pub(crate) place: Option<Placed>,
+    pub(crate) place: Option<CreatedNode>,
     /// Its permits.
-    pub(crate) leases: Vec<Placed>,
+    pub(crate) leases: Vec<CreatedNode>,
     /// The token, once it is granted.
     pub(crate) token: Option<Token>,
     /// Whether it was let go, and its nodes are only to be gone.
@@ -47,12 +47,12 @@ pub(crate) struct Entry {
 
 /// A node that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
+pub(crate) struct CreatedNode {
     pub(crate) path: String,
     pub(crate) czxid: i64,
 }
 
-impl Placed {
+impl CreatedNode {
     /// Its name without its directory.
     pub(crate) fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
@@ -124,7 +124,7 @@ impl Entry {
     }
 
     /// The node that proves the hold: a permit, or the place at the head of the line.
-    pub(crate) fn proof(&self) -> Option<&Placed> {
+    pub(crate) fn proof(&self) -> Option<&CreatedNode> {
         self.leases.last().or(self.place.as_ref())
     }
 }
@@ -244,7 +244,7 @@ impl Entries {
 pub(crate) enum Known {
     Nothing,
     /// It has a place in the line.
-    Queued(Placed),
+    Queued(CreatedNode),
     /// It has the name, by this node.
-    Holds(Placed, Token),
+    Holds(CreatedNode, Token),
 }

@@ -16,24 +16,24 @@ pub(crate) const LEASES: &str = "leases";
 
 /// The directories of one lock.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct LockPath {
     /// The lock's own node.
     pub(crate) dir: String,
 }
 
-impl Place {
+impl LockPath {
     pub(crate) fn new(base: &str, name: &LockName) -> Self {
         Self { dir: format!("{base}/{}", node_of(name)) }
     }
 
     /// Where contenders stand in line.
-    pub(crate) fn line(&self, base: Base) -> String {
+    pub(crate) fn queue(&self, base: Base) -> String {
         if base == Base::Lease { format!("{}/{LOCKS}", self.dir) } else { self.dir.clone() }
     }
 
     /// The directories of a semaphore, in the order in which one goes through them.
     pub(crate) fn of_permits(&self) -> [String; 2] {
-        [self.line(Base::Lease), self.leases()]
+        [self.queue(Base::Lease), self.leases()]
     }
 
     /// Where permits are.
@@ -84,9 +84,9 @@ mod tests {
         assert_eq!(of(Kind::Mutex, two), None);
         assert_eq!(of(Kind::Semaphore, Mode::Permits { take: 3, of: 2 }), None);
         assert_eq!(base_of(Kind::Mutex, Mode::Exclusive, true).ok(), Some(Base::Lease));
-        let place = Place::new("/tenure", &LockName::new("a/b").unwrap());
-        assert_eq!(place.line(Base::Lock), "/tenure/a%2Fb");
-        assert_eq!(place.line(Base::Lease), "/tenure/a%2Fb/locks");
+        let place = LockPath::new("/tenure", &LockName::new("a/b").unwrap());
+        assert_eq!(place.queue(Base::Lock), "/tenure/a%2Fb");
+        assert_eq!(place.queue(Base::Lease), "/tenure/a%2Fb/locks");
         assert_eq!(place.leases(), "/tenure/a%2Fb/leases");
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 
 /// The contenders of one directory in their order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct ContenderQueue {
     nodes: Vec<Node>,
     /// Whether there are directories of a semaphore.
     has_permits: bool,
@@ -44,13 +44,13 @@ pub(crate) enum Standing<'a> {
     Missing,
 }
 
-impl Line {
+impl ContenderQueue {
     /// Sorts what the server listed.
     pub(crate) fn of(children: impl IntoIterator<Item = String>) -> Self {
-        let mut line = Self::default();
+        let mut queue = Self::default();
         for child in children {
             if matches!(child.as_str(), LOCKS | LEASES) {
-                line.has_permits = true;
+                queue.has_permits = true;
                 continue;
             }
             // Where another base path is below this lock.
@@ -58,12 +58,12 @@ impl Line {
                 continue;
             }
             match Node::parse(child) {
-                Ok(node) => line.nodes.push(node),
-                Err(unknown) => line.unknown.push(unknown),
+                Ok(node) => queue.nodes.push(node),
+                Err(unknown) => queue.unknown.push(unknown),
             }
         }
-        line.nodes.sort_by(Node::order);
-        line
+        queue.nodes.sort_by(Node::order);
+        queue
     }
 
     /// What is no contender: directories, and nodes of other programs.
@@ -150,12 +150,12 @@ impl Line {
 mod tests {
     use super::*;
 
-    fn line(names: &[&str]) -> Line {
-        Line::of(names.iter().map(|&name| name.to_owned()))
+    fn queue(names: &[&str]) -> ContenderQueue {
+        ContenderQueue::of(names.iter().map(|&name| name.to_owned()))
     }
 
-    fn behind(line: &Line, own: &str) -> Option<(String, usize)> {
-        match line.standing(own) {
+    fn behind(queue: &ContenderQueue, own: &str) -> Option<(String, usize)> {
+        match queue.standing(own) {
             Standing::Behind { waits_for, ahead, .. } => Some((waits_for.name().to_owned(), ahead)),
             Standing::Has { .. } => None,
             Standing::Missing => panic!("{own} is missing"),
@@ -164,17 +164,17 @@ mod tests {
 
     #[test]
     fn the_lowest_number_has_a_mutex_and_each_watches_the_one_before() {
-        let line = line(&["b-lock-0000000002", "c-lock-0000000010", "a-lock-0000000003"]);
-        assert_eq!(behind(&line, "b-lock-0000000002"), None);
-        assert_eq!(behind(&line, "a-lock-0000000003").unwrap(), ("b-lock-0000000002".into(), 0));
-        assert_eq!(behind(&line, "c-lock-0000000010").unwrap(), ("a-lock-0000000003".into(), 1));
-        assert_eq!(line.standing("d-lock-0000000001"), Standing::Missing);
-        assert_eq!(line.standing("b-lock-0000000002"), Standing::Has { others_wait: true });
+        let queue = queue(&["b-lock-0000000002", "c-lock-0000000010", "a-lock-0000000003"]);
+        assert_eq!(behind(&queue, "b-lock-0000000002"), None);
+        assert_eq!(behind(&queue, "a-lock-0000000003").unwrap(), ("b-lock-0000000002".into(), 0));
+        assert_eq!(behind(&queue, "c-lock-0000000010").unwrap(), ("a-lock-0000000003".into(), 1));
+        assert_eq!(queue.standing("d-lock-0000000001"), Standing::Missing);
+        assert_eq!(queue.standing("b-lock-0000000002"), Standing::Has { others_wait: true });
     }
 
     #[test]
     fn readers_enter_together_and_wait_for_the_nearest_writer() {
-        let line = line(&[
+        let queue = queue(&[
             "a-__READ__0000000001",
             "b-__READ__0000000002",
             "c-__WRIT__0000000003",
@@ -183,43 +183,45 @@ mod tests {
             "f-__READ__0000000006",
             "g-__READ__0000000007",
         ]);
-        assert_eq!(behind(&line, "a-__READ__0000000001"), None);
-        assert_eq!(behind(&line, "b-__READ__0000000002"), None);
-        let (watched, ahead) = behind(&line, "c-__WRIT__0000000003").unwrap();
+        assert_eq!(behind(&queue, "a-__READ__0000000001"), None);
+        assert_eq!(behind(&queue, "b-__READ__0000000002"), None);
+        let (watched, ahead) = behind(&queue, "c-__WRIT__0000000003").unwrap();
         assert_eq!((watched.as_str(), ahead), ("b-__READ__0000000002", 0));
-        assert_eq!(behind(&line, "d-__READ__0000000004").unwrap().0, "c-__WRIT__0000000003");
-        assert_eq!(behind(&line, "e-__WRIT__0000000005").unwrap().0, "d-__READ__0000000004");
+        assert_eq!(behind(&queue, "d-__READ__0000000004").unwrap().0, "c-__WRIT__0000000003");
+        assert_eq!(behind(&queue, "e-__WRIT__0000000005").unwrap().0, "d-__READ__0000000004");
         assert_eq!(
-            behind(&line, "g-__READ__0000000007").unwrap(),
+            behind(&queue, "g-__READ__0000000007").unwrap(),
             ("e-__WRIT__0000000005".into(), 4)
         );
-        assert_eq!((line.holding().len(), line.waiting().len()), (2, 5));
-        assert!(!line.is_open_to(Mode::Shared) && !line.is_open_to(Mode::Exclusive));
+        assert_eq!((queue.holding().len(), queue.waiting().len()), (2, 5));
+        assert!(!queue.is_open_to(Mode::Shared) && !queue.is_open_to(Mode::Exclusive));
     }
 
     /// What a writer becomes has its number, before everybody who came behind it.
     #[test]
     fn a_writer_that_became_a_reader_lets_in_the_readers_behind_it() {
-        let line = line(&["a-__READ__0000000001", "b-__READ__0000000002", "c-__WRIT__0000000003"]);
-        assert_eq!(behind(&line, "b-__READ__0000000002"), None);
-        assert_eq!(behind(&line, "c-__WRIT__0000000003").unwrap().0, "b-__READ__0000000002");
+        let queue =
+            queue(&["a-__READ__0000000001", "b-__READ__0000000002", "c-__WRIT__0000000003"]);
+        assert_eq!(behind(&queue, "b-__READ__0000000002"), None);
+        assert_eq!(behind(&queue, "c-__WRIT__0000000003").unwrap().0, "b-__READ__0000000002");
     }
 
     #[test]
     fn what_is_no_contender_is_told_apart_and_another_kind_is_seen() {
-        let line = line(&[
+        let queue = queue(&[
             "leases",
             "note",
             "a-lock-0000000001",
             "b__lock__0000000000",
             "%probe-00000000000000ff",
         ]);
-        assert!(line.has_permits() && line.nodes().len() == 1);
-        assert_eq!(line.unknown(), ["note", "b__lock__0000000000"]);
-        assert_eq!(line.other_than(Kind::Mutex), None);
-        assert_eq!(line.other_than(Kind::Election), Some(Kind::Mutex));
+        assert!(queue.has_permits() && queue.nodes().len() == 1);
+        assert_eq!(queue.unknown(), ["note", "b__lock__0000000000"]);
+        assert_eq!(queue.other_than(Kind::Mutex), None);
+        assert_eq!(queue.other_than(Kind::Election), Some(Kind::Mutex));
         assert!(
-            Line::default().is_open_to(Mode::Exclusive) && Line::default().is_open_to(Mode::Shared)
+            ContenderQueue::default().is_open_to(Mode::Exclusive)
+                && ContenderQueue::default().is_open_to(Mode::Shared)
         );
     }
 }

@@ -20,7 +20,7 @@ const MOST: u64 = 64 * 1024;
 
 /// The settings that all have to agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Told {
+struct MemberSettings {
     tick: Duration,
     /// The shortest and the longest session that it grants.
     bounds: (Duration, Duration),
@@ -48,7 +48,9 @@ pub(crate) async fn diagnostics(options: &ZookeeperOptions) -> Vec<Diagnostic> {
     diagnostics
 }
 
-async fn asked(server: &(String, u16)) -> (Diagnostic, Option<String>, Result<Told, &'static str>) {
+async fn asked(
+    server: &(String, u16),
+) -> (Diagnostic, Option<String>, Result<MemberSettings, &'static str>) {
     let what = format!("server {}", place_of(server));
     let (state, settings) = join(four_letters(server, "srvr"), four_letters(server, "conf")).await;
     let (of_server, mode) = match state {
@@ -129,18 +131,21 @@ fn unchecked(said: Duration, found: String) -> Diagnostic {
 }
 
 /// The settings in an answer to `conf`; nothing if that is not allowed, or the server does not serve.
-fn settings_of(told: &str) -> Option<Told> {
+fn settings_of(told: &str) -> Option<MemberSettings> {
     let millis = |name: &str| {
         let mut lines = told.lines().filter_map(|line| line.trim().split_once('='));
         let value = lines.find_map(|(key, value)| (key == name).then_some(value))?;
         value.trim().parse().ok().map(Duration::from_millis)
     };
     let bounds = (millis("minSessionTimeout")?, millis("maxSessionTimeout")?);
-    Some(Told { tick: millis("tickTime")?, bounds })
+    Some(MemberSettings { tick: millis("tickTime")?, bounds })
 }
 
 /// Whether the URL says the tick that the servers have.
-fn ticks(said: Duration, told: &[(String, Result<Told, &'static str>)]) -> Vec<Diagnostic> {
+fn ticks(
+    said: Duration,
+    told: &[(String, Result<MemberSettings, &'static str>)],
+) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     let mut those: BTreeMap<Duration, Vec<&str>> = BTreeMap::new();
     let mut silent = Vec::new();
@@ -175,7 +180,7 @@ fn ticks(said: Duration, told: &[(String, Result<Told, &'static str>)]) -> Vec<D
 }
 
 /// Whether a session goes on with the same length at each of them.
-fn bounds(told: &[(String, Result<Told, &'static str>)]) -> Option<Diagnostic> {
+fn bounds(told: &[(String, Result<MemberSettings, &'static str>)]) -> Option<Diagnostic> {
     let mut those: BTreeMap<(Duration, Duration), Vec<&str>> = BTreeMap::new();
     for (place, told) in told {
         let Ok(told) = told else { continue };

@@ -11,7 +11,7 @@ use tenure_core::{Clock, Fault, SystemClock, store::Diagnostic};
 use crate::{
     calls::strangers::Stranger,
     client::{CreateMode, Error},
-    contenders::layout::Place,
+    contenders::layout::LockPath,
     session::{Session, probe},
     store::Shared,
 };
@@ -147,9 +147,9 @@ impl Shared {
         let mut found = Vec::new();
         for some in names.chunks(64).take(NAMES / 64) {
             let looks = some.iter().map(|name| async {
-                let place = Place::new(&self.options.base, name);
-                let line = self.list_line(session, &place.dir).await?;
-                self.all_strangers(session, &place, &line).await
+                let place = LockPath::new(&self.options.base, name);
+                let queue = self.list_line(session, &place.dir).await?;
+                self.all_strangers(session, &place, &queue).await
             });
             for strangers in try_join_all(looks).await? {
                 found.extend(strangers.into_iter().next());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenure_core::{Fault, trial::Trial};
 
-use crate::{ZookeeperStore, contenders::layout::Place, session::Session, store::Shared};
+use crate::{ZookeeperStore, contenders::layout::LockPath, session::Session, store::Shared};
 
 impl Shared {
     /// Everything that a lock does: nodes are made, read, watched, seen to be there, and removed.
@@ -12,7 +12,7 @@ impl Shared {
         let trial = Trial::new()?;
         let outcome = trial.run(&ZookeeperStore { shared: self.clone() }).await;
         // As empty as it is the server takes it away, only later.
-        let dir = Place::new(&self.options.base, trial.name()).dir;
+        let dir = LockPath::new(&self.options.base, trial.name()).dir;
         let _ = session.write(session.client().delete(&dir, None)).await;
         outcome.map(drop)
     }

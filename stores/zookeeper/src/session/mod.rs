@@ -21,7 +21,7 @@ use crate::{
     ZookeeperOptions,
     client::{Client, CreateMode, CreateOptions, Error, MultiWriteError, SessionState, Stat},
     error,
-    validity::{self, Said},
+    validity::{self, Heartbeats},
 };
 
 /// How many nodes are looked at by one call.
@@ -59,7 +59,7 @@ struct Life {
     proven: Timestamp,
     /// When that write went out.
     written: Timestamp,
-    said: Said,
+    said: Heartbeats,
     /// Since when there is this connection.
     connected: Timestamp,
 }
@@ -91,7 +91,7 @@ impl Session {
             life: Mutex::new(Life {
                 proven: sent,
                 written: sent,
-                said: Said::new(sent, length, options.tick),
+                said: Heartbeats::new(sent, length, options.tick),
                 connected: sent,
             }),
             replaced: AtomicBool::new(false),

@@ -39,7 +39,7 @@ const ANSWERS: std::ops::RangeInclusive<u32> = 36..=37;
 
 /// How far one server comes.
 #[derive(Debug)]
-pub(crate) enum Came {
+pub(crate) enum Reach {
     NoAddress(io::Error),
     Refused(io::Error),
     /// Nothing answers at its address.
@@ -53,7 +53,7 @@ pub(crate) enum Came {
     Begins,
 }
 
-impl Came {
+impl Reach {
     const fn help(&self) -> &'static str {
         match self {
             Self::NoAddress(_) => {
@@ -78,7 +78,7 @@ impl Came {
     }
 }
 
-impl fmt::Display for Came {
+impl fmt::Display for Reach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoAddress(error) => write!(f, "its name does not resolve: {error:#}"),
@@ -106,14 +106,14 @@ pub(crate) async fn nobody_listens(options: &ZookeeperOptions) {
     if join_all(each)
         .await
         .iter()
-        .any(|came| !matches!(came, Err(Came::NoAddress(_) | Came::Refused(_))))
+        .any(|came| !matches!(came, Err(Reach::NoAddress(_) | Reach::Refused(_))))
     {
         pending::<()>().await;
     }
 }
 
 /// What each server that the URL names does.
-pub(crate) async fn all(options: &ZookeeperOptions) -> Vec<(String, Came)> {
+pub(crate) async fn all(options: &ZookeeperOptions) -> Vec<(String, Reach)> {
     let each = options.servers.iter().map(|server| async move {
         let (host, port) = server;
         (place_of(server), one(options, host, *port).await)
@@ -122,11 +122,11 @@ pub(crate) async fn all(options: &ZookeeperOptions) -> Vec<(String, Came)> {
 }
 
 /// The same as diagnostics.
-pub(crate) fn diagnostics(all: &[(String, Came)]) -> Vec<Diagnostic> {
-    let diagnostic = |(place, came): &(String, Came)| {
+pub(crate) fn diagnostics(all: &[(String, Reach)]) -> Vec<Diagnostic> {
+    let diagnostic = |(place, came): &(String, Reach)| {
         let what = format!("server {place}");
         match came {
-            Came::Begins => Diagnostic::good(what, came.to_string()),
+            Reach::Begins => Diagnostic::good(what, came.to_string()),
             _ => Diagnostic::bad(what, came.to_string(), "S6", came.help()),
         }
     };
@@ -134,12 +134,12 @@ pub(crate) fn diagnostics(all: &[(String, Came)]) -> Vec<Diagnostic> {
 }
 
 /// Whether no server is of use.
-pub(crate) fn none_begins(all: &[(String, Came)]) -> bool {
-    !all.iter().any(|(_, came)| matches!(came, Came::Begins))
+pub(crate) fn none_begins(all: &[(String, Reach)]) -> bool {
+    !all.iter().any(|(_, came)| matches!(came, Reach::Begins))
 }
 
 /// The same as the cause of `fault`, which says that no session begins; nothing is added where one would.
-pub(crate) fn because(fault: Fault, place: &str, all: &[(String, Came)]) -> Fault {
+pub(crate) fn because(fault: Fault, place: &str, all: &[(String, Reach)]) -> Fault {
     if !none_begins(all) {
         return fault;
     }
@@ -151,19 +151,19 @@ pub(crate) fn because(fault: Fault, place: &str, all: &[(String, Came)]) -> Faul
     Fault::new(FaultKind::Unreachable, what, helps.join("; ")).because(causes.join(", "))
 }
 
-async fn connected(host: &str, port: u16) -> Result<TcpStream, Came> {
+async fn connected(host: &str, port: u16) -> Result<TcpStream, Reach> {
     let addresses = match timeout(PATIENCE, runtime::addresses(host, port)).await {
         Ok(Ok(addresses)) => addresses,
-        Ok(Err(error)) => return Err(Came::NoAddress(error)),
-        Err(_) => return Err(Came::NoAddress(io::ErrorKind::TimedOut.into())),
+        Ok(Err(error)) => return Err(Reach::NoAddress(error)),
+        Err(_) => return Err(Reach::NoAddress(io::ErrorKind::TimedOut.into())),
     };
     match timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await {
-        Ok(connected) => connected.map_err(Came::Refused),
-        Err(_) => Err(Came::Away),
+        Ok(connected) => connected.map_err(Reach::Refused),
+        Err(_) => Err(Reach::Away),
     }
 }
 
-async fn one(options: &ZookeeperOptions, host: &str, port: u16) -> Came {
+async fn one(options: &ZookeeperOptions, host: &str, port: u16) -> Reach {
     let stream = match connected(host, port).await {
         Ok(stream) => stream,
         Err(came) => return came,
@@ -174,8 +174,8 @@ async fn one(options: &ZookeeperOptions, host: &str, port: u16) -> Came {
             .await
         {
             Ok(Ok(stream)) => asked(stream).await,
-            Ok(Err(error)) => Came::NoTls(error),
-            Err(_) => Came::NoTls(io::ErrorKind::TimedOut.into()),
+            Ok(Err(error)) => Reach::NoTls(error),
+            Err(_) => Reach::NoTls(io::ErrorKind::TimedOut.into()),
         };
     }
     #[cfg(not(feature = "tls"))]
@@ -184,24 +184,24 @@ async fn one(options: &ZookeeperOptions, host: &str, port: u16) -> Came {
 }
 
 /// Asks for a session, which is ended at once.
-async fn asked(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> Came {
+async fn asked(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> Reach {
     let answer = async {
         stream.write_all(&BEGIN).await?;
         stream.flush().await?;
         let length = stream.read_u32().await?;
         if !ANSWERS.contains(&length) {
-            return Ok(Came::Foreign);
+            return Ok(Reach::Foreign);
         }
         let mut answer = [0; 36];
         stream.read_exact(&mut answer).await?;
         let _ = stream.write_all(&END).await;
         let _ = stream.flush().await;
-        Ok::<_, io::Error>(Came::Begins)
+        Ok::<_, io::Error>(Reach::Begins)
     };
     match timeout(PATIENCE, answer).await {
         Ok(Ok(came)) => came,
-        Ok(Err(_)) => Came::HangsUp,
-        Err(_) => Came::Silent,
+        Ok(Err(_)) => Reach::HangsUp,
+        Err(_) => Reach::Silent,
     }
 }
 

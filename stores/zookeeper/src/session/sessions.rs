@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::{
     ZookeeperOptions,
-    client::{Client, Connector, Error, SessionState, Trouble},
+    client::{Client, Connector, Error, LastFailure, SessionState},
     config::options::Method,
     error,
     session::{Session, pause::Pause},
@@ -29,7 +29,7 @@ pub(crate) struct Sessions {
     pub(crate) home: StoreThread,
     pub(crate) board: HintBoard,
     present: Mutex<Present>,
-    trouble: Trouble,
+    last_failure: LastFailure,
     /// Held by who begins the next one.
     beginning: tokio::sync::Mutex<()>,
 }
@@ -49,7 +49,7 @@ impl Sessions {
             home: StoreThread::start("tenure-zookeeper", GOODBYE)?,
             board: HintBoard::new(),
             present: Mutex::default(),
-            trouble: Trouble::default(),
+            last_failure: LastFailure::default(),
             beginning: tokio::sync::Mutex::default(),
         })
     }
@@ -113,7 +113,7 @@ impl Sessions {
     }
 
     async fn begin(&self) -> Result<Arc<Session>, Fault> {
-        let connector = connector(&self.options)?.with_trouble(self.trouble.clone());
+        let connector = connector(&self.options)?.with_trouble(self.last_failure.clone());
         let servers = self.options.servers.clone();
         let digest = self.options.login().filter(|login| login.method == Method::Digest);
         let secret = match &digest {
@@ -195,7 +195,7 @@ impl Sessions {
 
     fn away(&self) -> Fault {
         let fault = error::away(&self.place, self.options.tls.is_some());
-        match self.trouble.last() {
+        match self.last_failure.last() {
             Some(why) => fault.because(why.to_string()),
             None => fault,
         }

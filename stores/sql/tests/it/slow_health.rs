@@ -6,7 +6,7 @@ use tenure_core::{Store, store::Severity};
 use tenure_sql::CONNECTION;
 use tokio::time::Instant;
 
-use crate::distant::Table;
+use crate::distant_database::Table;
 
 #[tokio::test(start_paused = true)]
 async fn a_database_that_falls_silent_is_said_to_be_so_in_time() {

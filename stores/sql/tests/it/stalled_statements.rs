@@ -23,8 +23,8 @@ use tokio::{
 };
 
 use crate::{
-    distant::Table,
-    grouped::{ask, name},
+    distant_database::Table,
+    grouped_asks::{ask, name},
 };
 
 const WAY: Duration = Duration::from_millis(1);

@@ -4,14 +4,14 @@ use tenure_core::proto::queue::{Client, Wake};
 
 /// Who is to be told of a change, in the same step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tells {
+pub struct Notifications {
     /// Whose turn it is to ask.
     pub wakes: Vec<Wake>,
     /// The processes whose holds of the name were taken away.
     pub evicted: Vec<Client>,
 }
 
-impl Tells {
+impl Notifications {
     /// Whether nobody is to be told.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -25,7 +25,7 @@ impl Tells {
     }
 }
 
-impl From<Vec<Wake>> for Tells {
+impl From<Vec<Wake>> for Notifications {
     fn from(wakes: Vec<Wake>) -> Self {
         Self { wakes, evicted: Vec::new() }
     }

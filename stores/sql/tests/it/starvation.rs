@@ -18,7 +18,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::distant::{Distant, Table};
+use crate::distant_database::{Distant, Table};
 
 const NEAR: Duration = Duration::from_micros(500);
 const FAR: Duration = Duration::from_millis(50);

@@ -10,7 +10,7 @@ use tenure_core::{
 };
 
 use tenure_mysql::{Mysql, MysqlOptions};
-use tenure_sql::{Database, FromOptions, Row, Tells};
+use tenure_sql::{Database, FromOptions, Notifications, Row};
 
 use crate::{
     places::{fresh_url, server},
@@ -114,7 +114,7 @@ async fn of_several_rows_all_are_written_or_none() {
     let url = fresh_url();
     let database = Mysql::with_options(MysqlOptions::from_url(&url).unwrap()).unwrap();
     let row = |version| Row { version, last_time: 7, ..Row::default() };
-    let none = Tells::default();
+    let none = Notifications::default();
     let version = async |text| database.read(&name(text)).await.unwrap().row.version;
     for second in [1, 5] {
         let rows = [(name("a"), row(1)), (name("b"), row(second))];

@@ -17,8 +17,8 @@ use tenure_core::{
     store::{Capabilities, Diagnostic, HintBoard, Renewal},
 };
 use tenure_sql::{
-    Attempt, CONNECTION, Database, Extended, FromOptions, Grant, Listed, Mark, Page, Row, Sight,
-    SqlStore, Tells, capabilities,
+    Attempt, CONNECTION, Database, Extended, FromOptions, Grant, Listed, Mark, Notifications, Page,
+    Row, RowSnapshot, SqlStore, capabilities,
 };
 use tokio::time::{Instant, sleep};
 
@@ -243,11 +243,11 @@ impl Database for Distant {
 
     /// Nothing is simple here, so that all is read and written back.
     async fn grant(&self, name: &LockName, _: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
-        self.read(name).await.map(|sight| Attempt::Undone(Some(Box::new(sight))))
+        self.read(name).await.map(|snapshot| Attempt::Undone(Some(Box::new(snapshot))))
     }
 
     async fn release(&self, name: &LockName, _: &Owner, _: bool) -> Result<Attempt<()>, Fault> {
-        self.read(name).await.map(|sight| Attempt::Undone(Some(Box::new(sight))))
+        self.read(name).await.map(|snapshot| Attempt::Undone(Some(Box::new(snapshot))))
     }
 
     async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault> {
@@ -264,9 +264,9 @@ impl Database for Distant {
         Ok(self.sent(extend).await)
     }
 
-    async fn read(&self, name: &LockName) -> Result<Sight, Fault> {
+    async fn read(&self, name: &LockName) -> Result<RowSnapshot, Fault> {
         let name = name.clone();
-        let read = move |rows: &mut BTreeMap<LockName, Row>, now| Sight {
+        let read = move |rows: &mut BTreeMap<LockName, Row>, now| RowSnapshot {
             now,
             floor: 0,
             row: rows.get(&name).cloned().unwrap_or_default(),
@@ -274,7 +274,7 @@ impl Database for Distant {
         Ok(self.sent(read).await)
     }
 
-    async fn write(&self, name: &LockName, row: &Row, _: &Tells) -> Result<bool, Fault> {
+    async fn write(&self, name: &LockName, row: &Row, _: &Notifications) -> Result<bool, Fault> {
         let write = |rows: &mut BTreeMap<LockName, Row>| {
             let before = rows.get(name).map_or(0, |row| row.version);
             let is_same = before == row.version - 1;
@@ -310,8 +310,12 @@ impl Database for Distant {
         Ok(())
     }
 
-    async fn write_all(&self, rows: &[(LockName, Row)], tells: &Tells) -> Result<bool, Fault> {
-        let _ = (rows, tells);
+    async fn write_all(
+        &self,
+        rows: &[(LockName, Row)],
+        notifications: &Notifications,
+    ) -> Result<bool, Fault> {
+        let _ = (rows, notifications);
         Ok(false)
     }
 

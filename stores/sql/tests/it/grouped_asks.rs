@@ -12,7 +12,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use crate::distant::{Distant, Table};
+use crate::distant_database::{Distant, Table};
 
 const WAY: Duration = Duration::from_millis(1);
 
