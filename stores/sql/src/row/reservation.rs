@@ -50,7 +50,7 @@ impl Reservation {
         [&MARK[..], &self.id, &self.length.to_le_bytes(), &self.until.to_le_bytes()].concat()
     }
 
-    fn read(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (mark, rest) = bytes.split_at_checked(MARK.len())?;
         let (id, rest) = rest.split_at_checked(16)?;
         let (length, until) = rest.split_at_checked(4)?;

@@ -33,7 +33,7 @@ use crate::{
         decision::{Outcome, Response, at, corrupt, looked},
         group::{Groups, carry_out},
         request::{Release, Request},
-        retry::YIELDS,
+        turn_policy::YIELDS,
     },
 };
 

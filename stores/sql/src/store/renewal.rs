@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{
     Database, Extended, Notifications, RowSnapshot, SqlStore,
-    write::{attempt::change, retry::YIELDS},
+    write::{attempt::change, turn_policy::YIELDS},
 };
 
 /// How many holds one statement renews at most.

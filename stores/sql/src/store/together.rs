@@ -13,7 +13,8 @@ use crate::{
     row::reservation::Reservation,
     write::{
         decision::{at, corrupt, refusal},
-        retry::{WriteRetry, YIELDS},
+        retry::WriteRetry,
+        turn_policy::YIELDS,
     },
 };
 
@@ -26,7 +27,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
         loop {
             let seen = try_join_all(asks.iter().map(|(name, _)| database.read(name))).await?;
             let read = self.states(asks, &seen)?;
-            let (states, lines): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+            let (states, all_reservations): (Vec<_>, Vec<_>) = read.into_iter().unzip();
             let mut names: Vec<(NameState, &Ask)> =
                 states.iter().cloned().zip(asks.iter().map(|(_, ask)| ask)).collect();
             // The names were looked at one after the other; the earliest look counts for all.
@@ -38,13 +39,13 @@ impl<D: Database + ?Sized> SqlStore<D> {
                 .map_err(|refused| refusal(database, &refused))?;
             let mut rows: Vec<(LockName, Row)> = Vec::new();
             let mut pause = None;
-            for ((((name, _), snapshot), line), ((after, _), before)) in
-                asks.iter().zip(&seen).zip(&lines).zip(names.into_iter().zip(states))
+            for ((((name, _), snapshot), reservations), ((after, _), before)) in
+                asks.iter().zip(&seen).zip(&all_reservations).zip(names.into_iter().zip(states))
             {
                 // What is there already may not stay, unless it is written by a commit that does.
                 if after != before || matches!(answer, Together::Granted(_)) {
-                    pause = pause.max(retry.leaves(line, snapshot.now));
-                    let others = retry.others(line, snapshot.now);
+                    pause = pause.max(retry.yields_for(reservations, snapshot.now));
+                    let others = retry.0.others(reservations, snapshot.now);
                     let row =
                         snapshot.row.after(after, &others).map_err(|_| corrupt(database, name))?;
                     rows.push((name.clone(), row));
@@ -59,7 +60,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
                 return Ok(answer);
             }
             // One by one each of them gets its turn.
-            if !retry.again(pause).await {
+            if !retry.may_retry_several(pause).await {
                 return Ok(Together::Apart);
             }
         }

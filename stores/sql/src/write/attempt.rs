@@ -39,24 +39,26 @@ pub(crate) async fn attempt<D: Database + ?Sized>(
     };
     let looked = began.elapsed();
     let decided = decided(database, name, &snapshot, decide)?;
-    let (line, is_same) = (&decided.line, decided.is_same);
-    if is_same && !retry.has_reserved(line) {
+    let (reservations, is_same) = (&decided.reservations, decided.is_same);
+    if is_same && !retry.0.has_reserved(reservations) {
         return Ok(Attempted::Done);
     }
-    if let Some(pause) = retry.leaves(line, snapshot.now)
+    if let Some(pause) = retry.yields_for(reservations, snapshot.now)
         && !is_same
         && !decided.is_urgent
     {
-        let pause = retry.leave(database, name, &snapshot, line, (looked, pause)).await;
+        let pause =
+            retry.after_yield((database, name), reservations, snapshot.now, (looked, pause)).await;
         return Ok(Attempted::Again(pause));
     }
-    let others = retry.others(line, snapshot.now);
+    let others = retry.0.others(reservations, snapshot.now);
     let row = snapshot.row.after(decided.state, &others).map_err(|_| corrupt(database, name))?;
     // Where nothing but a turn is given back, it ends by itself, too.
     if database.write(name, &row, &decided.notifications).await? || is_same {
         return Ok(Attempted::Done);
     }
-    let pause = retry.lost(database, name, &snapshot, line, began.elapsed()).await;
+    let pause =
+        retry.after_loss((database, name), reservations, snapshot.now, began.elapsed()).await;
     // Whoever comes to join the line can wait for those who make it move.
     Ok(Attempted::Again(if decided.is_urgent { pause / 4 } else { pause }))
 }

@@ -56,7 +56,7 @@ pub(crate) struct Decided {
     /// Whether a hold begins or ends while somebody waits for that: an offer does not last for ever, and nobody else
     /// comes in before.
     pub(crate) is_urgent: bool,
-    pub(crate) line: Vec<Reservation>,
+    pub(crate) reservations: Vec<Reservation>,
     pub(crate) notifications: Notifications,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn decided<D: Database + ?Sized>(
     decide: impl FnOnce(&mut NameState, &Moment<'_>) -> (Notifications, bool),
 ) -> Result<Decided, Fault> {
     let read = snapshot.row.state_and_reservations(snapshot.floor);
-    let (mut before, line) = read.map_err(|_| corrupt(database, name))?;
+    let (mut before, reservations) = read.map_err(|_| corrupt(database, name))?;
     let mut state = before.clone();
     let at = at(snapshot, database);
     let (notifications, needs_own_commit) = decide(&mut state, &at);
@@ -78,7 +78,7 @@ pub(crate) fn decided<D: Database + ?Sized>(
         |state: &NameState| state.holders.iter().map(|holder| holder.owner).collect::<Vec<_>>();
     let is_waited_for = before.waiters.iter().any(|waiter| waiter.presence != Presence::Absent);
     let is_urgent = is_waited_for && holds(&before) != holds(&state);
-    Ok(Decided { state, is_same, is_urgent, line, notifications })
+    Ok(Decided { state, is_same, is_urgent, reservations, notifications })
 }
 
 /// What was decided, apart from whom to tell and whether it has to be there for certain. A refusal changes nothing.

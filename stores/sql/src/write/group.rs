@@ -35,7 +35,8 @@ use crate::{
         attempt::{Attempted, attempt, overtaken},
         decision::{refusal, split_outcome},
         request::Request,
-        retry::{WriteRetry, YIELDS},
+        retry::WriteRetry,
+        turn_policy::YIELDS,
     },
 };
 
@@ -291,10 +292,10 @@ impl<D: ?Sized, W: Request> Leader<D, W> {
                     let owners = group.members.iter().map(|member| member.want.owner()).collect();
                     queue.written.push((self.number, owners));
                     let until = group.members.iter().filter_map(|member| member.until).min();
-                    group.retry.ends_by(until.unwrap_or(now));
+                    group.retry.0.set_end(until.unwrap_or(now));
                     // The patience of one that is gone counts for nobody else.
                     if group.eldest.replace(eldest) != Some(eldest) {
-                        group.retry.begins_again(now + YIELDS);
+                        group.retry.0.restart(now, now + YIELDS);
                     }
                     return Some(group);
                 }

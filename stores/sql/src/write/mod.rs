@@ -5,3 +5,4 @@ pub(crate) mod decision;
 pub(crate) mod group;
 pub(crate) mod request;
 pub(crate) mod retry;
+pub(crate) mod turn_policy;
