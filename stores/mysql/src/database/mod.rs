@@ -1,5 +1,6 @@
 //! The statements as the store asks for them.
 
+mod calls;
 pub(crate) mod common;
 pub(crate) mod health;
 pub(crate) mod incarnation;
@@ -31,11 +32,10 @@ use tenure_sql::{
 
 use crate::{
     MysqlOptions,
-    client::{Row as Found, Value},
+    client::Value,
     connection::{
         lane::{Lane, Limits as CallLimits},
         open::Maker,
-        session::Session,
         tls::Tls,
     },
     database::{
@@ -43,7 +43,7 @@ use crate::{
         one_row::{put, see},
         renewal::extend,
         sweep::{page, take_away},
-        watch::{RowPoller, waits},
+        watch::RowPoller,
     },
     error::Failure,
     tables::{
@@ -130,67 +130,6 @@ impl Mysql {
         let database = Self::new(options.clone(), false)?;
         let found = database.rows(found, Vec::new(), |row| value::<i64>(row, 0)).await?;
         Ok(found.first().is_some_and(|count| *count > 0))
-    }
-
-    fn limit(&self) -> Duration {
-        self.common.options.sql.response_timeout
-    }
-
-    async fn call_by<T, W>(&self, lane: &Lane, hurries: bool, work: W) -> Result<T, Failure>
-    where
-        T: Send + 'static,
-        W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send + 'static,
-    {
-        lane.call(hurries, self.limit(), work).await
-    }
-
-    pub(crate) async fn call<T, W>(&self, work: W) -> Result<T, Fault>
-    where
-        T: Send + 'static,
-        W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send + 'static,
-    {
-        self.call_by(self.lane(), false, work).await.map_err(Failure::fault)
-    }
-
-    fn lane(&self) -> &Lane {
-        if self.is_engine { &self.common.engine } else { &self.common.callers }
-    }
-
-    pub(crate) async fn rows<T: Send + 'static>(
-        &self,
-        statement: String,
-        values: Vec<Value>,
-        read: impl Fn(&Found) -> Result<T, Fault> + Send + 'static,
-    ) -> Result<Vec<T>, Fault> {
-        self.call(move |session| {
-            Box::pin(async move {
-                let rows = session.rows(&statement, values).await?;
-                let read: Result<_, Fault> = rows.iter().map(read).collect();
-                Ok(read?)
-            })
-        })
-        .await
-    }
-
-    async fn write_one(&self, statement: String, values: Vec<Value>) -> Result<(), Fault> {
-        self.call(move |session| {
-            Box::pin(async move { session.write(&statement, values).await.map(|_| ()) })
-        })
-        .await
-    }
-
-    /// Those of this process need not look. What others do to a name that somebody waits for shows by a look.
-    fn tell(&self, rows: &[(LockName, Row)], notifications: &Notifications) {
-        self.common.sweep_budget.made(rows.iter().filter(|(_, row)| row.is_new()).count());
-        let client = self.common.client;
-        for (name, row) in rows {
-            if let Some(is_next) = row.others.as_ref().and_then(|others| waits(others, client)) {
-                self.common.watch.add(name, is_next);
-            }
-        }
-        for wake in notifications.wakes.iter().filter(|wake| wake.client == self.common.client) {
-            self.common.board.wake(&wake.owner);
-        }
     }
 }
 
