@@ -20,12 +20,6 @@ impl<D: Database + ?Sized> SqlStore<D> {
         let there = self.0.read(name).await?.now;
         let after = here();
         let there = Duration::from_micros(u64::try_from(there).unwrap_or_default());
-        let mut took = Vec::new();
-        for _ in 0..10 {
-            let start = Instant::now();
-            self.0.read(name).await?;
-            took.push(start.elapsed());
-        }
         let begun = Instant::now();
         let tried = self.tried(&trial).await;
         let works = format!("a full cycle of a lock works, in {:.1?}", begun.elapsed());
@@ -33,7 +27,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
         Ok(vec![
             trial::cycle(&tried, works),
             trial::clock([before, after], there, "S1", help),
-            trial::latency(took, tried.ok()),
+            trial::measure_latency(tried.ok(), || self.0.read(name)).await?,
         ])
     }
 
