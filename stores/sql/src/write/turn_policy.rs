@@ -9,6 +9,7 @@
 //! 5. No call yields for longer than [`YIELDS`], whatever the server's clock does.
 //!
 //! The simulation beside this file shows that no call loses for as long as its limit, at 2, 16 and 64 writers near and far.
+//! It fails where no call reserves, or only once, where none yields, and where a turn is as long as one try.
 
 use std::time::Duration;
 
