@@ -123,7 +123,7 @@ fn unusual(what: &str) -> Fault {
     Fault::new(FaultKind::InDoubt, format!("the trial lock {what}"), "look again in a minute")
 }
 
-/// What such a trial came to. The time of its renewal is not for here: see [`latency`].
+/// What such a trial came to. The time of its renewal is not for here: see [`measure_latency`].
 #[must_use]
 pub fn cycle<T>(outcome: &Result<T, Fault>, works: impl Into<String>) -> Diagnostic {
     match outcome {
@@ -161,6 +161,26 @@ pub fn ttl(shortest: Duration) -> Option<Diagnostic> {
         "choose {ENOUGH:?} or more: https://github.com/tenure-rs/tenure/blob/main/docs/ttl.md has figures of each store"
     );
     (shortest < SHORT).then(|| Diagnostic::warning("ttl", found, "S3", help))
+}
+
+/// Measures how long ten answers take that cost the server nothing, beside what a renewal took: see [`Trial::run`].
+///
+/// # Errors
+/// The first fault of `ask`.
+pub async fn measure_latency<T, F>(
+    renewal: Option<Duration>,
+    mut ask: impl FnMut() -> F,
+) -> Result<Diagnostic, Fault>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    let mut took = Vec::new();
+    for _ in 0..10 {
+        let begun = Instant::now();
+        ask().await?;
+        took.push(begun.elapsed());
+    }
+    Ok(latency(took, renewal))
 }
 
 /// How long ten answers took that cost the server nothing, and a write that counts.

@@ -16,8 +16,8 @@ use tenure_core::{
 };
 
 use crate::{
-    decide::GivenUp,
-    decisions, error,
+    decisions::{self, decide::GivenUp},
+    error,
     inner::{CAPABILITIES, Inner, KIND},
     threads,
 };

@@ -9,7 +9,7 @@ use std::{
 use nix::errno::Errno;
 use tenure_core::{Fault, FaultKind};
 
-use crate::{
+use crate::disk::{
     dir::NotOurs,
     slots::{Damage, WriteError},
 };

@@ -5,13 +5,12 @@ use std::{io, path::Path};
 use tenure_core::{Fault, LockName};
 
 use crate::{
-    boots,
-    dir::Dir,
+    decisions::listing::each_state,
+    disk::dir::Dir,
     error,
-    layout::{BOOTS, LOCKS},
-    listing::each_state,
-    machine::{Machine, ThisMachine},
-    place,
+    files::layout::{BOOTS, LOCKS},
+    machine::{Machine, ThisMachine, lock_directory},
+    members::boots,
 };
 
 /// The names in the store in `dir`, or in [`default_dir`](crate::default_dir), that begin with `prefix` and
@@ -31,7 +30,7 @@ use crate::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn names_in_use(dir: Option<&Path>, prefix: &str) -> Result<Vec<LockName>, Fault> {
-    let dir = dir.map_or_else(place::default_dir, |dir| Ok(dir.to_owned()))?;
+    let dir = dir.map_or_else(lock_directory::default_dir, |dir| Ok(dir.to_owned()))?;
     let Some(locks) = locks_of(&dir)? else { return Ok(Vec::new()) };
     let now = ThisMachine.clock().now();
     let mut names = Vec::new();

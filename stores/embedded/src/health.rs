@@ -6,13 +6,12 @@ use tenure_core::store::Diagnostic;
 
 use crate::{
     inner::{Inner, Journal},
-    machine::Machine,
-    place::Place,
+    machine::{Machine, lock_directory::LockDirectory},
 };
 
 /// The steps of opening a store and, if it could be opened, a look at it; else the step that failed
 /// comes last.
-pub(crate) fn examine(place: Place, machine: Arc<dyn Machine>) -> Vec<Diagnostic> {
+pub(crate) fn examine(place: LockDirectory, machine: Arc<dyn Machine>) -> Vec<Diagnostic> {
     let mut journal = Journal::default();
     let opened = Inner::walk(place, machine, &mut journal);
     let mut steps: Vec<_> =
@@ -32,7 +31,7 @@ pub(crate) fn examine(place: Place, machine: Arc<dyn Machine>) -> Vec<Diagnostic
 }
 
 impl Inner {
-    /// Looks at the real files.
+    /// LivenessChecks at the real files.
     pub(crate) fn health(&self) -> Vec<Diagnostic> {
         vec![
             self.place_found(),

@@ -5,15 +5,19 @@
 use tenure_core::{Fault, proto::queue::Snapshot};
 
 use crate::{
-    age::is_old,
-    dir::{Dir, Entry, is_hex, stem_of_unfinished},
+    decisions::looks::LivenessChecks,
+    disk::{
+        age::is_old,
+        dir::{Dir, Entry, is_hex, stem_of_unfinished},
+        slots::Room,
+    },
     error,
+    files::{
+        layout::{BOOTS, CLOCK, StatePath, is_hash, is_of_a_boot, is_state, shelf},
+        removal,
+        state_file::StateFile,
+    },
     inner::Inner,
-    layout::{BOOTS, CLOCK, StatePlace, is_hash, is_of_a_boot, is_state, shelf},
-    looks::Looks,
-    removal,
-    slots::Room,
-    state_file::StateFile,
 };
 
 /// How much is removed at once, or twice what was created since.
@@ -44,7 +48,7 @@ impl Inner {
         }
     }
 
-    /// Tidies the next shelf. Whoever calls it has begun to: [`begins`](crate::tidying::Tidying::begins).
+    /// Tidies the next shelf. Whoever calls it has begun to: [`begins`](crate::files::tidying::Tidying::begins).
     pub(crate) fn tidy(&self) {
         // One shelf after the other, from one that differs from process to process.
         let most = AT_ONCE.max(2 * self.tidying.due() as usize);
@@ -72,7 +76,7 @@ impl Inner {
                 }
             } else if is_state(&file)
                 && let Err(fault) =
-                    self.remove_if_idle(&dir, &StatePlace { shelf: shelf.clone(), file })
+                    self.remove_if_idle(&dir, &StatePath { shelf: shelf.clone(), file })
             {
                 tracing::debug!(fault = %format_args!("{fault:#}"), "an idle file stays");
             }
@@ -80,14 +84,14 @@ impl Inner {
         all - went
     }
 
-    fn remove_if_idle(&self, shelf: &Dir, place: &StatePlace) -> Result<(), Fault> {
+    fn remove_if_idle(&self, shelf: &Dir, place: &StatePath) -> Result<(), Fault> {
         let opened = StateFile::open_in(shelf, &self.layout, place);
         let opened = opened.map_err(|why| error::io("open", &self.layout.path_of(place), why))?;
         let Some(file) = opened else { return Ok(()) };
         let Some(section) = file.enter()? else { return Ok(()) };
         let mut room = Room::new();
         let Some(loaded) = section.read(&self.ground(), &mut room)? else { return Ok(()) };
-        let looks = Looks::new(|client| self.members.alive(client));
+        let looks = LivenessChecks::new(|client| self.members.alive(client));
         let alive = |client| looks.alive(client);
         let at = self.moment(&alive)?;
         if loaded.is_of_a_lock() && loaded.state.inspect(&at) == Snapshot::default() {
@@ -103,12 +107,15 @@ mod tests {
     use std::{fs, sync::Arc};
 
     use super::*;
-    use crate::{machine::ThisMachine, place::Place, tidying::EVERY};
+    use crate::{
+        files::tidying::EVERY,
+        machine::{ThisMachine, lock_directory::LockDirectory},
+    };
 
     #[test]
     fn a_shelf_of_many_files_is_looked_through_once_in_as_many_more_of_new_ones() {
         let dir = tempfile::tempdir().unwrap();
-        let inner = Inner::open(Place::named(dir.path()), Arc::new(ThisMachine)).unwrap();
+        let inner = Inner::open(LockDirectory::named(dir.path()), Arc::new(ThisMachine)).unwrap();
         let create = |count: u32| (0..count).for_each(|_| inner.tidying.created());
         let (first, access) = (shelf(inner.random_shelf()), inner.layout.access());
         let place = inner.layout.locks.make(&first, access).unwrap().path().to_owned();

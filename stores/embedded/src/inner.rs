@@ -10,20 +10,19 @@ use tenure_core::{
 };
 
 use crate::{
-    boots,
-    clock_file::ClockFile,
     error,
-    file_system::FileSystem,
-    files::Files,
-    floor::Floor,
-    layout::{BOOTS, LOCKS, Layout, MEMBERS, Root},
-    machine::Machine,
-    members::Members,
-    place::Place,
-    state_file::Ground,
+    files::{
+        clock_file::ClockFile,
+        floor::Floor,
+        layout::{BOOTS, LOCKS, Layout, MEMBERS, Root},
+        open_files::Files,
+        state_file::StoreContext,
+        tidying::Tidying,
+    },
+    hints::watch::Watch,
+    machine::{Machine, file_system::FileSystem, lock_directory::LockDirectory},
+    members::{Members, boots},
     threads,
-    tidying::Tidying,
-    watch::Watch,
 };
 
 pub(crate) const KIND: &str = "file";
@@ -91,7 +90,7 @@ impl Journal {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) machine: Arc<dyn Machine>,
-    pub(crate) place: Place,
+    pub(crate) place: LockDirectory,
     pub(crate) file_system: FileSystem,
     pub(crate) layout: Arc<Layout>,
     pub(crate) boot: [u8; 16],
@@ -104,13 +103,16 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    pub(crate) fn open(place: Place, machine: Arc<dyn Machine>) -> Result<Arc<Self>, Fault> {
+    pub(crate) fn open(
+        place: LockDirectory,
+        machine: Arc<dyn Machine>,
+    ) -> Result<Arc<Self>, Fault> {
         Self::walk(place, machine, &mut Journal::default())
     }
 
     /// Opens the store step by step, and writes down how far it came.
     pub(crate) fn walk(
-        place: Place,
+        place: LockDirectory,
         machine: Arc<dyn Machine>,
         journal: &mut Journal,
     ) -> Result<Arc<Self>, Fault> {
@@ -165,8 +167,8 @@ impl Inner {
         Ok(inner)
     }
 
-    pub(crate) fn ground(&self) -> Ground<'_> {
-        Ground {
+    pub(crate) fn ground(&self) -> StoreContext<'_> {
+        StoreContext {
             machine: &*self.machine,
             boot: self.boot,
             layout: &self.layout,

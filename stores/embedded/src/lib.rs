@@ -26,53 +26,24 @@ compile_error!(
      another store."
 );
 
-mod access;
-mod age;
-mod boot;
-mod boots;
-mod clock_file;
-mod create;
-mod decide;
 mod decisions;
-mod dir;
-mod direct;
-mod ear;
+mod disk;
 mod engine;
 mod error;
-mod file_system;
 mod files;
-mod floor;
 mod from_outside;
 mod health;
-mod hint;
+mod hints;
 mod housekeeping;
 mod inner;
-mod layout;
-mod links;
-mod listening;
-mod listing;
-mod looks;
 mod machine;
 mod members;
-mod patience;
-mod place;
-mod removal;
-mod renewal;
-mod sender;
-mod short_path;
-mod slots;
-mod socket;
-mod stake;
-mod state_file;
 mod store;
 mod threads;
-mod tidying;
-mod watch;
-mod wire;
 
-pub use file_system::FileSystem;
 pub use from_outside::names_in_use;
+pub use machine::file_system::FileSystem;
+pub use machine::lock_directory::default_dir;
 #[doc(hidden)]
 pub use machine::{Machine, ThisMachine};
-pub use place::default_dir;
 pub use store::EmbeddedStore;

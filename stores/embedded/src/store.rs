@@ -19,8 +19,10 @@ use crate::{
     engine::EngineView,
     health,
     inner::{CAPABILITIES, Inner, KIND},
-    machine::{Machine, ThisMachine},
-    place::{self, Place},
+    machine::{
+        Machine, ThisMachine,
+        lock_directory::{self, LockDirectory},
+    },
 };
 
 /// Locks between the processes of one machine, kept in the files of a directory.
@@ -62,7 +64,7 @@ impl EmbeddedStore {
     /// # Errors
     /// As for [`EmbeddedStore::open`] and [`default_dir`](crate::default_dir).
     pub fn open_default() -> Result<Self, Fault> {
-        Inner::open(place::default_place()?, Arc::new(ThisMachine)).map(Self)
+        Inner::open(lock_directory::default_lock_directory()?, Arc::new(ThisMachine)).map(Self)
     }
 
     /// Goes through the steps of opening the store in `dir`, or in [`default_dir`](crate::default_dir)
@@ -85,7 +87,9 @@ impl EmbeddedStore {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn examine(dir: Option<&Path>) -> Result<Vec<Diagnostic>, Fault> {
-        let place = dir.map_or_else(place::default_place, |dir| Ok(Place::named(dir)))?;
+        let place = dir.map_or_else(lock_directory::default_lock_directory, |dir| {
+            Ok(LockDirectory::named(dir))
+        })?;
         Ok(health::examine(place, Arc::new(ThisMachine)))
     }
 
@@ -95,7 +99,7 @@ impl EmbeddedStore {
     /// As for [`EmbeddedStore::open`].
     #[doc(hidden)]
     pub fn open_on(dir: impl AsRef<Path>, machine: Arc<dyn Machine>) -> Result<Self, Fault> {
-        Inner::open(Place::named(dir.as_ref()), machine).map(Self)
+        Inner::open(LockDirectory::named(dir.as_ref()), machine).map(Self)
     }
 }
 

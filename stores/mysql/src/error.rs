@@ -218,10 +218,10 @@ pub(crate) fn of_connecting(error: &Error, server: &str, is_encrypted: bool) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::Said;
+    use crate::client::ServerError;
 
     fn said(code: u16) -> Error {
-        Error::Server(Said { code, message: "no".to_owned() })
+        Error::Server(ServerError { code, message: "no".to_owned() })
     }
 
     #[test]

@@ -6,7 +6,7 @@ use mysql_async::{Conn, Transaction, prelude::Queryable};
 use tenure_core::{Fault, FaultKind, LockName, Token};
 use tenure_sql::fence::{no_table, not_reached, stale};
 
-use crate::{options::check_tables, rows::hex};
+use crate::{config::options::check_tables, tables::rows::hex};
 
 /// A table with the token of the last holder of each lock, beside the data that the locks protect.
 ///

@@ -12,41 +12,22 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod client;
-mod common;
-mod connect;
+mod config;
+mod connection;
 mod database;
 mod error;
 #[cfg(feature = "mysql_async")]
 mod fence;
-mod foreign;
 mod from_outside;
-mod health;
-mod incarnation;
-mod lane;
-mod one_row;
-mod options;
-mod readiness;
-mod renewal;
-mod rows;
-mod schema;
-mod session;
-mod settings;
-mod statements;
 mod store;
-mod sweeping;
 mod tables;
-mod tls;
-mod turnstile;
-mod under_way;
-mod url;
-mod watch;
 
+pub use config::options::MysqlOptions;
 pub use database::Mysql;
 #[cfg(feature = "mysql_async")]
 pub use fence::{Fence, FenceError};
 pub use from_outside::names_in_use;
-pub use options::MysqlOptions;
-pub use schema::schema;
 pub use store::MysqlStore;
+pub use tables::schema::schema;
 pub use tenure_sql::{Password, Secret, Swept, Then, TlsMode};
 pub use tenure_url::without_password;

@@ -7,9 +7,11 @@ use tenure_sql::{UNREACHABLE, help_unreachable, refuses_certificate};
 use tokio_postgres::error::{Error, Severity, SqlState};
 
 use crate::{
-    frames::Refused,
-    logins::FEWEST,
-    tls::{NotMade, is_without_tls},
+    config::logins::FEWEST,
+    protocol::{
+        frames::Refused,
+        tls::{NotMade, is_without_tls},
+    },
 };
 
 /// What is said where the tables are not there.

@@ -6,7 +6,7 @@ use tenure_core::{Fault, FaultKind, LockName, Token};
 use tenure_sql::fence::{no_table, not_reached, stale};
 use tokio_postgres::{Client, Transaction};
 
-use crate::{error::text, options::check_schema};
+use crate::{config::options::check_schema, error::text};
 
 /// A table with the token of the last holder of each lock, beside the data that the locks protect.
 ///

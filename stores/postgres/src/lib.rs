@@ -10,48 +10,22 @@
 // Says of each item which feature it takes, on docs.rs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod answers;
-mod bounded;
 mod capabilities;
-mod columns;
-mod common;
-mod connect;
-mod count;
+mod config;
+mod connection;
 mod database;
 mod error;
 mod fence;
-mod flights;
-mod foreign;
-mod frames;
 mod from_outside;
-mod health;
-mod heard;
-mod hidden;
-mod incarnation;
-mod lane;
-mod lanes;
-mod leaving;
-mod listener;
-mod logins;
-mod messages;
-mod options;
-mod plans;
-mod query;
-mod renewal;
-mod rows;
-mod schema;
-mod session_options;
-mod settings;
-mod statements;
+mod protocol;
 mod store;
-mod tls;
-mod url;
+mod tables;
 
+pub use config::options::PostgresOptions;
 pub use database::Postgres;
 pub use fence::{Fence, FenceError};
 pub use from_outside::names_in_use;
-pub use options::PostgresOptions;
-pub use schema::schema;
 pub use store::PostgresStore;
+pub use tables::schema::schema;
 pub use tenure_sql::{Password, Secret, Swept, Then, TlsMode};
 pub use tenure_url::without_password;

@@ -10,11 +10,11 @@ use tenure_core::{
     store::{Capabilities, Diagnostic, HintBoard, Renewal},
 };
 
-use crate::{Row, Tells};
+use crate::{Notifications, Row};
 
 /// A name as it was seen.
 #[derive(Clone, Debug, Default)]
-pub struct Sight {
+pub struct RowSnapshot {
     /// The server's time, in microseconds since the Unix epoch: read after the call began.
     pub now: i64,
     /// The time of the last token of any row that was taken away. It counts where there is no row alone.
@@ -29,7 +29,7 @@ pub enum Attempt<T> {
     /// It is done.
     Done(T),
     /// Nothing was done, since it is not that simple. The name as it was seen, if it was.
-    Undone(Option<Box<Sight>>),
+    Undone(Option<Box<RowSnapshot>>),
 }
 
 /// What became of what callers have left.
@@ -82,7 +82,7 @@ pub struct Listed {
     /// Its name, which may be none where somebody else has written it.
     pub name: Vec<u8>,
     /// The name as it was seen, or why nothing is to be read of the row.
-    pub sight: Result<Sight, Fault>,
+    pub snapshot: Result<RowSnapshot, Fault>,
 }
 
 /// A row that nobody may need any more.
@@ -91,7 +91,7 @@ pub struct Idle {
     /// The name.
     pub name: LockName,
     /// The name as it was seen, without the others.
-    pub sight: Sight,
+    pub snapshot: RowSnapshot,
     /// Whether there are any.
     pub has_others: bool,
 }
@@ -210,17 +210,26 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
     async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault>;
 
     /// Looks at a name, and changes nothing.
-    async fn read(&self, name: &LockName) -> Result<Sight, Fault>;
+    async fn read(&self, name: &LockName) -> Result<RowSnapshot, Fault>;
 
     /// Writes a row if its version is still the one before, and tells whom it is to. Whether it was.
-    async fn write(&self, name: &LockName, row: &Row, tells: &Tells) -> Result<bool, Fault>;
+    async fn write(
+        &self,
+        name: &LockName,
+        row: &Row,
+        notifications: &Notifications,
+    ) -> Result<bool, Fault>;
 
     /// Adds `more` to the bytes of `others` in a row, which are `empty` where there are none, and changes its version:
     /// whatever it was, so that nobody else's write keeps this from its effect. Does nothing where there is no row.
     async fn append(&self, name: &LockName, empty: &[u8], more: &[u8]) -> Result<(), Fault>;
 
     /// Writes all of these rows or none, in one transaction and in their order. Whether they were.
-    async fn write_all(&self, rows: &[(LockName, Row)], tells: &Tells) -> Result<bool, Fault>;
+    async fn write_all(
+        &self,
+        rows: &[(LockName, Row)],
+        notifications: &Notifications,
+    ) -> Result<bool, Fault>;
 
     /// Rows whose names begin with `prefix` and come behind `after`, in the order of their bytes.
     async fn list(&self, prefix: &str, after: &[u8], limit: usize) -> Result<Vec<Listed>, Fault>;

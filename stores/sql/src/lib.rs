@@ -7,59 +7,38 @@
 // Says of each item which feature it takes, on docs.rs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod attempt;
 mod capabilities;
-mod change;
-mod contest;
+mod config;
 mod database;
-mod dues;
 pub mod fence;
-mod foreign;
-mod group;
-mod hosts;
-mod listing;
-mod options;
+mod notifications;
 mod random;
-mod renewal;
-mod reserve;
 mod row;
-mod scheme;
-mod setters;
 mod store;
-mod sweep;
-mod tells;
-#[cfg(feature = "tls")]
-mod tls;
-mod tls_mode;
-mod together;
-mod trial;
-#[cfg(feature = "tls")]
-mod unnamed;
-mod url;
-mod uses;
-mod want;
+
+mod write;
 
 pub use capabilities::capabilities;
+pub use config::foreign::{Foreign, Refused, ignore, refuse};
+pub use config::hosts::{SILENT, UNREACHABLE, help_unreachable, none_of, refuses_certificate};
+pub use config::options::SqlOptions;
+pub use config::scheme::without_driver;
+#[cfg(feature = "tls")]
+pub use config::tls::encryption;
+pub use config::tls_mode::{Login, TlsMode, TlsOptions};
+pub use config::url::Parts;
 pub use database::{
-    Attempt, Claimed, Database, Extended, FromOptions, Grant, Idle, Listed, Mark, Page, Settled,
-    Sight,
+    Attempt, Claimed, Database, Extended, FromOptions, Grant, Idle, Listed, Mark, Page,
+    RowSnapshot, Settled,
 };
-pub use dues::Dues;
-pub use foreign::{Foreign, Refused, ignore, refuse};
-pub use hosts::{SILENT, UNREACHABLE, help_unreachable, none_of, refuses_certificate};
-pub use options::SqlOptions;
+pub use notifications::Notifications;
 pub use random::random_part;
-pub use reserve::state_of;
+pub use row::reservation::state_of;
 pub use row::{Corrupt, Next, Row, Sole};
-pub use scheme::without_driver;
+pub use store::sweep::{COVERED, PAGE, Reaches, Swept, Then, keep_swept};
+pub use store::sweep_budget::SweepBudget;
 pub use store::{CONNECTION, SqlStore};
-pub use sweep::{COVERED, PAGE, Reaches, Swept, Then, keep_swept};
-pub use tells::Tells;
 pub use tenure_core::Fault;
 #[doc(hidden)]
 pub use tenure_url::login_setters;
 pub use tenure_url::{Password, Pem, Secret};
-#[cfg(feature = "tls")]
-pub use tls::encryption;
-pub use tls_mode::{Login, TlsMode, TlsOptions};
-pub use url::Parts;

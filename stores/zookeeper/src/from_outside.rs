@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use futures_util::future::join_all;
 use tenure_core::{Fault, LockName};
 
-use crate::{ZookeeperOptions, ZookeeperStore, encoding::name_of};
+use crate::{ZookeeperOptions, ZookeeperStore, contenders::encoding::name_of};
 
 /// How many names are looked at together.
 const TOGETHER: usize = 256;

@@ -10,45 +10,19 @@
 // Says of each item which feature it takes, on docs.rs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod access;
-mod alone;
-mod asking;
+mod calls;
 mod capabilities;
 mod client;
-mod data;
-mod encoding;
-mod entries;
+mod config;
+mod contenders;
 mod error;
 mod from_outside;
-mod full;
 mod health;
-mod inspect;
-mod known;
-mod layout;
-mod line;
-mod members;
-mod node;
-mod options;
-mod passing;
-mod pause;
-mod permits;
-mod probe;
-mod refusing;
-mod release;
-mod renewal;
-mod room;
 mod session;
-mod sessions;
 mod store;
-mod strangers;
-#[cfg(feature = "tls")]
-mod tls;
-mod trial;
-mod url;
 mod validity;
-mod watch;
 
+pub use config::options::ZookeeperOptions;
 pub use from_outside::names_in_use;
-pub use options::ZookeeperOptions;
 pub use store::ZookeeperStore;
 pub use tenure_url::{Password, Secret, without_password};

@@ -16,8 +16,11 @@ use tenure_core::{
 };
 
 use crate::{
-    ZookeeperOptions, alone::Asks, capabilities::capabilities, entries::Entries, error,
-    full::FullLines, probe, session::Session, sessions::Sessions,
+    ZookeeperOptions,
+    capabilities::capabilities,
+    contenders::{alone::Asks, entries::Entries, full::FullQueues},
+    error,
+    session::{Session, probe, sessions::Sessions},
 };
 
 /// Locks on a ZooKeeper ensemble, in the layout that Curator uses. Clones are the same client.
@@ -40,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     pub(crate) entries: Entries,
     pub(crate) asks: Asks,
-    pub(crate) full: FullLines,
+    pub(crate) full: FullQueues,
 }
 
 impl Drop for Shared {
@@ -103,7 +106,7 @@ impl ZookeeperStore {
             sessions: Sessions::new(options.clone(), place.clone())?,
             entries: Entries::default(),
             asks: Asks::default(),
-            full: FullLines::default(),
+            full: FullQueues::default(),
             place,
             options,
         });

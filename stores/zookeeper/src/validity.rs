@@ -42,7 +42,7 @@ const REMEMBERED: usize = 16;
 
 /// What a session has said to its servers, as far as it was answered.
 #[derive(Clone, Debug)]
-pub(crate) struct Said {
+pub(crate) struct Heartbeats {
     /// When it went out, and when it was answered.
     said: VecDeque<(Timestamp, Timestamp)>,
     /// What the validity is shorter by than the session.
@@ -51,7 +51,7 @@ pub(crate) struct Said {
     told: Duration,
 }
 
-impl Said {
+impl Heartbeats {
     /// Of a session that was asked for at `begun`: it begins at the leader itself.
     pub(crate) fn new(begun: Timestamp, session: Duration, tick: Duration) -> Self {
         let unheard = session.saturating_sub(of(session, tick));
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_write_counts_from_what_the_leader_has_surely_heard_before_it() {
         let at = |millis: u64| Timestamp::ZERO.saturating_add(Duration::from_millis(millis));
-        let mut said = Said::new(at(0), 10 * SECOND, 2 * SECOND);
+        let mut said = Heartbeats::new(at(0), 10 * SECOND, 2 * SECOND);
         assert_eq!(said.counts_from(at(1_000)), None, "it may not have been told yet");
         assert_eq!(said.counts_from(at(2_000)), Some(at(2_000)));
         said.add(at(1_000), at(1_010));

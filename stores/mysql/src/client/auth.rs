@@ -15,7 +15,7 @@ const NATIVE: &str = "mysql_native_password";
 const SHA2: &str = "caching_sha2_password";
 
 /// Where a server is, and who we are to it.
-pub(crate) struct Way<'a> {
+pub(crate) struct Endpoint<'a> {
     pub(crate) host: &'a str,
     pub(crate) port: u16,
     pub(crate) user: Option<&'a str>,
@@ -32,7 +32,10 @@ pub(crate) struct Way<'a> {
 const NEEDED: u32 = can::PROTOCOL_41 | can::SECURE_CONNECTION | can::PLUGIN_AUTH;
 
 /// Logs in. What both sides can do, too.
-pub(crate) async fn log_in(mut packets: Packets, way: &Way<'_>) -> Result<(Packets, u32), Error> {
+pub(crate) async fn log_in(
+    mut packets: Packets,
+    way: &Endpoint<'_>,
+) -> Result<(Packets, u32), Error> {
     let mut room = Room(OF_LOGIN);
     let greeting = Greeting::read(&packets.read(&mut room).await?)?;
     if greeting.capabilities & NEEDED != NEEDED {
@@ -58,7 +61,7 @@ pub(crate) async fn log_in(mut packets: Packets, way: &Way<'_>) -> Result<(Packe
 }
 
 struct Login<'a> {
-    way: &'a Way<'a>,
+    way: &'a Endpoint<'a>,
     packets: Packets,
     room: Room,
     plugin: &'static str,

@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 /// What a server said that refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct ServerError {
     pub(crate) code: u16,
     pub(crate) message: String,
 }
@@ -12,7 +12,7 @@ pub(crate) struct Said {
 #[derive(Debug)]
 pub(crate) enum Error {
     /// It refused.
-    Server(Said),
+    Server(ServerError),
     /// The connection broke.
     Io(io::Error),
     /// It says what no server says, or more than is read.

@@ -19,9 +19,9 @@ mod write;
 use std::{collections::VecDeque, sync::Arc};
 
 pub(crate) use self::{
-    auth::Way,
+    auth::Endpoint,
     bits::status,
-    error::{Error, Said},
+    error::{Error, ServerError},
     read::Row,
     stream::Encryption,
     value::{FromValue, Value},
@@ -67,7 +67,7 @@ pub(crate) struct Done {
 
 impl Conn {
     /// Connects, and logs in.
-    pub(crate) async fn open(way: &Way<'_>) -> Result<Self, Error> {
+    pub(crate) async fn open(way: &Endpoint<'_>) -> Result<Self, Error> {
         let packets = Packets::new(stream::connect(way.host, way.port).await?);
         let (packets, capabilities) = auth::log_in(packets, way).await?;
         Ok(Self { packets, capabilities, prepared: VecDeque::new(), status: 0, is_asking: false })
@@ -162,7 +162,7 @@ mod tests {
     async fn columns_that_change_from_one_execution_to_the_next_are_read_as_they_are() {
         let server = MariadbServer::start();
         let port = server.url().split([':', '/']).nth(4).unwrap().parse().unwrap();
-        let way = Way {
+        let way = Endpoint {
             host: "127.0.0.1",
             port,
             user: Some("root"),

@@ -2,7 +2,7 @@
 
 use std::{cmp::max, fmt, sync::Arc};
 
-use super::{Error, Said, Value, bits::can};
+use super::{Error, ServerError, Value, bits::can};
 
 /// As much of an error's text as is kept.
 const MOST_OF_TEXT: usize = 512;
@@ -118,13 +118,13 @@ impl Greeting {
 
 /// What is said where something was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct OkPacket {
     pub(crate) affected: u64,
     pub(crate) number: u64,
     pub(crate) status: u16,
 }
 
-impl Word {
+impl OkPacket {
     /// Of a packet that says so, behind its first byte.
     pub(crate) fn read(mut reader: Reader<'_>) -> Result<Self, Error> {
         let (affected, number) = (reader.count()?, reader.count()?);
@@ -147,7 +147,7 @@ pub(crate) fn refusal(packet: &[u8]) -> Option<Result<Error, Error>> {
         let text = reader.0.strip_prefix(b"#").and_then(|behind| behind.get(5..));
         let text = text.unwrap_or(reader.0);
         let text = text.get(..MOST_OF_TEXT).unwrap_or(text);
-        Error::Server(Said { code, message: String::from_utf8_lossy(text).into_owned() })
+        Error::Server(ServerError { code, message: String::from_utf8_lossy(text).into_owned() })
     }))
 }
 

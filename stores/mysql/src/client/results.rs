@@ -6,7 +6,7 @@ use super::{
     Conn, Done, Error, Prepared,
     bits::{can, status},
     packets::{OF_ANSWER, Room},
-    read::{Column, Header, Reader, Row, Statement, Word, refusal},
+    read::{Column, Header, OkPacket, Reader, Row, Statement, refusal},
 };
 
 /// What a row takes beside its bytes, and each of its values.
@@ -47,9 +47,9 @@ impl Conn {
     ) -> Result<Done, Error> {
         let packet = self.packet(room).await?;
         if let Some(word) = packet.strip_prefix(&[0]) {
-            let word = Word::read(Reader(word))?;
+            let word = OkPacket::read(Reader(word))?;
             self.status = word.status;
-            let Word { affected, number, .. } = word;
+            let OkPacket { affected, number, .. } = word;
             return Ok(Done { rows: Vec::new(), affected, number });
         }
         let is_prepared = prepared.is_some();
@@ -79,9 +79,9 @@ impl Conn {
             // A row that begins so is longer than any answer may be.
             if let Some(end) = packet.strip_prefix(&[0xfe]) {
                 let word = if self.says_ends_in_the_old_way() {
-                    Word::read_old(Reader(end))?
+                    OkPacket::read_old(Reader(end))?
                 } else {
-                    Word::read(Reader(end))?
+                    OkPacket::read(Reader(end))?
                 };
                 self.status = word.status;
                 return Ok(rows);

@@ -11,7 +11,7 @@ use tenure_mysql::{Mysql, MysqlOptions};
 use tenure_sql::{Database, FromOptions};
 
 use crate::{
-    crossed::locked,
+    foreign_transactions::locked,
     places::fresh_url,
     support::{LONG, ask, name, owner, run, store, take},
 };

@@ -2,21 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panics")]
 
-mod between;
+mod abandoned_asks;
 mod callers;
 mod characters;
 mod clocks;
 mod conformance;
 mod connections;
 mod contended;
-mod crossed;
 mod fenced;
-mod ghosts;
+mod foreign_transactions;
 mod health;
 mod hosts;
 mod inherited;
 mod kinds;
-mod late;
+mod late_answers;
 mod names;
 mod passwords;
 mod places;
@@ -24,7 +23,7 @@ mod plans;
 #[cfg(feature = "tls")]
 mod provider_urls;
 mod refusals;
-mod said;
+mod session_poolers;
 mod strangers;
 mod support;
 mod sweep;
@@ -33,3 +32,4 @@ mod tls;
 #[cfg(feature = "tls")]
 mod tls_modes;
 mod watching;
+mod write_failures;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panics")]
 
+mod abandoned_asks;
 mod answers;
 mod child;
 mod conformance;
@@ -11,13 +12,12 @@ mod counter;
 mod crashes;
 mod dropping;
 mod fenced;
-mod ghosts;
 mod hosts;
 mod inherited;
 mod kinds;
 mod ledger;
 mod logins;
-mod next;
+mod next_waiter;
 mod passwords;
 mod places;
 mod plans;

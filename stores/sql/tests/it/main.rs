@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panics")]
 
-mod distant;
-mod grouped;
-mod looks;
+mod distant_database;
+mod grouped_asks;
 mod renewals;
-mod stalled;
-mod starved;
+mod slow_health;
+mod stalled_statements;
+mod starvation;

@@ -12,7 +12,7 @@ use tenure_core::{
 };
 use tokio::time::timeout;
 
-use crate::{distant::Table, starved::ask};
+use crate::{distant_database::Table, starvation::ask};
 
 #[tokio::test(start_paused = true)]
 async fn one_that_cannot_be_written_leaves_the_others_their_answers() {

@@ -11,9 +11,9 @@ use super::stream::Encryption;
 
 /// Why the last server that was tried was of no use, for whoever does not wait until all is tried.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Trouble(Arc<Mutex<Option<Arc<str>>>>);
+pub(crate) struct LastFailure(Arc<Mutex<Option<Arc<str>>>>);
 
-impl Trouble {
+impl LastFailure {
     pub(super) fn tell(&self, why: Option<Arc<str>>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
@@ -30,13 +30,13 @@ pub(crate) struct Connector {
     /// A user and a password.
     #[cfg_attr(not(feature = "sasl"), allow(dead_code, reason = "it is not built in"))]
     pub(super) sasl: Option<(String, Password)>,
-    pub(super) trouble: Trouble,
+    pub(super) last_failure: LastFailure,
 }
 
 impl Connector {
     pub(super) fn new() -> Self {
-        let (length, trouble) = (Duration::from_secs(10), Trouble::default());
-        Self { length, encryption: None, sasl: None, trouble }
+        let (length, last_failure) = (Duration::from_secs(10), LastFailure::default());
+        Self { length, encryption: None, sasl: None, last_failure }
     }
 
     /// The length that is asked for.
@@ -46,8 +46,8 @@ impl Connector {
     }
 
     /// Tells there what is wrong with servers, as it tries them.
-    pub(crate) fn with_trouble(mut self, trouble: Trouble) -> Self {
-        self.trouble = trouble;
+    pub(crate) fn with_trouble(mut self, last_failure: LastFailure) -> Self {
+        self.last_failure = last_failure;
         self
     }
 

@@ -28,7 +28,7 @@ pub(crate) use self::stream::begin;
 pub(crate) use self::{
     acl::{Acl, Acls, AuthId, Permission},
     calls::OneshotWatcher,
-    connector::{Connector, Trouble},
+    connector::{Connector, LastFailure},
     error::Error,
     events::{EventType, SessionState, StateWatcher},
     multi::{MultiReadResult, MultiReader, MultiWriteError, MultiWriteResult, MultiWriter},

@@ -44,7 +44,7 @@ impl Servers {
     }
 
     /// One of them said nothing for as long as it was waited for.
-    pub(super) const fn is_silent(&mut self) {
+    pub(super) const fn record_silence(&mut self) {
         self.silent = self.silent.saturating_add(1);
     }
 
@@ -124,7 +124,7 @@ mod tests {
         let mut waits = Vec::new();
         for _ in 0..15 {
             waits.push(wait(&servers));
-            servers.is_silent();
+            servers.record_silence();
         }
         let each = [1_500, 3_000, 6_000, 12_000, 12_000];
         assert_eq!(waits, each.map(|wait| [wait; 3]).concat());

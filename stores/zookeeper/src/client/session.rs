@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{
-    Client, Connector, Error, EventType, Result, SessionState, Trouble,
+    Client, Connector, Error, EventType, LastFailure, Result, SessionState,
     calls::{Call, Command, ROOM},
     live::{ANSWER, Asked, CHUNK, Live, PING, write_some},
     servers::Servers,
@@ -54,7 +54,7 @@ struct Session {
     encryption: Option<Encryption>,
     #[cfg(feature = "sasl")]
     sasl: Option<(String, Password)>,
-    trouble: Trouble,
+    last_failure: LastFailure,
     id: i64,
     password: Vec<u8>,
     length: Duration,
@@ -85,7 +85,7 @@ impl Session {
             encryption: connector.encryption,
             #[cfg(feature = "sasl")]
             sasl: connector.sasl,
-            trouble: connector.trouble,
+            last_failure: connector.last_failure,
             id: 0,
             password: vec![0; 16],
             length: connector.length,
@@ -131,7 +131,7 @@ impl Session {
             sleep(pause.min(until - now)).await;
             match self.start_with(&server, until).await {
                 Ok(live) => {
-                    self.trouble.tell(None);
+                    self.last_failure.tell(None);
                     self.states.send_replace(SessionState::SyncConnected);
                     return Ok(live);
                 }
@@ -155,7 +155,7 @@ impl Session {
                         Error::Away(why) | Error::Untrusted(why) => why.clone(),
                         _ => format!("{host}:{port}: {error}").into(),
                     };
-                    self.trouble.tell(Some(why.clone()));
+                    self.last_failure.tell(Some(why.clone()));
                     last = Some(why);
                 }
             }
@@ -184,7 +184,7 @@ impl Session {
         let connecting = stream::connect(host, *port, self.encryption.as_ref());
         let stream = timeout_at(until.min(now + patience), connecting).await;
         let stream = stream.map_err(|_| {
-            self.servers.is_silent();
+            self.servers.record_silence();
             away("it was not reached in time".to_owned())
         })?;
         let mut live = Live::new(stream.map_err(|error| {
@@ -205,7 +205,7 @@ impl Session {
         };
         let (reached, silent) = (Instant::now(), || away("it did not answer in time".to_owned()));
         let Ok(begun) = timeout(patience, self.greet(&mut live)).await else {
-            self.servers.is_silent();
+            self.servers.record_silence();
             return Err(silent());
         };
         begun?;

@@ -7,22 +7,22 @@
     reason = "a test fails by panicking"
 )]
 
-mod behind;
 mod child;
 mod conformance;
 mod curator;
-mod disturbed;
 mod doctor;
 mod drills;
 mod dropping;
-mod ended;
+mod ended_sessions;
+mod exhausted_numbers;
 mod fenced;
 mod handoffs;
 mod kinds;
-mod numbers;
+mod lagging_server;
+mod lost_answers;
 mod passwords;
 mod places;
 mod refusals;
-mod repeated;
+mod repeated_asks;
 mod strangers;
 mod support;

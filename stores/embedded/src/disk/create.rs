@@ -1,0 +1,55 @@
+//! Making files that are complete from the first moment others can see them.
+
+use std::{
+    fs::File,
+    io::{self, ErrorKind},
+};
+
+use crate::{
+    disk::{
+        access::Access,
+        dir::{Dir, unfinished},
+        slots::{Kind, PAGE, Record, Slots, WriteError},
+    },
+    machine::{Machine, check_size},
+};
+
+/// Creates a file of slots with its first record; `None` when somebody else was faster.
+pub(crate) fn file(
+    machine: &dyn Machine,
+    (dir, name): (&Dir, &str),
+    access: Access,
+    kind: Kind,
+    first: &Record<'_>,
+) -> io::Result<Option<File>> {
+    let unfinished = Unfinished { dir, name: unfinished(name)? };
+    let file = dir.create_file(&unfinished.name, access)?;
+    check_size(PAGE as u64)?;
+    file.set_len(PAGE as u64)?;
+    let slots = Slots { machine, file: &file, kind };
+    slots.write(first).map_err(|error| match error {
+        WriteError::NoEffect(error) | WriteError::Unknown(error) => error,
+        WriteError::TooLarge(_) => ErrorKind::FileTooLarge.into(),
+    })?;
+    if kind == Kind::Clock {
+        // It is looked at after a loss of power, so it must not have a name without a content.
+        machine.sync(&file)?;
+    }
+    match dir.link(&unfinished.name, name) {
+        Ok(()) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A file that goes away again, under this name.
+struct Unfinished<'a> {
+    dir: &'a Dir,
+    name: String,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        let _ = self.dir.remove(&self.name);
+    }
+}

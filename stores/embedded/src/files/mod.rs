@@ -1,0 +1,10 @@
+//! The store's own files: which there are, and what stands in them.
+
+pub(crate) mod clock_file;
+pub(crate) mod floor;
+pub(crate) mod layout;
+pub(crate) mod open_files;
+pub(crate) mod removal;
+pub(crate) mod state_file;
+pub(crate) mod tidying;
+pub(crate) mod wire;

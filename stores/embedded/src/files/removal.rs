@@ -1,0 +1,61 @@
+//! Removing things of tenure's own: what was never completed, and what is not used any more. Nothing of
+//! another name or kind, nothing behind a link, nothing on another file system.
+
+use nix::sys::stat::fstat;
+
+use crate::{
+    disk::{
+        age::is_old,
+        dir::{Dir, Entry, stem_of_unfinished},
+    },
+    files::layout::stem_of_socket,
+};
+
+/// Removes from a directory of the store what was never completed and is old, of things with a name that
+/// `is_ours` knows.
+pub(crate) fn old_unfinished(dir: &Dir, is_ours: impl Fn(&str) -> bool) {
+    remove_if(dir, |name, stem| is_ours(stem) && is_old(dir, name));
+}
+
+/// The same, however old it is.
+pub(crate) fn unfinished(dir: &Dir, is_ours: impl Fn(&str) -> bool) {
+    remove_if(dir, |_, stem| is_ours(stem));
+}
+
+fn remove_if(dir: &Dir, wanted: impl Fn(&str, &str) -> bool) {
+    for name in dir.names().unwrap_or_default() {
+        if stem_of_unfinished(&name).is_some_and(|stem| wanted(&name, stem)) {
+            one_unfinished(dir, &name);
+        }
+    }
+}
+
+/// Removes what was never completed: a file, or a directory with at most the one thing in it that was
+/// being made there.
+pub(crate) fn one_unfinished(dir: &Dir, name: &str) {
+    let Ok(Some(Entry::Dir)) = dir.entry(name) else {
+        return clear(dir, |there| there == name);
+    };
+    if let (Some(workshop), Some(stem)) = (below(dir, name), stem_of_unfinished(name)) {
+        clear(&workshop, |there| there == stem || stem_of_socket(there) == Some(stem));
+    }
+    let _ = dir.remove_dir(name);
+}
+
+/// The directory of this name, if it is one and on the same file system.
+pub(crate) fn below(dir: &Dir, name: &str) -> Option<Dir> {
+    let found = dir.sub(name).ok()??;
+    let device = |dir: &Dir| fstat(dir).map(|found| found.st_dev).ok();
+    (device(&found)? == device(dir)?).then_some(found)
+}
+
+/// Removes what has a name of ours: files, sockets and empty directories.
+pub(crate) fn clear(dir: &Dir, is_ours: impl Fn(&str) -> bool) {
+    for name in dir.names().unwrap_or_default().iter().filter(|name| is_ours(name)) {
+        let _ = match dir.entry(name) {
+            Ok(Some(Entry::File | Entry::Socket)) => dir.remove(name),
+            Ok(Some(Entry::Dir)) => dir.remove_dir(name),
+            Ok(Some(Entry::Other) | None) | Err(_) => Ok(()),
+        };
+    }
+}

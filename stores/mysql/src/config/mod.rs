@@ -1,0 +1,5 @@
+//! How the database is reached: what options and URLs say.
+
+pub(crate) mod foreign;
+pub(crate) mod options;
+pub(crate) mod url;

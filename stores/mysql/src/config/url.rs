@@ -1,0 +1,267 @@
+//! Options from a URL, as MySQL's clients, frameworks and hosting providers write them.
+
+use std::time::Duration;
+
+use tenure_core::Fault;
+use tenure_sql::{Parts, SqlOptions, TlsMode, TlsOptions, ignore, refuse};
+use tenure_url::{Dialect, Settings, yes_no};
+
+use crate::{
+    MysqlOptions,
+    config::{
+        foreign::{FOREIGN, REFUSED},
+        options::check_tables,
+    },
+};
+
+/// How URLs of MySQL are written.
+pub(crate) const DIALECT: Dialect = Dialect {
+    store: "MySQL",
+    schemes: &["mysql", "mariadb", "mysql2", "trilogy", "mysqlgis", "mysql-connector"],
+    example: "mysql://user:password@host/database, or with ?tables=locks&ssl-mode=VERIFY_IDENTITY",
+};
+
+/// The values of `ssl-mode`.
+const MODES: &[&str] = &["DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"];
+/// The port, where none is written.
+const PORT: u16 = 3306;
+
+impl MysqlOptions {
+    /// Options from a URL: `mysql://[user[:password]@]host[:port][,host[:port]…]/database`, or the same with
+    /// `mariadb`, with these settings.
+    ///
+    /// | setting | what it says |
+    /// |---|---|
+    /// | `tables=` | what the names of the tables begin with; `tenure` unless said otherwise |
+    /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
+    /// | `ssl-mode=` | as MySQL's clients have it: [`TlsMode`]; `DISABLED` unless said otherwise, and `VERIFY_IDENTITY` where authorities are named. `tls=yes` is `VERIFY_IDENTITY` |
+    /// | `ssl-ca=`, `ca=` | the authorities to trust, in PEM, instead of the system's |
+    /// | `ssl-cert=`, `ssl-key=` | a certificate of ours and its key, in PEM; nobody else may read the key |
+    /// | `get_server_public_key=yes` | without TLS, a server that wants the password itself gets it encrypted by a key that it names and nobody checks |
+    /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals, looks for those who wait and what tenure does by itself share one more, and have up to four while they are in each other's way |
+    /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`, the first also in seconds without a unit; 5 s unless said otherwise |
+    /// | `claim_window=`, `position_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
+    /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |
+    /// | `password_file=` | a file with the password, which is read at each login; only its owner may read it |
+    /// | `user=`, `password=` | instead of those before the host |
+    ///
+    /// Of several hosts the first that takes writes is used. What is special in a user, password or database is
+    /// percent-encoded. [The page on it](https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md) has the settings of frameworks and hosting providers that are taken, those
+    /// that are ignored, and those that are refused.
+    ///
+    /// # Errors
+    /// A fault that says what is wrong, and never shows a password.
+    pub fn from_url(url: &str) -> Result<Self, Fault> {
+        read(url)
+    }
+}
+
+fn read(url: &str) -> Result<MysqlOptions, Fault> {
+    let mut parts = Parts::read(DIALECT, PORT, false, url)?;
+    let settings = &mut parts.settings;
+    let tables = settings.take("tables");
+    let tables = tables.unwrap_or_else(|| MysqlOptions::DEFAULT_TABLES.to_owned());
+    let creates = settings.yes_no("create")?.unwrap_or(true);
+    // The first is Java's.
+    settings.alias("allowPublicKeyRetrieval", "get_server_public_key")?;
+    settings.alias("get-server-public-key", "get_server_public_key")?;
+    let trusts_key = settings.yes_no("get_server_public_key")?.unwrap_or(false);
+    let tls = tls(settings)?;
+    let connects_within = connects_within(&mut parts)?;
+    let mut sql = SqlOptions::of(&mut parts, tls)?;
+    if let Some(length) = connects_within {
+        sql.connect_timeout = length;
+    }
+    if sql.servers.iter().any(|(host, _)| host.starts_with('/')) {
+        return Err(by_socket());
+    }
+    if sql.user.is_none() {
+        return Err(DIALECT.wrong("it names no user"));
+    }
+    check_tables(&tables)?;
+    refuse(DIALECT, &mut parts.settings, REFUSED)?;
+    let ignored = ignore(&mut parts.settings, FOREIGN);
+    parts.settings.finish()?;
+    if !ignored.is_empty() {
+        tracing::debug!(
+            store = "mysql",
+            settings = ignored.join(", "),
+            "the URL has settings of another library, which do not concern a lock"
+        );
+    }
+    Ok(MysqlOptions { sql, tables, creates, trusts_key })
+}
+
+fn by_socket() -> Fault {
+    DIALECT.wrong_but(
+        "it is reached by host and port, not by a socket in the file system",
+        "name the host, such as 127.0.0.1",
+    )
+}
+
+/// As Java has it, in milliseconds.
+fn connects_within(parts: &mut Parts) -> Result<Option<Duration>, Fault> {
+    if !parts.settings.has("connectTimeout") {
+        return Ok(None);
+    }
+    parts.length("connectTimeout", Some(Duration::from_millis(1)), (10, 60_000))
+}
+
+/// As the clients of MySQL, sqlx, mysql2, PyMySQL and Java's drivers have them, and our own.
+const ALIASES: [(&str, &str); 14] = [
+    ("sslmode", "ssl-mode"),
+    ("sslMode", "ssl-mode"),
+    ("ssl_mode", "ssl-mode"),
+    ("ca", "ssl-ca"),
+    ("ssl_ca", "ssl-ca"),
+    ("sslca", "ssl-ca"),
+    ("serverSslCert", "ssl-ca"),
+    ("sslrootcert", "ssl-ca"),
+    ("ssl_cert", "ssl-cert"),
+    ("sslcert", "ssl-cert"),
+    ("ssl_key", "ssl-key"),
+    ("sslkey", "ssl-key"),
+    ("ssl_verify_server_cert", "sslverify"),
+    ("ssl_verify_cert", "verifyServerCertificate"),
+];
+
+/// Of two modes that are said the one that counts.
+fn strictest(one: Option<TlsMode>, other: Option<TlsMode>) -> Result<Option<TlsMode>, Fault> {
+    TlsMode::strictest(DIALECT, "ssl-mode", one, other)
+}
+
+/// What the URL says of TLS.
+fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
+    let ours = settings.yes_no("tls")?;
+    let ours = ours.map(|is| if is { TlsMode::VerifyFull } else { TlsMode::Disable });
+    let is_of_prisma = settings.has("sslaccept");
+    if is_of_prisma && settings.has("sslcert") && !settings.has("sslkey") {
+        // There it is the authority's.
+        settings.alias("sslcert", "ssl-ca")?;
+    }
+    for (alias, setting) in ALIASES {
+        settings.alias(alias, setting)?;
+    }
+    let mode = match settings.take("ssl-mode") {
+        Some(name) => Some(
+            TlsMode::from_name(&name)
+                .ok_or_else(|| DIALECT.unknown_value("ssl-mode", &name, MODES))?,
+        ),
+        None => None,
+    };
+    if ours.is_some() && mode.is_some() && ours != mode {
+        return Err(DIALECT.wrong("ssl-mode contradicts tls"));
+    }
+    let mode = mode.or(ours);
+    let mut mode = strictest(mode, older(settings, mode.is_some())?)?;
+    if is_of_prisma {
+        let words = [("strict", TlsMode::VerifyFull), ("accept_invalid_certs", TlsMode::Prefer)];
+        match settings.word("sslaccept", &words)? {
+            Some(TlsMode::VerifyFull) => mode = Some(TlsMode::VerifyFull),
+            other => mode = mode.or(other),
+        }
+    }
+    let (roots, certificate, key) =
+        (settings.take("ssl-ca"), settings.take("ssl-cert"), settings.take("ssl-key"));
+    if certificate.is_some() && key.is_none() {
+        return Err(DIALECT.wrong_but(
+            "ssl-cert names a client's certificate, and ssl-key no key for it",
+            "name the key, or write ssl-ca= for the authority of the server",
+        ));
+    }
+    TlsOptions::read(
+        mode,
+        ("ssl-ca", roots.as_deref()),
+        ("ssl-cert", certificate.as_deref()),
+        ("ssl-key", key.as_deref()),
+    )
+}
+
+/// What switches say that are no mode: those of Java's drivers, of mysql2, PyMySQL and of JavaScript. Beside a mode, some
+/// say no more than that there is TLS.
+fn older(settings: &mut Settings, has_mode: bool) -> Result<Option<TlsMode>, Fault> {
+    let mut switch = |setting| -> Result<Option<bool>, Fault> {
+        if settings.has(setting) { settings.yes_no(setting) } else { Ok(None) }
+    };
+    let uses = switch("useSSL")?;
+    let requires = switch("requireSSL")?.unwrap_or(false);
+    let verifies = switch("verifyServerCertificate")?.unwrap_or(false);
+    let names =
+        switch("ssl_verify_identity")?.unwrap_or(false) || switch("sslverify")?.unwrap_or(false);
+    let is_off = switch("ssl_disabled")?.unwrap_or(false) || uses == Some(false);
+    let ssl = if settings.has("ssl") {
+        let text = settings.take("ssl").unwrap_or_default();
+        let says_no_more = has_mode && (text.is_empty() || yes_no(&text) == Ok(true));
+        Some(if says_no_more { TlsMode::Prefer } else { ssl(&text)? })
+    } else {
+        None
+    };
+    let off = is_off.then_some(TlsMode::Disable);
+    let switches = [
+        (names, TlsMode::VerifyFull),
+        (verifies, TlsMode::VerifyCa),
+        (requires, TlsMode::Require),
+        (uses == Some(true), TlsMode::Prefer),
+    ];
+    let on = switches.into_iter().find_map(|(is_on, mode)| is_on.then_some(mode));
+    // In Java `useSSL=true` alone is `PREFERRED`, and `ssl=` may say more.
+    strictest(off, on.max(ssl))
+}
+
+/// What `ssl=` says to drivers of JavaScript and Ruby.
+fn ssl(text: &str) -> Result<TlsMode, Fault> {
+    match (yes_no(text), text) {
+        (Ok(false), _) => Ok(TlsMode::Disable),
+        (Ok(true), _) | (_, "" | "{}" | "{\"rejectUnauthorized\":true}") => Ok(TlsMode::VerifyFull),
+        (_, "{\"rejectUnauthorized\":false}") => Ok(TlsMode::Require),
+        (_, name) => TlsMode::from_name(name).ok_or_else(|| {
+            DIALECT.wrong_but(
+                "ssl has an unknown value",
+                "write ssl=true, or ssl-mode= with what is to be verified",
+            )
+        }),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use super::*;
+
+    fn read(settings: &str) -> Result<TlsMode, Fault> {
+        let url = format!("mysql://me:s3ntinel@a/b?{settings}");
+        MysqlOptions::from_url(&url).map(|options| options.sql.tls.mode)
+    }
+
+    #[test]
+    fn of_several_modes_the_strictest_counts() {
+        for (settings, mode) in [
+            ("ssl-mode=REQUIRED&ssl_verify_identity=true", TlsMode::VerifyFull),
+            ("ssl-mode=REQUIRED&ssl={\"rejectUnauthorized\":true}", TlsMode::VerifyFull),
+            ("ssl-mode=REQUIRED&ssl=true", TlsMode::Require),
+            ("ssl-mode=REQUIRED&useSSL=true", TlsMode::Require),
+            ("ssl-mode=PREFERRED&requireSSL=true", TlsMode::Require),
+            ("ssl-mode=PREFERRED&sslaccept=strict", TlsMode::VerifyFull),
+            ("useSSL=false", TlsMode::Disable),
+            ("ssl=true", TlsMode::VerifyFull),
+        ] {
+            assert_eq!(read(settings).unwrap(), mode, "{settings}");
+        }
+        // Without a name to verify, it needs an authority.
+        read("ssl-mode=PREFERRED&verifyServerCertificate=true").unwrap_err();
+    }
+
+    #[test]
+    fn tls_that_is_turned_on_and_off_is_refused() {
+        for settings in [
+            "useSSL=false&ssl=VERIFY_IDENTITY",
+            "ssl_disabled=true&ssl=true",
+            "ssl-mode=DISABLED&ssl=true",
+            "useSSL=false&requireSSL=true",
+            "tls=no&ssl_verify_identity=true",
+        ] {
+            let fault = read(settings).unwrap_err();
+            assert!(format!("{fault:#}").contains("turns TLS off"), "{settings}: {fault:#}");
+        }
+    }
+}

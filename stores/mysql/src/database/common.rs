@@ -1,0 +1,45 @@
+//! What the calls, the renewals and the looks of one store have in common.
+
+use std::sync::{Arc, OnceLock, atomic::AtomicBool};
+
+use tenure_core::{
+    proto::queue::{Client, Limits},
+    store::{Capabilities, HintBoard},
+    threads::StoreThread,
+};
+use tenure_sql::SweepBudget;
+use tokio::task::JoinHandle;
+
+use crate::{
+    MysqlOptions, connection::lane::Lane, database::watch::Watch, tables::statements::Statements,
+};
+
+/// What all connections of one store have in common.
+pub(crate) struct Common {
+    pub(crate) options: Arc<MysqlOptions>,
+    pub(crate) location: String,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) statements: Arc<Statements>,
+    pub(crate) client: Client,
+    pub(crate) board: HintBoard,
+    pub(crate) callers: Lane,
+    pub(crate) engine: Lane,
+    pub(crate) renewals: Lane,
+    pub(crate) watching: Lane,
+    pub(crate) watch: Arc<Watch>,
+    /// The bounds while nobody is woken.
+    pub(crate) unwatched_limits: Limits,
+    pub(crate) home: Arc<StoreThread>,
+    pub(crate) watcher: OnceLock<JoinHandle<()>>,
+    pub(crate) sweep_budget: Arc<SweepBudget>,
+    pub(crate) sweeper: OnceLock<JoinHandle<()>>,
+    pub(crate) warmed: AtomicBool,
+}
+
+impl Drop for Common {
+    fn drop(&mut self) {
+        for task in [self.watcher.get(), self.sweeper.get()].into_iter().flatten() {
+            task.abort();
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The tables, the statements on them, and what stands in their rows.
+
+pub(crate) mod rows;
+pub(crate) mod schema;
+pub(crate) mod statements;

@@ -1,0 +1,280 @@
+//! Options from a URL, as libpq, frameworks and hosting providers write them.
+
+use tenure_core::Fault;
+use tenure_sql::{Parts, SqlOptions, TlsMode, TlsOptions, ignore, refuse};
+use tenure_url::{Dialect, Settings, yes_no};
+
+use crate::{
+    PostgresOptions,
+    config::{
+        foreign::{FOREIGN, REFUSED},
+        logins::Logins,
+        options::{Binding, check_schema},
+        session_options,
+    },
+};
+
+/// How URLs of PostgreSQL are written.
+pub(crate) const DIALECT: Dialect = Dialect {
+    store: "PostgreSQL",
+    schemes: &["postgres", "postgresql", "pgsql", "psql", "postgis"],
+    example: "postgres://user:password@host/database, or with ?lock_schema=locks&sslmode=verify-full",
+};
+
+/// The values of `sslmode`.
+const MODES: &[&str] = &["disable", "prefer", "require", "verify-ca", "verify-full"];
+/// The port, where none is written.
+const PORT: u16 = 5432;
+
+impl PostgresOptions {
+    /// Options from a URL: `postgres://[user[:password]@]host[:port][,host[:port]…]/database`, with these settings.
+    ///
+    /// | setting | what it says |
+    /// |---|---|
+    /// | `lock_schema=` | the schema with the tables; `tenure` unless said otherwise |
+    /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
+    /// | `listen=no` | messages are not waited for, as behind a pooler that keeps no session: waiters look by themselves, ten times a second |
+    /// | `sslmode=` | as libpq has it: [`TlsMode`]; `disable` unless said otherwise, and `verify-full` where authorities are named. `tls=yes` is `verify-full` |
+    /// | `sslrootcert=`, `ca=` | the authorities to trust, in PEM, instead of the system's; `system` for these |
+    /// | `sslcert=`, `sslkey=` | a certificate of ours and its key, in PEM; nobody else may read the key |
+    /// | `channel_binding=` | `require`: the server proves that it knows the password on the very connection that is encrypted, `disable` or `prefer` |
+    /// | `require_auth=` | in which ways the server may have the user recognized: a list of `scram-sha-256`, `md5`, `password` and `none`, as libpq has it. Unless said otherwise each where it is known who the server is, as by its certificate and by a socket in the file system, else `scram-sha-256` and `none` |
+    /// | `target_session_attrs=` | `read-write` or `primary`: one server, too, is refused while it takes no writes |
+    /// | `application_name=` | what the server calls our sessions; `tenure` unless said otherwise |
+    /// | `options=` | what the server's process is told: `-c name=value`. What tenure tells it comes behind that |
+    /// | `connections=` | calls are spread over so many connections at most while they are in each other's way, 1 to 64; 4 unless said otherwise. Messages, renewals and what tenure does by itself have one more, and renewals another one while all are busy |
+    /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`, the first also in seconds without a unit; 5 s unless said otherwise |
+    /// | `claim_window=`, `position_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
+    /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |
+    /// | `password_file=` | a file with the password, which is read at each login; only its owner may read it |
+    /// | `host=`, `port=`, `user=`, `password=`, `dbname=` | instead of what stands in front, as libpq has it: `postgres://me@/shop?host=/run/postgresql` |
+    ///
+    /// Of several hosts the one that takes writes is used. What is special in a user, password or database is
+    /// percent-encoded. [The page on it](https://github.com/tenure-rs/tenure/blob/main/docs/stores/postgres.md) has the settings of frameworks and hosting providers that are taken,
+    /// those that are ignored, and those that are refused.
+    ///
+    /// # Errors
+    /// A fault that says what is wrong, and never shows a password.
+    pub fn from_url(url: &str) -> Result<Self, Fault> {
+        read(url)
+    }
+}
+
+fn read(url: &str) -> Result<PostgresOptions, Fault> {
+    let mut parts = Parts::read(DIALECT, PORT, true, url)?;
+    let settings = &mut parts.settings;
+    let (schema, is_public_named) = schema(settings)?;
+    let listens = settings.yes_no("listen")?.unwrap_or(true);
+    let creates = settings.yes_no("create")?.unwrap_or(true);
+    let logins = settings.take("require_auth");
+    let binding = binding(settings)?;
+    let wants_primary = wants_primary(settings)?;
+    let session = settings.take("options").filter(|text| !text.trim().is_empty());
+    settings.alias("ApplicationName", "application_name")?;
+    let application = settings.take("application_name");
+    let tls = tls(settings)?;
+    let sql = SqlOptions::of(&mut parts, tls)?;
+    if binding == Binding::Require && !sql.tls.is_wanted() {
+        return Err(DIALECT.wrong_but(
+            "channel_binding=require binds the password to TLS, and nothing is encrypted",
+            "write sslmode=require, or better verify-full, too",
+        ));
+    }
+    if sql.user.is_none() {
+        return Err(DIALECT.wrong("it names no user"));
+    }
+    check_schema(&schema)?;
+    if let Some(text) = &session {
+        session_options::check(text).map_err(|(what, help)| DIALECT.wrong_but(what, help))?;
+    }
+    let logins = logins.map(|list| Logins::read(&list).map_err(|what| DIALECT.wrong(what)));
+    let logins = logins.transpose()?;
+    refuse(DIALECT, &mut parts.settings, REFUSED)?;
+    let ignored = ignore(&mut parts.settings, FOREIGN);
+    parts.settings.finish()?;
+    if !ignored.is_empty() {
+        tracing::debug!(
+            store = "postgres",
+            settings = ignored.join(", "),
+            "the URL has settings of another library, which do not concern a lock"
+        );
+    }
+    Ok(PostgresOptions {
+        sql,
+        schema,
+        is_public_named,
+        listens,
+        creates,
+        logins,
+        binding,
+        wants_primary,
+        session,
+        application,
+    })
+}
+
+/// The schema with the tables, and whether the URL says that the application's is `public`.
+fn schema(settings: &mut Settings) -> Result<(String, bool), Fault> {
+    let ours = settings.take("lock_schema");
+    let theirs = if settings.has("schema") { settings.take("schema") } else { None };
+    match (ours, theirs) {
+        (Some(ours), _) => Ok((ours, false)),
+        (None, Some(theirs)) if theirs != "public" => {
+            // Until one is named, processes of an earlier version would use that one, and we another.
+            let what = "schema names the application's schema, as Prisma has it, and named that of the locks in \
+                        earlier versions of tenure";
+            let help = "write lock_schema=, too: the same name for locks that are there already, or tenure";
+            Err(DIALECT.wrong_but(what, help))
+        }
+        (None, theirs) => Ok((PostgresOptions::DEFAULT_SCHEMA.to_owned(), theirs.is_some())),
+    }
+}
+
+fn binding(settings: &mut Settings) -> Result<Binding, Fault> {
+    settings.alias("channelBinding", "channel_binding")?;
+    let words =
+        [("disable", Binding::Disable), ("prefer", Binding::Prefer), ("require", Binding::Require)];
+    Ok(settings.word("channel_binding", &words)?.unwrap_or_default())
+}
+
+/// Whether a server that takes no writes is none, also where it is the only one.
+fn wants_primary(settings: &mut Settings) -> Result<bool, Fault> {
+    settings.alias("targetServerType", "target_session_attrs")?;
+    match settings.take("target_session_attrs").as_deref() {
+        None | Some("any") => Ok(false),
+        Some("read-write" | "primary" | "master") => Ok(true),
+        Some(_) => Err(DIALECT.wrong_but(
+            "target_session_attrs asks for a server that may take no writes, and a lock is a write",
+            "write target_session_attrs=read-write, and the primary among the hosts",
+        )),
+    }
+}
+
+/// Of two modes that are said the one that counts.
+fn strictest(one: Option<TlsMode>, other: Option<TlsMode>) -> Result<Option<TlsMode>, Fault> {
+    TlsMode::strictest(DIALECT, "sslmode", one, other)
+}
+
+/// What the URL says of TLS, in the words of libpq, pgjdbc, asyncpg, node-postgres, sqlx, Prisma and our own.
+fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
+    let ours = settings.yes_no("tls")?;
+    let ours = ours.map(|is| if is { TlsMode::VerifyFull } else { TlsMode::Disable });
+    for (alias, setting) in ALIASES {
+        settings.alias(alias, setting)?;
+    }
+    let mut mode = match settings.take("sslmode") {
+        Some(name) => Some(
+            TlsMode::from_name(&name)
+                .ok_or_else(|| DIALECT.unknown_value("sslmode", &name, MODES))?,
+        ),
+        None => None,
+    };
+    if ours.is_some() && mode.is_some() && ours != mode {
+        return Err(DIALECT.wrong("sslmode contradicts tls"));
+    }
+    mode = mode.or(ours);
+    if settings.has("ssl") {
+        let text = settings.take("ssl").unwrap_or_default();
+        let said = ssl(&text, verified_by_java(settings)?)?;
+        // Where the mode is said, a yes says no more than that there is TLS.
+        let says_no_more = mode.is_some() && (text.is_empty() || yes_no(&text) == Ok(true));
+        mode = strictest(mode, Some(if says_no_more { TlsMode::Prefer } else { said }))?;
+    }
+    if settings.has("requiressl") && settings.yes_no("requiressl")? == Some(true) {
+        mode = strictest(mode, Some(TlsMode::Require))?;
+    }
+    if settings.has("sslaccept") {
+        let words = [("strict", TlsMode::VerifyFull), ("accept_invalid_certs", TlsMode::Prefer)];
+        match settings.word("sslaccept", &words)? {
+            Some(TlsMode::VerifyFull) => mode = Some(TlsMode::VerifyFull),
+            other => mode = mode.or(other),
+        }
+    }
+    let mut roots = settings.take("sslrootcert");
+    if roots.as_deref() == Some("system") {
+        // As libpq has it: of a name that is not verified anybody has a certificate.
+        if mode.is_some_and(|mode| mode != TlsMode::VerifyFull) {
+            return Err(DIALECT.wrong_but(
+                "with sslrootcert=system anybody's certificate would do, as its name is not verified",
+                "write sslmode=verify-full",
+            ));
+        }
+        roots = None;
+        mode = Some(TlsMode::VerifyFull);
+    }
+    let (certificate, key) = (settings.take("sslcert"), settings.take("sslkey"));
+    if certificate.is_some() && key.is_none() {
+        return Err(DIALECT.wrong_but(
+            "sslcert names a client's certificate, and sslkey no key for it",
+            "name the key, or write sslrootcert= for the authority of the server",
+        ));
+    }
+    let roots = ("sslrootcert", roots.as_deref());
+    let certificate = ("sslcert", certificate.as_deref());
+    TlsOptions::read(mode, roots, certificate, ("sslkey", key.as_deref()))
+}
+
+/// As sqlx, Prisma and others have them, and our own.
+const ALIASES: [(&str, &str); 8] = [
+    ("ssl-mode", "sslmode"),
+    ("sslMode", "sslmode"),
+    ("ssl_mode", "sslmode"),
+    ("ca", "sslrootcert"),
+    ("ssl-root-cert", "sslrootcert"),
+    ("ssl-ca", "sslrootcert"),
+    ("ssl-cert", "sslcert"),
+    ("ssl-key", "sslkey"),
+];
+
+/// What `ssl=true` verifies: Java's driver all, unless it is told of a factory that does not.
+fn verified_by_java(settings: &mut Settings) -> Result<TlsMode, Fault> {
+    if !settings.has("sslfactory") {
+        return Ok(TlsMode::VerifyFull);
+    }
+    match settings.take("sslfactory").as_deref() {
+        Some("org.postgresql.ssl.NonValidatingFactory") => Ok(TlsMode::Require),
+        _ => Err(DIALECT.wrong_but("sslfactory names a class of Java", "write sslmode=")),
+    }
+}
+
+/// What `ssl=` says to Java's driver, to asyncpg and to node-postgres.
+fn ssl(text: &str, verified: TlsMode) -> Result<TlsMode, Fault> {
+    match (yes_no(text), text) {
+        (Ok(false), _) => Ok(TlsMode::Disable),
+        (Ok(true), _) | (_, "" | "{\"rejectUnauthorized\":true}") => Ok(verified),
+        (_, "{\"rejectUnauthorized\":false}") => Ok(TlsMode::Require),
+        (_, name) => TlsMode::from_name(name).ok_or_else(|| {
+            DIALECT.wrong_but(
+                "ssl has an unknown value",
+                "write ssl=true, or sslmode= with what is to be verified",
+            )
+        }),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use super::*;
+
+    fn mode_of(settings: &str) -> Result<TlsMode, Fault> {
+        let url = format!("postgres://me:s3ntinel@a/b?{settings}");
+        PostgresOptions::from_url(&url).map(|options| options.sql.tls.mode)
+    }
+
+    #[test]
+    fn of_several_modes_the_strictest_counts() {
+        for (settings, mode) in [
+            ("sslmode=require&ssl={\"rejectUnauthorized\":true}", TlsMode::VerifyFull),
+            ("sslmode=require&ssl=true", TlsMode::Require),
+            ("sslmode=prefer&requiressl=1", TlsMode::Require),
+            ("ssl=true", TlsMode::VerifyFull),
+        ] {
+            assert_eq!(mode_of(settings).unwrap(), mode, "{settings}");
+        }
+        for settings in ["sslmode=disable&ssl=true", "ssl=false&requiressl=1", "tls=no&ssl=true"] {
+            let fault = mode_of(settings).unwrap_err();
+            assert!(format!("{fault:#}").contains("turns TLS off"), "{settings}: {fault:#}");
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! One connection: made, told how our sessions are, and kept by the store's own thread.
+
+use std::{
+    array,
+    pin::pin,
+    sync::{
+        Arc, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::future::select;
+use tenure_core::{
+    Fault, FaultKind,
+    threads::{OwnedTask, StoreThread},
+};
+use tenure_sql::{Secret, none_of};
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
+use tokio_postgres::{
+    Client, Config, SimpleQueryMessage,
+    config::{ChannelBinding, TargetSessionAttrs},
+    error::SqlState,
+};
+
+use crate::{
+    PostgresOptions,
+    config::{options::Binding, url::DIALECT},
+    connection::{
+        connection_count::Counted,
+        flights::Flights,
+        leaving::Leaving,
+        notices::Heard,
+        plans::Plans,
+        settings::{TOLD, TOLD_LATER},
+    },
+    error::{self, Failure},
+    protocol::{
+        answers::{Answers, Tag},
+        tls::{NotMade, Polled, Tls},
+    },
+    tables::{
+        schema::{FORMAT, is_in_public, of_another, tables},
+        statements::COUNT,
+    },
+};
+
+/// A session with the server.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    /// Whether the session is ours alone, and keeps what is prepared.
+    pub(crate) is_direct: AtomicBool,
+    pub(crate) prepared: [OnceCell<tokio_postgres::Statement>; COUNT],
+    pub(crate) plans: Plans,
+    /// What was sent over it and is not answered yet.
+    pub(crate) flights: Flights,
+    /// What it was told without having asked.
+    pub(crate) heard: Arc<Heard>,
+    pub(crate) answers: Arc<Answers>,
+    pub(crate) home: Arc<StoreThread>,
+    /// Whether somebody waits for what its callers do not wait for any more.
+    pub(crate) is_looked_after: AtomicBool,
+    /// For how long an answer is waited for.
+    pub(crate) patience: Duration,
+    pub(crate) counted: Option<Counted>,
+    pub(crate) leaving: Leaving,
+    /// The time limit of its statements, in milliseconds.
+    limit: u128,
+    /// What keeps it alive. Who gives up a session that hangs leaves nothing of it.
+    kept: std::sync::Mutex<Option<OwnedTask>>,
+    turn: Mutex<()>,
+    is_spoiled: AtomicBool,
+}
+
+/// The right to ask something of a session that others use, too.
+pub(crate) struct Turn<'a> {
+    is_answered: bool,
+    is_spoiled: &'a AtomicBool,
+    _alone: MutexGuard<'a, ()>,
+}
+
+impl Turn<'_> {
+    /// The answer is there.
+    pub(crate) fn end(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.is_spoiled.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What a session is told of how it is to be. Whoever looks at the server sees the name.
+fn settings(options: &PostgresOptions, limit: u128) -> String {
+    let lock_limit = lock_limit(options);
+    format!(
+        "-c statement_timeout={limit} -c lock_timeout={lock_limit} -c search_path=pg_catalog \
+         -c default_transaction_isolation=read\\ committed -c client_min_messages=warning \
+         -c synchronous_commit=on"
+    )
+}
+
+/// How long a statement waits for what others have locked, in milliseconds. Shorter than we wait: what a lock kept
+/// from having an effect is certain then. And short, since whoever asked may have gone by the time that it is free.
+pub(crate) fn lock_limit(options: &PostgresOptions) -> u128 {
+    (options.sql.response_timeout / 2).min(LOCK_LIMIT).as_millis()
+}
+
+const LOCK_LIMIT: Duration = Duration::from_millis(500);
+
+/// In milliseconds: longer than we wait, since what nobody waits for any more is to end, too. And another one for each
+/// session, by which it is known again.
+fn statement_limit(options: &PostgresOptions) -> u128 {
+    let mark = getrandom::u32().unwrap_or_default() % 1_000;
+    options.sql.response_timeout.as_millis() * 2 + u128::from(mark)
+}
+
+/// How a session with this one of the servers is asked for.
+fn config(
+    options: &PostgresOptions,
+    password: Option<&Secret>,
+    (host, port): &(String, u16),
+) -> Config {
+    let sql = &options.sql;
+    let mut config = Config::new();
+    config.host(host).port(*port);
+    config.user(sql.user.as_deref().unwrap_or_default()).dbname(&sql.database);
+    if let Some(password) = password {
+        config.password(password.expose());
+    }
+    config.application_name(options.application.as_deref().unwrap_or("tenure"));
+    config.channel_binding(match options.binding {
+        Binding::Disable => ChannelBinding::Disable,
+        Binding::Prefer => ChannelBinding::Prefer,
+        Binding::Require => ChannelBinding::Require,
+    });
+    config.keepalives_idle(Duration::from_secs(10)).keepalives_interval(Duration::from_secs(3));
+    config.keepalives_retries(3).tcp_user_timeout(sql.response_timeout * 2);
+    if sql.servers.len() > 1 || options.wants_primary {
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    }
+    config
+}
+
+/// Makes a connection with the first server that takes writes, and gives back what has to be polled for it.
+pub(crate) async fn connect(
+    options: &PostgresOptions,
+    tls: &Tls,
+    home: &Arc<StoreThread>,
+) -> Result<(Connection, Polled), Fault> {
+    let sql = &options.sql;
+    // A host that is silent leaves time for the others. The driver has no time limit for what comes after a host
+    // has taken the connection, as one does that is frozen.
+    let hosts = u32::try_from(sql.servers.len()).unwrap_or(u32::MAX);
+    let share = if hosts > 1 { hosts.saturating_add(1) } else { 1 };
+    let mut faults = Vec::new();
+    for server in &sql.servers {
+        let location =
+            if hosts > 1 { format!("{}:{}", server.0, server.1) } else { options.location() };
+        let limit = sql.connect_timeout / share;
+        let opening = opened(options, tls, home, server, &location, limit);
+        match tokio::time::timeout(limit, opening).await {
+            Ok(Ok(made)) => return Ok(made),
+            Ok(Err(fault)) => faults.push(fault),
+            Err(_) => {
+                let what = format!("the connection to {location} was not made in time");
+                let help = tenure_sql::SILENT;
+                faults.push(Fault::new(FaultKind::Unreachable, what, help));
+            }
+        }
+    }
+    Err(none_of(faults).unwrap_or_else(|| DIALECT.wrong("it names no host")))
+}
+
+async fn opened(
+    options: &PostgresOptions,
+    tls: &Tls,
+    home: &Arc<StoreThread>,
+    server: &(String, u16),
+    location: &str,
+    connect_timeout: Duration,
+) -> Result<(Connection, Polled), Fault> {
+    let login =
+        format!("{}@{}:{}", options.sql.user.as_deref().unwrap_or_default(), server.0, server.1);
+    let secret = match &options.sql.password {
+        Some(password) => Some(password.read(&login, location, connect_timeout).await?),
+        None => None,
+    };
+    let refused = |error: NotMade| {
+        let fault = error::of_connecting(&error, location);
+        match options.sql.password.as_ref().zip(secret.as_ref()) {
+            Some((password, secret)) if error::refuses_password(&error) => {
+                password.refused(&login, secret, fault)
+            }
+            _ => fault,
+        }
+    };
+    let mut bare = config(options, secret.as_ref(), server);
+    let mut told = bare.clone();
+    let limit = statement_limit(options);
+    let answers = Arc::new(Answers::new()?);
+    // Of several values of a setting the server takes the last.
+    let theirs = options.session.as_deref().map(|text| format!("{text} ")).unwrap_or_default();
+    told.options(theirs + &settings(options, limit) + TOLD);
+    if let Some(theirs) = &options.session {
+        bare.options(theirs);
+    }
+    let (client, polled, is_direct) = match tls.connect(&told, &answers).await {
+        Ok((client, polled)) => (client, polled, true),
+        // A pooler that lets through no settings, not even none.
+        Err(error) if is_unsupported(&error) => {
+            let (client, polled) = tls.connect(&bare, &answers).await.map_err(refused)?;
+            (client, polled, false)
+        }
+        Err(error) => return Err(refused(error)),
+    };
+    if let Some(password) = &options.sql.password {
+        password.accepted(&login);
+    }
+    let is_direct = AtomicBool::new(is_direct);
+    Ok((
+        Connection {
+            client,
+            is_direct,
+            prepared: [const { OnceCell::const_new() }; COUNT],
+            plans: Plans::new(),
+            flights: Flights::new(),
+            heard: Arc::default(),
+            answers,
+            home: home.clone(),
+            is_looked_after: AtomicBool::new(false),
+            patience: options.sql.response_timeout,
+            counted: None,
+            leaving: Leaving::default(),
+            limit,
+            kept: std::sync::Mutex::default(),
+            turn: Mutex::new(()),
+            is_spoiled: AtomicBool::new(false),
+        },
+        polled,
+    ))
+}
+
+fn is_unsupported(error: &NotMade) -> bool {
+    let NotMade::Told(error) = error else { return false };
+    error.code() == Some(&SqlState::PROTOCOL_VIOLATION)
+        || error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED)
+}
+
+impl Connection {
+    /// Whether something can be asked over it.
+    pub(crate) fn is_usable(&self) -> bool {
+        !self.client.is_closed() && !self.is_spoiled.load(Ordering::Relaxed)
+    }
+
+    /// It lives for as long as this does.
+    pub(crate) fn keep(&self, kept: OwnedTask) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+    }
+
+    /// Nothing more is asked over it. What was is answered still.
+    pub(crate) fn retire(&self) {
+        self.is_spoiled.store(true, Ordering::Relaxed);
+        self.heard.end();
+    }
+
+    /// Ends it: whoever waits for an answer is told so.
+    pub(crate) fn end(&self) {
+        self.retire();
+        drop(self.kept.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Waits until nobody waits for an answer. A pooler gives the session to the next one after each answer: to
+    /// what was sent already, that one would get the answer. None where an answer that nobody waited for may come.
+    pub(crate) async fn turn(&self) -> Option<Turn<'_>> {
+        let alone = self.turn.lock().await;
+        let (is_answered, is_spoiled) = (false, &self.is_spoiled);
+        self.is_usable().then_some(Turn { is_answered, is_spoiled, _alone: alone })
+    }
+
+    /// Looks whether what this session commits stays, and whether the tables are there.
+    pub(crate) async fn check(&self, options: &PostgresOptions) -> Result<(), Fault> {
+        // In the same step whoever waits there is to end with this process: later it would have an effect.
+        let settings = format!(
+            "current_setting('synchronous_commit'), current_setting('server_encoding'), limited.setting, \
+             current_setting('search_path') = 'pg_catalog' \
+             and current_setting('default_transaction_isolation') = 'read committed', \
+             (select set_config(name, '100', false) from pg_settings where name = 'client_connection_check_interval' \
+             and setting = '0' and version() ~ 'linux' and limited.setting = '{}') \
+             from pg_settings limited where limited.name = 'statement_timeout'",
+            self.limit
+        );
+        let [commit, encoding, limit, is_as_told] =
+            self.look(&settings).await.map_err(Failure::fault)?;
+        if limit != self.limit.to_string() {
+            // A pooler that lets settings through and forgets them. What one prepares in a session of all could be
+            // another one's statement of the same name.
+            self.is_direct.store(false, Ordering::Relaxed);
+        }
+        if encoding != "UTF8" {
+            let what = format!("the encoding of the database is {encoding}");
+            let help = "use a database whose encoding is UTF8: two names could be one here";
+            return Err(Fault::new(FaultKind::Misconfigured, what, help));
+        }
+        if is_as_told != "t" && self.is_direct.load(Ordering::Relaxed) {
+            let what = "a session is not as it was told to be, by what the URL says in options or by what stands in between";
+            let help = "leave options= out of the URL, and let nothing in between change settings";
+            return Err(Fault::new(FaultKind::Misconfigured, what, help));
+        }
+        // In a session of all each statement says it for itself.
+        if commit != "on" && self.is_direct.load(Ordering::Relaxed) {
+            let on = self.client.batch_execute("set synchronous_commit = on");
+            let on = self.to_its_end(None, on).await;
+            on.map_err(|error| error::of_statement(error, false).fault())?;
+        }
+        self.check_tables(options).await
+    }
+
+    async fn check_tables(&self, options: &PostgresOptions) -> Result<(), Fault> {
+        let schema = &options.schema;
+        if options.is_public_named {
+            let [is_there] = self.look(&is_in_public()).await.map_err(Failure::fault)?;
+            if is_there == "true" {
+                let what = "schema=public named the schema of the locks in earlier versions, and there are some";
+                let help = "write lock_schema=public for these, or lock_schema=tenure once nobody uses them any more";
+                return Err(Fault::new(FaultKind::Misconfigured, what, help));
+            }
+        }
+        let format =
+            format!("format, (select count(*) from {schema}.locks where false) from {schema}.meta");
+        let mut found: Result<[String; 2], _> = self.look(&format).await;
+        for _ in 0..CREATIONS {
+            if !matches!(found, Err(Failure::NoTables(_))) || !options.creates {
+                break;
+            }
+            self.create(options).await?;
+            found = self.look(&format).await;
+        }
+        let [found, _] = found.map_err(Failure::fault)?;
+        if found == FORMAT.to_string() {
+            return self.check_make(schema).await;
+        }
+        let what = format!(
+            "the tables in the schema {schema} have format {found}, and this version knows {FORMAT}"
+        );
+        let help = "use one version of tenure everywhere, or name a schema for each: locks in two schemas do not exclude each \
+                    other; https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#a-database says how to change";
+        Err(Fault::new(FaultKind::Misconfigured, what, help))
+    }
+
+    /// Whether each name has one row at most, names are compared by their bytes, and a crash leaves them there. Tables
+    /// made by hand, or restored without their indexes, may lack that.
+    async fn check_make(&self, schema: &str) -> Result<(), Fault> {
+        let told = if self.is_direct.load(Ordering::Relaxed) { TOLD_LATER } else { "null" };
+        let make = format!(
+            "c.relpersistence::text, exists (select 1 from pg_catalog.pg_index i \
+             where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate \
+             and i.indnkeyatts = 1 and i.indkey[0] = a.attnum and i.indpred is null)::text, \
+             (select typname from pg_catalog.pg_type where oid = a.atttypid), \
+             coalesce(l.collisdeterministic, true)::text, {told} from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid \
+             left join pg_catalog.pg_collation l on l.oid = a.attcollation \
+             where c.oid = '{schema}.locks'::pg_catalog.regclass and a.attname = 'name'"
+        );
+        let [kept, is_unique, kind, by_bytes] = self.look(&make).await.map_err(Failure::fault)?;
+        let is_text = ["text", "varchar"].contains(&kind.as_str());
+        let (what, help) = if is_unique != "true" {
+            (
+                "has no primary key on name, so a name can have two rows, and two holders",
+                "add the primary key",
+            )
+        } else if !is_text || by_bytes != "true" {
+            (
+                "does not compare names by their bytes, so two names can be one lock",
+                "make the column name of type text collate \"C\"",
+            )
+        } else if kept != "p" {
+            (
+                "is emptied by a crash of the server, which forgets who holds a lock",
+                "alter table … set logged",
+            )
+        } else {
+            return Ok(());
+        };
+        let help = format!("{help}, as `tenure schema postgres` has it, or name another schema");
+        Err(Fault::new(FaultKind::Misconfigured, format!("the table {schema}.locks {what}"), help))
+    }
+
+    /// One at a time, however many begin at once.
+    async fn create(&self, options: &PostgresOptions) -> Result<(), Fault> {
+        let tables = tables(&options.schema);
+        let all = format!("begin; select pg_advisory_xact_lock({CREATION}); {tables} commit;");
+        let made = self.to_its_end(None, self.client.batch_execute(&all)).await;
+        let Err(error) = made else { return Ok(()) };
+        let _ = self.to_its_end(None, self.client.batch_execute("rollback")).await;
+        // Whoever waited for another one to make them may still believe that they are not there.
+        if error.code().is_some_and(|code| MADE_MEANWHILE.contains(code)) {
+            return Ok(());
+        }
+        if let Some(fault) = of_another(&error) {
+            return Err(fault);
+        }
+        let why = error::text(&error);
+        let fault = error::of_statement(error, false).fault();
+        if fault.kind() == FaultKind::Misconfigured {
+            Err(missing(options, &why))
+        } else {
+            Err(fault)
+        }
+    }
+
+    /// Waits for an answer and its end. That comes later where it is an error, and a pooler may give the session to the
+    /// next one at the end of an answer although something was sent meanwhile: to that, the next one would get the answer.
+    pub(crate) async fn to_its_end<T>(
+        &self,
+        tag: impl Into<Option<Tag>>,
+        asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, tokio_postgres::Error> {
+        let mut over = self.answers.over();
+        self.answers.expect(tag.into());
+        let done = asked.await;
+        match &done {
+            Ok(_) => {}
+            Err(error) if error.as_db_error().is_some() => {
+                let _ = select(pin!(over.changed()), pin!(self.heard.over())).await;
+            }
+            // What comes still nobody knows.
+            Err(_) => self.retire(),
+        }
+        self.answers.expect(None);
+        done
+    }
+
+    /// The values of one row of a selection.
+    async fn look<const N: usize>(&self, selection: &str) -> Result<[String; N], Failure> {
+        let tag = self.answers.tag();
+        let text = format!("select true as {tag}, {selection}");
+        let said = self.to_its_end(tag, self.client.simple_query(&text)).await;
+        let said = said.map_err(|error| error::of_statement(error, false))?;
+        let row = said.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row),
+            _ => None,
+        });
+        let value = |index: usize| row.and_then(|row| row.try_get(index).ok()?).unwrap_or_default();
+        // Behind the one by which it is known.
+        Ok(array::from_fn(|index| value(index + 1).to_owned()))
+    }
+}
+
+/// How often tables are made that others are making, too.
+const CREATIONS: u32 = 3;
+const MADE_MEANWHILE: [SqlState; 4] = [
+    SqlState::UNIQUE_VIOLATION,
+    SqlState::DUPLICATE_SCHEMA,
+    SqlState::DUPLICATE_TABLE,
+    SqlState::DUPLICATE_OBJECT,
+];
+
+/// Of the lock under which tables are made.
+const CREATION: i64 = 0x7465_6e75_7265;
+
+fn missing(options: &PostgresOptions, why: &str) -> Fault {
+    let what = format!("this user cannot make the tables in the schema {}", options.schema);
+    let help = "let their owner run what `tenure schema postgres` prints, and grant this user what it says";
+    Fault::new(FaultKind::Misconfigured, what, help).because(why.to_owned())
+}

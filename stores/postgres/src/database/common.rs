@@ -1,0 +1,35 @@
+//! What the calls, the renewals and the messages of one store have in common.
+
+use std::sync::{Arc, OnceLock, atomic::AtomicBool};
+
+use tenure_core::{
+    proto::queue::{Client, Limits},
+    store::Capabilities,
+    threads::OwnedTask,
+};
+
+use tenure_sql::SweepBudget;
+
+use crate::{
+    PostgresOptions,
+    connection::{lane::Maker, lanes::Lanes},
+    tables::statements::Statements,
+};
+
+/// What all connections of one store have in common.
+pub(crate) struct Common {
+    pub(crate) options: Arc<PostgresOptions>,
+    pub(crate) location: String,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) deaf_limits: Limits,
+    pub(crate) statements: Statements,
+    pub(crate) client: Client,
+    /// Whether messages are not heard, so that waiters have to look by themselves.
+    pub(crate) is_deaf: AtomicBool,
+    pub(crate) maker: Maker,
+    pub(crate) lanes: Arc<Lanes>,
+    pub(crate) listening: OnceLock<OwnedTask>,
+    pub(crate) sweep_budget: Arc<SweepBudget>,
+    pub(crate) sweeping: OnceLock<OwnedTask>,
+    pub(crate) tidying: OnceLock<OwnedTask>,
+}

@@ -1,0 +1,280 @@
+//! Statements are run, each within its time.
+
+use std::{
+    sync::{Arc, Weak, atomic::Ordering},
+    time::Duration,
+};
+
+use futures_util::{TryStreamExt, future::join};
+use tenure_core::{Fault, FaultKind};
+use tokio::{sync::watch, time::Instant};
+use tokio_postgres::{
+    Row,
+    types::{ToSql, Type},
+};
+
+use crate::{
+    connection::{hidden::Hidden, lanes::Lanes, leaving::Left, open::Connection, plans::FORGET},
+    error::{self, Failure, late},
+    tables::statements::Statement,
+};
+
+/// How often a statement is tried that another transaction kept from having an effect.
+const TRIES: u32 = 10;
+/// How often it is looked whether a connection is there still over which an answer is to come.
+const LOOKS: Duration = Duration::from_millis(50);
+
+pub(crate) type Parameters<'a> = [&'a (dyn ToSql + Sync)];
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Caller,
+    Engine,
+    /// Who is in nobody's way: never over a connection of callers.
+    Sweeper,
+}
+
+impl Lanes {
+    /// A connection for whoever asks, in this time.
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        by: By,
+        until: Instant,
+    ) -> Result<Arc<Connection>, Fault> {
+        let taking = async {
+            match by {
+                By::Caller => self.for_caller().await,
+                By::Engine => self.for_engine().await,
+                By::Sweeper => self.own.get().await,
+            }
+        };
+        let taken = tokio::time::timeout_at(until, taking).await;
+        taken.unwrap_or_else(|_| Err(late("the database could not be reached", false)))
+    }
+
+    /// Runs a statement. One that another transaction was in the way of is tried again.
+    pub(crate) async fn run(
+        self: &Arc<Self>,
+        by: By,
+        statement: &Statement,
+        parameters: &Parameters<'_>,
+        writes: bool,
+        limit: Duration,
+    ) -> Result<Vec<Row>, Fault> {
+        let until = Instant::now() + limit;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.run_until(by, statement, parameters, writes, until).await {
+                // With less time left, one that waits for a lock would end in doubt.
+                Err(Failure::Crossed | Failure::Unprepared)
+                    if tries < TRIES && Instant::now() + limit.mul_f64(0.6) < until => {}
+                done => return done.map_err(Failure::fault),
+            }
+        }
+    }
+
+    /// Runs a statement once.
+    pub(crate) async fn run_once(
+        self: &Arc<Self>,
+        by: By,
+        statement: &Statement,
+        parameters: &Parameters<'_>,
+        writes: bool,
+        limit: Duration,
+    ) -> Result<Vec<Row>, Failure> {
+        self.run_until(by, statement, parameters, writes, Instant::now() + limit).await
+    }
+
+    async fn run_until(
+        self: &Arc<Self>,
+        by: By,
+        statement: &Statement,
+        parameters: &Parameters<'_>,
+        writes: bool,
+        until: Instant,
+    ) -> Result<Vec<Row>, Failure> {
+        let run = async || {
+            let connection = self.take(by, until).await.map_err(Failure::Fault)?;
+            connection.run_until(statement, parameters, writes, until).await
+        };
+        match run().await {
+            // What another client asked is hardly refused to us twice. What had an effect has none again.
+            Err(Failure::Doubtful(_)) => match run().await {
+                Err(Failure::Doubtful(fault)) => Err(Failure::Fault(fault)),
+                Err(failure) => Err(failure.doubted()),
+                done => done,
+            },
+            done => done,
+        }
+    }
+}
+
+impl Connection {
+    /// Runs a statement, and is given up where that takes longer.
+    pub(crate) async fn run_until(
+        self: &Arc<Self>,
+        statement: &Statement,
+        parameters: &Parameters<'_>,
+        writes: bool,
+        until: Instant,
+    ) -> Result<Vec<Row>, Failure> {
+        let run = self.run(statement, parameters, writes);
+        let done = tokio::time::timeout_at(until, run).await;
+        // What is behind a statement that hangs would hang, too; and another server may take writes.
+        if matches!(done, Err(_) | Ok(Err(Failure::ReadOnly(_)))) {
+            self.retire();
+        }
+        done.unwrap_or_else(|_| Err(Failure::Fault(late("the database did not answer", writes))))
+    }
+
+    async fn run(
+        self: &Arc<Self>,
+        statement: &Statement,
+        parameters: &Parameters<'_>,
+        writes: bool,
+    ) -> Result<Vec<Row>, Failure> {
+        let failed = |error| error::of_statement(error, writes);
+        let mut looks_after = LooksAfter { connection: self, over: None };
+        let mut flight = self.flights.begin();
+        if !self.is_direct.load(Ordering::Relaxed) {
+            let typed: Vec<(Hidden<'_>, Type)> =
+                hidden(parameters).zip(statement.types.iter().cloned()).collect();
+            let Some(turn) = self.turn().await else { return Err(Failure::Crossed) };
+            looks_after.over = Some(self.answers.over());
+            let doubts = self.heard.doubts();
+            let tag = self.answers.tag();
+            let text = statement.shared(tag);
+            let asked =
+                async { self.client.query_typed_raw(&text, typed).await?.try_collect().await };
+            let done = flight.send(self.to_its_end(tag, asked)).await.map_err(failed);
+            flight.land();
+            turn.end();
+            let done = match done {
+                Err(failure) if writes && self.answers.is_doubtful() => {
+                    // The answer to what we asked may come yet.
+                    self.retire();
+                    Err(failure.doubted())
+                }
+                done => done,
+            };
+            return self.believed(done, writes, doubts);
+        }
+        let Some(prepared) = self.prepared.get(statement.number) else {
+            return Err(Failure::Unprepared);
+        };
+        let prepare = async || {
+            let mut flight = self.flights.begin();
+            let asked = self.client.prepare_typed(&statement.text, statement.types);
+            let prepared = flight.send(asked).await;
+            flight.land();
+            prepared
+        };
+        let prepared = prepared
+            .get_or_try_init(prepare)
+            .await
+            .map_err(|error| error::of_statement(error, false));
+        let done = match prepared {
+            Ok(prepared) => {
+                let doubts = self.heard.doubts();
+                let hidden: Vec<_> = hidden(parameters).collect();
+                let asked =
+                    async { self.client.query_raw(prepared, hidden).await?.try_collect().await };
+                let done = if self.plans.are_old() {
+                    // It goes ahead, and nobody waits for it. Where it fails they are kept a little longer.
+                    let (_, done) =
+                        flight.send(join(self.client.batch_execute(FORGET), asked)).await;
+                    done.map_err(failed)
+                } else {
+                    flight.send(asked).await.map_err(failed)
+                };
+                flight.land();
+                self.believed(done, writes, doubts)
+            }
+            Err(failure) => Err(failure),
+        };
+        if matches!(done, Err(Failure::Unprepared)) {
+            // Somebody stands in between who gives us other sessions.
+            self.is_direct.store(false, Ordering::Relaxed);
+        }
+        done
+    }
+
+    /// What a statement came to, unless the server said meanwhile of a commit that no replica may have it.
+    fn believed(
+        &self,
+        done: Result<Vec<Row>, Failure>,
+        writes: bool,
+        doubts: u64,
+    ) -> Result<Vec<Row>, Failure> {
+        if writes && done.is_ok() && self.heard.doubts() != doubts {
+            let what = "somebody ended the wait for a replica, which may not have what was written";
+            let help = "see who cancels statements of tenure, and try again";
+            return Err(Failure::Fault(Fault::new(FaultKind::InDoubt, what, help)));
+        }
+        done
+    }
+
+    /// Keeps a session of a pooler while what was asked is under way, for as long as a server would that we tell its limit.
+    async fn see_out(self: Arc<Self>, mut over: watch::Receiver<u64>, _left: Left) {
+        let until = Instant::now() + self.patience * 2;
+        while !self.client.is_closed() && Instant::now() < until {
+            if tokio::time::timeout(LOOKS, over.changed()).await.is_ok() {
+                break;
+            }
+        }
+        self.end();
+    }
+
+    /// Waits for the answers that nobody else waits for, and ends a connection over which none comes.
+    async fn look_after(connection: Weak<Self>) {
+        while let Some(connection) = connection.upgrade() {
+            let mut flight = connection.flights.begin();
+            let asked = flight.send(connection.client.check_connection());
+            if !matches!(tokio::time::timeout(connection.patience, asked).await, Ok(Ok(()))) {
+                connection.end();
+                return;
+            }
+            flight.land();
+            let is_looked_after = &connection.is_looked_after;
+            is_looked_after.store(false, Ordering::Relaxed);
+            // One more may have been left meanwhile.
+            if !connection.flights.is_left() || is_looked_after.swap(true, Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
+}
+
+fn hidden<'a>(parameters: &Parameters<'a>) -> impl ExactSizeIterator<Item = Hidden<'a>> {
+    parameters.iter().map(|value| Hidden(*value))
+}
+
+/// Of a call that is left somebody has to see whether it is ever answered. Dropped after the call.
+struct LooksAfter<'a> {
+    connection: &'a Arc<Connection>,
+    /// Changes as soon as the answer is over, in a session that others use, too.
+    over: Option<watch::Receiver<u64>>,
+}
+
+impl Drop for LooksAfter<'_> {
+    fn drop(&mut self) {
+        let connection = self.connection;
+        if let Some(over) = self.over.take() {
+            if connection.flights.is_left()
+                && let Some(left) = connection.leaving.begin()
+            {
+                connection.home.spawn(connection.clone().see_out(over, left));
+            }
+            return;
+        }
+        // One that others use too is not used any more by then.
+        if connection.is_usable()
+            && connection.flights.is_left()
+            && !connection.is_looked_after.swap(true, Ordering::Relaxed)
+        {
+            connection.home.spawn(Connection::look_after(Arc::downgrade(connection)));
+        }
+    }
+}

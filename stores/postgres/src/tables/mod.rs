@@ -1,0 +1,6 @@
+//! The tables, the statements on them, and what stands in their rows.
+
+pub(crate) mod columns;
+pub(crate) mod messages;
+pub(crate) mod schema;
+pub(crate) mod statements;

@@ -1,0 +1,13 @@
+//! How a database is reached: what options and URLs say, and how connections are encrypted.
+
+#[cfg(feature = "tls")]
+pub(crate) mod any_server_name;
+pub(crate) mod foreign;
+pub(crate) mod hosts;
+pub(crate) mod options;
+pub(crate) mod scheme;
+pub(crate) mod setters;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
+pub(crate) mod tls_mode;
+pub(crate) mod url;

@@ -1,0 +1,356 @@
+//! One name as its row has it.
+
+pub(crate) mod reservation;
+
+use tenure_core::{
+    Owner, Timestamp, Token,
+    proto::queue::{Client, Holder, Kind, Mode, NameState, Presence, Waiter},
+};
+
+use crate::row::{reservation as reserve, reservation::Reservation};
+
+/// The row of one name.
+///
+/// One holder that has the name alone stands in columns of its own, which single statements look at. Everything
+/// else is kept as bytes in `others`: those who wait, several holders, and what only stays taken after a release.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// It changes with every write. Zero for a row that is not there. A new row begins at the server's time, in
+    /// microseconds, so that one which was taken away and made anew is not taken for what it was.
+    pub version: i64,
+    /// The time of the last token, in microseconds since the Unix epoch.
+    pub last_time: i64,
+    /// Who has the name alone.
+    pub sole: Option<Sole>,
+    /// How many wait who are there. For people, and for those who hold the name.
+    pub waiting: i32,
+    /// The others, as [`NameState::write_to`] writes them, and behind them for whom the row is reserved. Whoever came
+    /// from there to have the name alone may still stand there as a waiter, and does not wait.
+    pub others: Option<Vec<u8>>,
+    /// Who of them is offered the name when its only holder lets go.
+    pub next: Option<Next>,
+}
+
+/// Who comes next, so that one statement can let go of a name and one can take it, although others wait: without
+/// reading who else does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// Proof of the acquisition.
+    pub owner: [u8; 16],
+    /// The process it belongs to.
+    pub client: [u8; 16],
+    /// Whether nothing else stands in `others`: nobody who was passed over, and no reservation.
+    pub is_last: bool,
+    /// Until when the name is offered, in microseconds since the Unix epoch. Nothing while it is held.
+    pub until: Option<i64>,
+}
+
+/// Who has a name alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sole {
+    /// Proof of the acquisition.
+    pub owner: [u8; 16],
+    /// The process it belongs to.
+    pub client: [u8; 16],
+    /// What the name is used as, by its number.
+    pub kind: i16,
+    /// The fencing token.
+    pub token: i64,
+    /// When it was granted, in microseconds since the Unix epoch.
+    pub since: i64,
+    /// When the lease ends, likewise.
+    pub expires: i64,
+    /// Who it is, for people.
+    pub label: String,
+}
+
+/// What a row says makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corrupt;
+
+const KINDS: [Kind; 5] =
+    [Kind::Mutex, Kind::ReadWrite, Kind::Semaphore, Kind::Election, Kind::Latch];
+
+/// The number of a kind, as rows have it.
+pub(crate) fn number_of(kind: Kind) -> i16 {
+    let found = KINDS.iter().position(|one| *one == kind).unwrap_or_default();
+    i16::try_from(found).unwrap_or_default()
+}
+
+/// A moment of the server's clock as the rules have it.
+pub(crate) fn moment(micros: i64) -> Timestamp {
+    Timestamp::from_nanos(u64::try_from(micros).unwrap_or_default().saturating_mul(1_000))
+}
+
+fn micros(at: Timestamp) -> i64 {
+    // Not before it ends.
+    i64::try_from(at.as_nanos().div_ceil(1_000)).unwrap_or(i64::MAX)
+}
+
+impl Row {
+    /// Whether there is none before it.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.version == 1
+    }
+
+    /// What the row says, for the rules.
+    pub(crate) fn state(&self, floor: i64) -> Result<NameState, Corrupt> {
+        self.state_and_reservations(floor).map(|(state, _)| state)
+    }
+
+    /// The same with those for whom it is reserved, in their order.
+    pub(crate) fn state_and_reservations(
+        &self,
+        floor: i64,
+    ) -> Result<(NameState, Vec<Reservation>), Corrupt> {
+        let (mut state, line) = match &self.others {
+            Some(bytes) => reserve::read(bytes).ok_or(Corrupt)?,
+            None => Default::default(),
+        };
+        // A row that is not there may have been taken away.
+        let last = if self.version == 0 { floor } else { self.last_time };
+        state.last_time = u64::try_from(last).map_err(|_| Corrupt)?;
+        if let Some(sole) = &self.sole {
+            let holder = sole.holder()?;
+            state.waiters.retain(|waiter| waiter.owner != holder.owner);
+            state.holders.insert(0, holder);
+        } else if let Some(Next { owner, until: Some(until), .. }) = &self.next {
+            let owner = Owner::from_bytes(*owner);
+            let mut present = state.waiters.iter_mut();
+            if let Some(next) = present.find(|waiter| waiter.owner == owner) {
+                next.presence = Presence::Offered(moment(*until));
+            }
+        }
+        Ok((state, line))
+    }
+
+    /// The row of a state, as the one to come after `self`, reserved for these.
+    pub(crate) fn after(
+        &self,
+        mut state: NameState,
+        line: &[Reservation],
+    ) -> Result<Self, Corrupt> {
+        let last_time = i64::try_from(state.last_time).map_err(|_| Corrupt)?;
+        let is_sole = matches!(state.holders.as_slice(), [one] if !one.lingering && one.mode == Mode::Exclusive);
+        let sole = if is_sole { state.holders.pop() } else { None };
+        let sole = sole.map(Sole::of).transpose()?;
+        let waiting = state.waiters.iter().filter(is_there).count();
+        let next = Next::of(&state, sole.is_some(), line);
+        let others = (!state.is_idle() || !line.is_empty()).then(|| {
+            let mut bytes = Vec::new();
+            state.write_to(&mut bytes);
+            line.iter().for_each(|turn| bytes.extend(turn.bytes()));
+            bytes
+        });
+        let waiting = i32::try_from(waiting).unwrap_or(i32::MAX);
+        Ok(Self { version: self.version + 1, last_time, sole, waiting, others, next })
+    }
+}
+
+fn is_there(waiter: &&Waiter) -> bool {
+    waiter.presence != Presence::Absent
+}
+
+impl Next {
+    /// Nobody where more than one could come in, or where it is not as simple.
+    fn of(state: &NameState, is_held: bool, line: &[Reservation]) -> Option<Self> {
+        let is_offered = |waiter: &&Waiter| matches!(waiter.presence, Presence::Offered(_));
+        let mut offered = state.waiters.iter().filter(is_offered);
+        let (next, until) = match (offered.next(), is_held) {
+            (None, true) => (state.waiters.iter().find(is_there)?, None),
+            // Whoever came back to a place before it has to wait.
+            (Some(next), false) => match next.presence {
+                Presence::Offered(until) => (next, Some(micros(until))),
+                Presence::Present | Presence::Absent => return None,
+            },
+            (None, false) | (Some(_), true) => return None,
+        };
+        let is_alone =
+            next.mode == Mode::Exclusive && state.holders.is_empty() && offered.next().is_none();
+        is_alone.then(|| Self {
+            owner: *next.owner.as_bytes(),
+            client: next.client.0,
+            is_last: state.waiters.len() == 1 && line.is_empty(),
+            until,
+        })
+    }
+}
+
+impl Sole {
+    fn holder(&self) -> Result<Holder, Corrupt> {
+        let number = |value: i64| u64::try_from(value).map_err(|_| Corrupt);
+        let kind = usize::try_from(self.kind).ok().and_then(|kind| KINDS.get(kind));
+        Ok(Holder {
+            owner: Owner::from_bytes(self.owner),
+            client: Client(self.client),
+            kind: *kind.ok_or(Corrupt)?,
+            mode: Mode::Exclusive,
+            token: Token::from_raw(number(self.token)?).ok_or(Corrupt)?,
+            since: number(self.since)?,
+            expires: moment(self.expires),
+            lingering: false,
+            label: self.label.as_str().into(),
+        })
+    }
+
+    fn of(holder: Holder) -> Result<Self, Corrupt> {
+        Ok(Self {
+            owner: *holder.owner.as_bytes(),
+            client: holder.client.0,
+            kind: number_of(holder.kind),
+            token: holder.token.as_i64(),
+            since: i64::try_from(holder.since).map_err(|_| Corrupt)?,
+            expires: micros(holder.expires),
+            label: holder.label.to_string(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::proto::queue::Position;
+
+    use super::*;
+
+    fn holder(mode: Mode, lingering: bool) -> Holder {
+        Holder {
+            owner: Owner::from_bytes([1; 16]),
+            client: Client([2; 16]),
+            kind: Kind::Latch,
+            mode,
+            token: Token::from_time(7).unwrap(),
+            since: 7,
+            expires: Timestamp::from_nanos(9_000),
+            lingering,
+            label: "me".into(),
+        }
+    }
+
+    fn waiter() -> Waiter {
+        Waiter {
+            owner: Owner::from_bytes([3; 16]),
+            client: Client([4; 16]),
+            kind: Kind::Mutex,
+            mode: Mode::Exclusive,
+            position: Position(1),
+            keep_until: Timestamp::from_nanos(5),
+            presence: Presence::Present,
+            asks_by: Timestamp::ZERO,
+            came_back: false,
+            since: 3,
+            label: String::new().into(),
+        }
+    }
+
+    #[test]
+    fn a_label_of_any_length_is_read_as_long_as_one_of_ours() {
+        let sole = Sole::of(holder(Mode::Exclusive, false)).unwrap();
+        for (label, length) in
+            [("é".repeat(50_000), 256), (format!("a{}", "é".repeat(50_000)), 255)]
+        {
+            assert_eq!(Sole { label, ..sole.clone() }.holder().unwrap().label.len(), length);
+        }
+    }
+
+    #[test]
+    fn a_state_comes_back_from_its_row_whoever_holds_and_waits() {
+        let alone = holder(Mode::Exclusive, false);
+        let shared = holder(Mode::Shared, false);
+        let kept = holder(Mode::Exclusive, true);
+        for holders in [vec![], vec![alone], vec![shared.clone(), shared], vec![kept]] {
+            for waiters in [vec![], vec![waiter()]] {
+                let mut state =
+                    NameState { last_time: 7, next_position: 2, holders: holders.clone(), waiters };
+                let row = Row { version: 4, ..Row::default() }.after(state.clone(), &[]).unwrap();
+                assert_eq!(row.version, 5);
+                assert_eq!(row.sole.is_some(), state.holders == [holder(Mode::Exclusive, false)]);
+                if row.others.is_none() {
+                    state.next_position = 0;
+                }
+                assert_eq!(row.state(0).unwrap(), state);
+            }
+        }
+    }
+
+    fn waits(owner: u8, mode: Mode, presence: Presence) -> Waiter {
+        Waiter { owner: Owner::from_bytes([owner; 16]), mode, presence, ..waiter() }
+    }
+
+    fn row_of(holders: Vec<Holder>, waiters: Vec<Waiter>) -> Row {
+        let state = NameState { last_time: 7, next_position: 2, holders, waiters };
+        Row::default().after(state, &[]).unwrap()
+    }
+
+    #[test]
+    fn next_is_the_first_who_is_there_and_wants_the_name_alone() {
+        let offered = Presence::Offered(Timestamp::from_nanos(12_000));
+        let (held, free) = (|| vec![holder(Mode::Exclusive, false)], Vec::new);
+        let here = || waits(3, Mode::Exclusive, Presence::Present);
+        let next = |row: Row| row.next.map(|next| (next.owner[0], next.is_last, next.until));
+        assert_eq!(next(row_of(held(), vec![here()])), Some((3, true, None)));
+        let gone = waits(5, Mode::Exclusive, Presence::Absent);
+        assert_eq!(next(row_of(held(), vec![gone, here()])), Some((3, false, None)));
+        let second = waits(4, Mode::Shared, Presence::Present);
+        assert_eq!(next(row_of(held(), vec![here(), second.clone()])), Some((3, false, None)));
+        let called = waits(3, Mode::Exclusive, offered);
+        assert_eq!(next(row_of(free(), vec![called.clone()])), Some((3, true, Some(12))));
+        let back = waits(5, Mode::Exclusive, Presence::Present);
+        assert_eq!(next(row_of(free(), vec![back, called.clone()])), Some((3, false, Some(12))));
+        // Not so simple: several may come in, or somebody has it still, or nobody is told yet.
+        assert_eq!(next(row_of(held(), vec![second])), None);
+        assert_eq!(next(row_of(held(), vec![called.clone()])), None);
+        assert_eq!(next(row_of(free(), vec![here()])), None);
+        assert_eq!(next(row_of(free(), vec![called.clone(), called])), None);
+        assert_eq!(next(row_of(vec![holder(Mode::Exclusive, true)], vec![here()])), None);
+        assert_eq!(next(row_of(held(), vec![])), None);
+    }
+
+    #[test]
+    fn whoever_is_next_is_offered_the_name_once_its_holder_let_go() {
+        let here = waits(3, Mode::Exclusive, Presence::Present);
+        let mut row = row_of(vec![holder(Mode::Exclusive, false)], vec![here.clone()]);
+        row.sole = None;
+        row.next.as_mut().unwrap().until = Some(12);
+        let offered = Presence::Offered(Timestamp::from_nanos(12_000));
+        assert_eq!(row.state(0).unwrap().waiters, [Waiter { presence: offered, ..here }]);
+    }
+
+    #[test]
+    fn whoever_has_the_name_does_not_wait_for_it() {
+        let mut row = row_of(vec![holder(Mode::Exclusive, false)], vec![waiter()]);
+        let mut taken = row.sole.take().unwrap();
+        taken.owner = [3; 16];
+        row.sole = Some(taken);
+        assert!(row.state(0).unwrap().waiters.is_empty());
+    }
+
+    #[test]
+    fn a_row_that_is_not_there_begins_behind_the_floor() {
+        assert_eq!(Row::default().state(12).unwrap().last_time, 12);
+        let row = Row { version: 1, last_time: 3, ..Row::default() };
+        assert_eq!(row.state(12).unwrap().last_time, 3);
+    }
+
+    #[test]
+    fn a_row_that_is_reserved_is_not_taken_for_one_that_nobody_has() {
+        let turn = Reservation { id: [7; 16], length: 1, until: 9 };
+        for holders in [vec![], vec![holder(Mode::Exclusive, false)]] {
+            let state = NameState { last_time: 7, holders, ..NameState::default() };
+            let row = Row::default().after(state.clone(), &[turn]).unwrap();
+            assert!(row.others.is_some(), "single statements would pass it");
+            assert_eq!(row.sole.is_some(), !state.holders.is_empty());
+            assert_eq!(row.state_and_reservations(0).unwrap(), (state, vec![turn]));
+        }
+    }
+
+    #[test]
+    fn nonsense_is_no_state() {
+        let sole = Sole::of(holder(Mode::Exclusive, false)).unwrap();
+        for wrong in [Sole { kind: 9, ..sole.clone() }, Sole { token: 0, ..sole }] {
+            assert_eq!(Row { sole: Some(wrong), ..Row::default() }.state(0), Err(Corrupt));
+        }
+        let others = Some(vec![1, 2, 3]);
+        assert_eq!(Row { others, ..Row::default() }.state(0), Err(Corrupt));
+    }
+}

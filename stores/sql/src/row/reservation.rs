@@ -1,0 +1,194 @@
+//! A row is kept for who has lost too often.
+//!
+//! Whoever reads a row, decides and writes it back on the condition that nobody wrote meanwhile loses to all who are
+//! nearer to the database, and one that is far away would lose for ever. So it may put a reservation behind the bytes
+//! of the row. That is one statement, which no other can keep from its effect; it changes the version, so that nobody
+//! else writes what was decided before it. Whoever reads the row from then on leaves it to the first reservation,
+//! until that has written or its time is over. No transaction stays open, and who dies meanwhile holds up the others
+//! for no longer than that.
+//!
+//! Reservations are a matter of order alone: what keeps a row right is its version, whoever heeds them.
+
+use std::time::Duration;
+
+use tenure_core::proto::queue::NameState;
+
+/// What each begins with.
+const MARK: [u8; 4] = *b"turn";
+const LENGTH: usize = 32;
+
+/// For how long a row is reserved in advance at most, for all who stand in line together.
+pub(crate) const HORIZON: Duration = Duration::from_secs(2);
+/// One that ends later than this was made before the server's clock was set back.
+const NONSENSE: i64 = 4_000_000;
+
+/// The turn of one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reservation {
+    /// Of the call.
+    pub(crate) id: [u8; 16],
+    /// How long it is, in microseconds.
+    pub(crate) length: u32,
+    /// When it ends by itself, by the server's clock, in microseconds since 1970.
+    pub(crate) until: i64,
+}
+
+impl Reservation {
+    pub(crate) fn is_live(&self, now: i64) -> bool {
+        self.until > now && self.until.saturating_sub(now) <= NONSENSE
+    }
+
+    /// The turn behind all of these, of this length.
+    pub(crate) fn behind(line: &[Self], id: [u8; 16], now: i64, length: Duration) -> Self {
+        let length = u32::try_from(length.as_micros()).unwrap_or(u32::MAX);
+        let live = line.iter().filter(|turn| turn.is_live(now));
+        let last = live.map(|turn| turn.until).max().unwrap_or(now);
+        Self { id, length, until: ends(last, length, now) }
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        [&MARK[..], &self.id, &self.length.to_le_bytes(), &self.until.to_le_bytes()].concat()
+    }
+
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (mark, rest) = bytes.split_at_checked(MARK.len())?;
+        let (id, rest) = rest.split_at_checked(16)?;
+        let (length, until) = rest.split_at_checked(4)?;
+        let length = u32::from_le_bytes(length.try_into().ok()?);
+        let until = i64::from_le_bytes(until.try_into().ok()?);
+        (mark == MARK).then_some(Self { id: id.try_into().ok()?, length, until })
+    }
+}
+
+fn ends(begins: i64, length: u32, now: i64) -> i64 {
+    let horizon = i64::try_from(HORIZON.as_micros()).unwrap_or(i64::MAX);
+    begins.saturating_add(length.into()).min(now.saturating_add(horizon))
+}
+
+/// Those of the line that `stay`, each with a turn from when the one before it ends, the first from now on. None gets
+/// longer, or one that died would stay for as long as anybody writes.
+pub(crate) fn moved_up(
+    line: &[Reservation],
+    now: i64,
+    stay: impl Fn(&Reservation) -> bool,
+) -> Vec<Reservation> {
+    let mut begins = now;
+    let live = line.iter().filter(|turn| turn.is_live(now) && stay(turn));
+    let moved = live.map(|turn| {
+        begins = ends(begins, turn.length, now).min(turn.until);
+        Reservation { until: begins, ..*turn }
+    });
+    moved.collect()
+}
+
+/// What the bytes of a row say: the state, and the reservations behind it.
+///
+/// A state tells where it ends, so it is read in one way at most, whatever a label looks like.
+pub(crate) fn read(bytes: &[u8]) -> Option<(NameState, Vec<Reservation>)> {
+    let mut state = bytes;
+    let mut line = Vec::new();
+    while let Some((rest, last)) = state.len().checked_sub(LENGTH).map(|at| state.split_at(at)) {
+        let Some(turn) = Reservation::read(last) else { break };
+        line.push(turn);
+        state = rest;
+    }
+    line.reverse();
+    // What looks like one may be the end of a label.
+    for first in 0..=line.len() {
+        let length = bytes.len() - (line.len() - first) * LENGTH;
+        if let Some(state) = bytes.get(..length).and_then(NameState::read_from) {
+            return Some((state, line.split_off(first)));
+        }
+    }
+    None
+}
+
+/// The state in the bytes of a row, without what only orders those who write it. None where they make no sense.
+#[must_use]
+pub fn state_of(others: &[u8]) -> Option<NameState> {
+    read(others).map(|(state, _)| state)
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::{
+        Owner, Timestamp,
+        proto::queue::{Client, Kind, Mode, Position, Presence, Waiter},
+    };
+
+    use super::*;
+
+    fn turn(id: u8, until: i64) -> Reservation {
+        Reservation { id: [id; 16], length: 7, until }
+    }
+
+    #[test]
+    fn a_state_is_read_whatever_stands_behind_it_and_however_its_last_label_ends() {
+        let turn_of_letters =
+            Reservation { length: 0x6161_6161, ..turn(b'a', 0x6161_6161_6161_6161) };
+        let label = String::from_utf8(turn_of_letters.bytes()).unwrap();
+        for label in [String::new(), label.clone(), label.repeat(3)] {
+            let waiter = Waiter {
+                owner: Owner::from_bytes([3; 16]),
+                client: Client([4; 16]),
+                kind: Kind::Mutex,
+                mode: Mode::Exclusive,
+                position: Position(1),
+                keep_until: Timestamp::from_nanos(5),
+                presence: Presence::Present,
+                asks_by: Timestamp::ZERO,
+                came_back: false,
+                since: 3,
+                label: label.into(),
+            };
+            for waiters in [vec![], vec![waiter]] {
+                let state = NameState { waiters, ..NameState::default() };
+                for line in [vec![], vec![turn(1, 9)], vec![turn(1, 9), turn(2, 8)]] {
+                    let mut bytes = Vec::new();
+                    state.write_to(&mut bytes);
+                    line.iter().for_each(|turn| bytes.extend(turn.bytes()));
+                    assert_eq!(read(&bytes), Some((state.clone(), line)));
+                    assert_eq!(read(&bytes[1..]), None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_turn_comes_behind_those_that_are_not_over_and_none_is_far_ahead() {
+        let behind = |line: &[Reservation], now| {
+            Reservation::behind(line, [2; 16], now, Duration::from_micros(7)).until
+        };
+        assert_eq!(behind(&[turn(1, 50)], 60), 67);
+        assert_eq!(behind(&[turn(1, 90)], 60), 97);
+        assert_eq!(behind(&[turn(1, 2_000_000)], 0), 2_000_000);
+        assert!(turn(1, 61).is_live(60) && !turn(1, 60).is_live(60));
+        assert!(!turn(1, 9_000_000).is_live(60), "the clock was set back");
+    }
+
+    #[test]
+    fn whoever_goes_lets_those_behind_it_move_up() {
+        let line = [turn(1, 59), turn(2, 90), turn(3, 97), turn(4, 104)];
+        assert_eq!(moved_up(&line, 60, |turn| turn.id != [2; 16]), [turn(3, 67), turn(4, 74)]);
+        assert_eq!(moved_up(&line, 89, |_| true), [turn(2, 90), turn(3, 97), turn(4, 104)]);
+    }
+
+    #[test]
+    fn any_bytes_are_a_state_with_a_line_or_none() {
+        let mut bytes = Vec::new();
+        NameState::default().write_to(&mut bytes);
+        bytes.extend(turn(1, 9).bytes());
+        bytes.extend(turn(2, 8).bytes());
+        tenure_testkit::fuzz(20_000, &[&bytes], |bytes| {
+            let Some((state, line)) = read(bytes) else { return false };
+            let (now, length) = (5, Duration::from_secs(1));
+            let moved = moved_up(&line, now, |_| true);
+            assert!(moved.len() <= line.len());
+            let _ = Reservation::behind(&moved, [1; 16], now, length);
+            let mut written = Vec::new();
+            state.write_to(&mut written);
+            assert_eq!(NameState::read_from(&written), Some(state));
+            true
+        });
+    }
+}

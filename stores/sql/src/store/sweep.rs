@@ -1,0 +1,266 @@
+//! Rows that nobody needs any more are taken away, and no token goes back for it.
+//!
+//! Rounds go over the table in the order of its names, page by page. How far the present one has come stands in the
+//! table itself, so that all processes share it, however long they live. A round begins when the floor has covered more
+//! rows for a while, and the floor is raised when a round is over: never more often than is of use.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_core::{Fault, LockName};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::{
+    Database, Idle, Page, SqlStore, random::random_part, store::sweep_budget::SweepBudget,
+    write::decision::at,
+};
+
+/// How many rows are looked at at once. For each new row a process looks at eight, sooner or later.
+pub const PAGE: usize = 512;
+/// For how long nobody has used a name whose row goes.
+const AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// A round is of no use before so much more has become old: this part of the age.
+const PARTS: u32 = 16;
+/// How long the floor has to cover a row before that is taken away, in microseconds: longer than a server goes on with
+/// any statement, which is two minutes and a second at most.
+pub const COVERED: i64 = 140_000_000;
+/// How often each process looks whether a round is due, although it makes no rows.
+const PAUSE: Duration = Duration::from_secs(60 * 60);
+/// How soon again where the floor has to cover rows first.
+const LATER: Duration = Duration::from_secs(150);
+/// For how long new rows oblige to nothing where there was nothing to do.
+const REST: Duration = Duration::from_secs(60);
+/// The pause behind a page: so many times as long as that took, within these bounds.
+const TIMES: u32 = 3;
+const BOUNDS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+/// How often the pause behind a page that others swept doubles: to ten seconds.
+const MOST_MET: u32 = 10;
+/// How often a page is looked for that nobody else takes.
+const TRIES: u32 = 4;
+const MEETS: Duration = Duration::from_millis(10);
+/// How many rows of a page are read once more, as others stand in them.
+const READS: usize = 16;
+
+/// The database, for as long as anybody uses it.
+pub type Reaches = Box<dyn Fn() -> Option<Arc<dyn Database>> + Send>;
+
+/// Sweeps for as long as there is a database to sweep: a page whenever this process owes one, and once in a while the
+/// rest of a round.
+pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, database: Reaches) {
+    let mut next = Instant::now() + PAUSE.mul_f64(random_part());
+    let mut rests_until = Instant::now();
+    let mut met = 0;
+    loop {
+        let pays = timeout_at(next, sweep_budget.owed()).await.is_ok();
+        if pays && Instant::now() < rests_until {
+            sweep_budget.forgive();
+            continue;
+        }
+        let Some(database) = database() else { return };
+        let began = Instant::now();
+        // What goes wrong here is no harm; who locks is told of it.
+        let then = SqlStore::of(database).sweep(AGE).await.map(|swept| swept.then);
+        let pause = (began.elapsed() * TIMES).clamp(BOUNDS.0, BOUNDS.1);
+        met = if matches!(then, Ok(Then::Met)) { (met + 1).min(MOST_MET) } else { 0 };
+        match then {
+            Ok(Then::Met) => sleep(BOUNDS.0 * 2_u32.pow(met)).await,
+            Ok(Then::More) if pays => {
+                sweep_budget.pay();
+                sleep(pause).await;
+            }
+            Ok(Then::More) => next = Instant::now() + pause,
+            _ if pays => {
+                sweep_budget.forgive();
+                rests_until = Instant::now() + REST;
+            }
+            Ok(Then::Later) => next = Instant::now() + LATER,
+            Ok(Then::Rest) | Err(_) => next = Instant::now() + PAUSE.mul_f64(0.5 + random_part()),
+        }
+    }
+}
+
+/// What a sweep did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Swept {
+    /// How many rows were taken away.
+    pub removed: usize,
+    /// What is to be done next.
+    pub then: Then,
+}
+
+/// What is to be done after a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// The next page.
+    More,
+    /// The same page a little later: others sweep it each time, or somebody keeps the mark locked.
+    Met,
+    /// A round, once the floor has covered rows for a while.
+    Later,
+    /// Nothing for now.
+    Rest,
+}
+
+/// What a page is looked at for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// It is swept, in a round that takes away what was used last before this time, if not more.
+    Sweep(i64),
+    /// The floor is raised to this time.
+    Raise(i64),
+    Wait,
+    Rest,
+}
+
+/// How much later the floor is to be raised, at least.
+fn interval(age: i64) -> i64 {
+    (age / i64::from(PARTS)).max(1)
+}
+
+/// Whether more rows are old than the floor covers, so that it is worth being raised.
+fn is_behind(page: &Page, age: i64) -> bool {
+    page.floor < page.now.saturating_sub(age).saturating_sub(interval(age))
+}
+
+fn step(page: &Page, age: i64) -> Step {
+    let old = page.now.saturating_sub(age);
+    let is_covered = page.raised <= page.now.saturating_sub(COVERED);
+    let reaches = page.floor.min(old);
+    let reached = page.mark.reached;
+    // One that reached later than that was there before the clock was set back.
+    let is_due = reaches.saturating_sub(reached) >= interval(age) || reached > old;
+    match (page.mark.is_at_start(), is_due) {
+        (false, _) if is_covered => Step::Sweep(reached),
+        (true, true) if is_covered => Step::Sweep(reaches),
+        (true, false) if is_behind(page, age) => Step::Raise(old),
+        (true, false) if is_covered => Step::Rest,
+        _ => Step::Wait,
+    }
+}
+
+impl<D: Database + ?Sized> SqlStore<D> {
+    /// Takes away rows of names that nobody has used for `age`, of the next page.
+    ///
+    /// A row goes only when the floor, which is raised to the last tokens of all that are old, has covered it for a
+    /// while, so that whoever makes it anew has seen the floor.
+    ///
+    /// # Errors
+    /// A fault of the database. What was not taken away stays.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: each step leaves tokens rising. What is left of a page is there for the next round.
+    pub async fn sweep(&self, age: Duration) -> Result<Swept, Fault> {
+        let micros = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+        let mut removed = 0;
+        for _ in 0..TRIES {
+            let page = self.0.page(age).await?;
+            let reached = match step(&page, micros) {
+                Step::Sweep(reached) => reached,
+                Step::Raise(to) => {
+                    self.0.raise_floor(to).await?;
+                    return Ok(Swept { removed, then: Then::Later });
+                }
+                Step::Wait => return Ok(Swept { removed, then: Then::Later }),
+                Step::Rest => return Ok(Swept { removed, then: Then::Rest }),
+            };
+            if page.mark.version == 0 {
+                self.0.make_mark().await?;
+                continue;
+            }
+            let rows = self.unneeded(&page).await?;
+            let Some(went) = self.0.take_away(&page.mark_behind(reached), &rows).await? else {
+                // Somebody else sweeps this page.
+                sleep(MEETS.mul_f64(random_part())).await;
+                continue;
+            };
+            removed = went;
+            if page.end.is_some() {
+                return Ok(Swept { removed, then: Then::More });
+            }
+            let then = if is_behind(&page, micros) {
+                self.0.raise_floor(page.now.saturating_sub(micros)).await?;
+                Then::Later
+            } else {
+                Then::Rest
+            };
+            return Ok(Swept { removed, then });
+        }
+        Ok(Swept { removed, then: Then::Met })
+    }
+
+    /// The names that nobody needs any more, with the versions of their rows.
+    async fn unneeded(&self, page: &Page) -> Result<Vec<(LockName, i64)>, Fault> {
+        let (others, plain): (Vec<_>, Vec<_>) = page.idle.iter().partition(|idle| idle.has_others);
+        let mut unneeded: Vec<_> =
+            plain.into_iter().filter_map(|idle| self.version(idle)).collect();
+        // Those who left without a word mostly. Others are read in the next round.
+        let first = (random_part() * others.len() as f64) as usize;
+        for idle in others.iter().cycle().skip(first).take(READS.min(others.len())) {
+            let snapshot = self.0.read(&idle.name).await?;
+            if snapshot.row.version == idle.snapshot.row.version {
+                unneeded.extend(self.version(&Idle { snapshot, ..Idle::clone(idle) }));
+            }
+        }
+        unneeded.sort();
+        Ok(unneeded)
+    }
+
+    /// The name and the version of a row that nobody has, waits for or is about to write.
+    fn version(&self, idle: &Idle) -> Option<(LockName, i64)> {
+        // What makes no sense is not surely ours to remove.
+        let (mut state, line) =
+            idle.snapshot.row.state_and_reservations(idle.snapshot.floor).ok()?;
+        state.expire(&at(&idle.snapshot, &*self.0));
+        let is_reserved = line.iter().any(|turn| turn.is_live(idle.snapshot.now));
+        (state.is_idle() && !is_reserved).then(|| (idle.name.clone(), idle.snapshot.row.version))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Mark;
+
+    const HOUR: i64 = 3_600_000_000;
+    const DAY: i64 = 24 * HOUR;
+
+    /// A page of which so much is told, in hours.
+    fn page(now: i64, floor: i64, raised: i64, reached: i64, at: &[u8]) -> Page {
+        let mark = Mark { version: 1, at: at.to_vec(), reached: reached * HOUR };
+        Page {
+            now: now * HOUR,
+            floor: floor * HOUR,
+            raised: raised * HOUR,
+            mark,
+            ..Page::default()
+        }
+    }
+
+    #[test]
+    fn a_round_begins_once_the_floor_has_covered_more_rows_for_a_while() {
+        // Never raised before.
+        assert_eq!(step(&page(1000, 0, 0, 0, b""), DAY), Step::Raise(976 * HOUR));
+        assert_eq!(step(&page(1000, 976, 1000, 0, b""), DAY), Step::Wait);
+        assert_eq!(step(&page(1001, 976, 1000, 0, b""), DAY), Step::Sweep(976 * HOUR));
+        // It is over.
+        assert_eq!(step(&page(1001, 976, 1000, 976, b""), DAY), Step::Rest);
+        assert_eq!(step(&page(1002, 976, 1000, 976, b""), DAY), Step::Raise(978 * HOUR));
+    }
+
+    #[test]
+    fn a_round_that_has_begun_goes_on_whatever_the_floor_covers_by_then() {
+        assert_eq!(step(&page(1002, 976, 1000, 976, b"m"), DAY), Step::Sweep(976 * HOUR));
+        assert_eq!(step(&page(1002, 978, 1002, 976, b"m"), DAY), Step::Wait);
+    }
+
+    #[test]
+    fn a_floor_that_is_far_ahead_keeps_no_round_from_what_becomes_old() {
+        assert_eq!(step(&page(1000, 1000, 999, 975, b""), DAY), Step::Rest);
+        assert_eq!(step(&page(1001, 1000, 999, 975, b""), DAY), Step::Sweep(977 * HOUR));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_keeps_no_round_from_beginning() {
+        assert_eq!(step(&page(1000, 990, 999, 990, b""), DAY), Step::Sweep(976 * HOUR));
+        assert_eq!(step(&page(1000, 990, 2000, 990, b""), DAY), Step::Wait);
+    }
+}

@@ -1,0 +1,492 @@
+//! Asks of one process for one name that come at the same time are decided one after the other, and written together,
+//! as databases commit a group. Releases likewise, apart from the asks.
+//!
+//! Each of them alone would read the row, decide, and write it back on the condition that nobody wrote meanwhile: of a
+//! hundred at once one would get through, and ninety-nine would read a long row again, while those who let go of the
+//! name or take it are in their way. So the first to come reads and writes for all who come until it is done, which a
+//! caller may leave at any time. Releases stand behind no ask, and renewals behind nobody: they go alone.
+
+use std::{
+    collections::{HashMap, VecDeque, hash_map::Entry},
+    fmt, mem,
+    panic::AssertUnwindSafe,
+    process,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, Either, select},
+    stream::FuturesUnordered,
+};
+use tenure_core::{
+    Fault, FaultKind, LockName, Owner,
+    proto::queue::{Moment, NameState, QueueError},
+};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::{Instant, sleep, timeout_at},
+};
+
+use crate::{
+    Database, Notifications, RowSnapshot,
+    write::{
+        attempt::{Attempted, attempt, overtaken},
+        decision::{refusal, split_outcome},
+        request::Request,
+        retry::WriteRetry,
+        turn_policy::YIELDS,
+    },
+};
+
+/// How many are written at once, at most.
+const MOST: usize = 256;
+/// Whoever comes after an attempt that has taken so long does not wait for it.
+const STUCK: Duration = Duration::from_millis(500);
+/// How many attempts are under way at once, at most.
+const ATTEMPTS: usize = 4;
+/// How often it is looked whether an ask is still being written.
+const LOOKS: Duration = Duration::from_millis(5);
+
+type Answered<W> = Result<<W as Request>::Response, Refused>;
+
+/// Why there is no answer.
+enum Refused {
+    ByRules(QueueError),
+    ByStore(Fault),
+}
+
+/// What one caller wants, who waits for the answer.
+struct Member<W: Request> {
+    want: W,
+    answer_sender: oneshot::Sender<Answered<W>>,
+    answer: Option<Result<W::Response, QueueError>>,
+    /// For how long it is tried, and until when, by the clock of the one that tries.
+    limit: Duration,
+    until: Option<Instant>,
+    /// Whether it is tried alone, as it was refused together with others.
+    is_apart: bool,
+}
+
+impl<W: Request> Member<W> {
+    /// Whether anybody waits for the answer still.
+    fn is_wanted(&self) -> bool {
+        !self.answer_sender.is_closed()
+    }
+
+    /// Notifications what was decided, which is written.
+    fn done(self) {
+        if let Some(answer) = self.answer {
+            // Whoever asked may have left.
+            let _ = self.answer_sender.send(answer.map_err(Refused::ByRules));
+        }
+    }
+
+    fn failed(self, fault: Fault) {
+        let _ = self.answer_sender.send(Err(Refused::ByStore(fault)));
+    }
+}
+
+/// Those who are written together.
+struct Group<W: Request> {
+    members: Vec<Member<W>>,
+    /// The name as the first of them saw it, which counts for nobody who came after that.
+    seen: Option<Box<RowSnapshot>>,
+    retry: WriteRetry,
+    /// The member whose patience decides when the row is reserved.
+    eldest: Option<Owner>,
+}
+
+impl<W: Request> Group<W> {
+    fn new(members: Vec<Member<W>>, seen: Option<Box<RowSnapshot>>, now: Instant) -> Self {
+        Self { members, seen, retry: WriteRetry::new(now, now), eldest: None }
+    }
+
+    async fn attempt<D: Database + ?Sized>(
+        &mut self,
+        database: &D,
+        name: &LockName,
+    ) -> Result<Attempted, Fault> {
+        let (members, client) = (&mut self.members, database.client());
+        let decide = |state: &mut NameState, at: &Moment<'_>| {
+            let (mut all, mut needs_own_commit) = (Notifications::default(), false);
+            for member in members {
+                let (answer, (notifications, counts)) =
+                    split_outcome(member.want.decide(state, client, at));
+                member.answer = Some(answer);
+                all.extend(notifications);
+                needs_own_commit |= counts;
+            }
+            (all, needs_own_commit)
+        };
+        attempt(&mut self.retry, database, name, self.seen.take(), decide).await
+    }
+}
+
+/// Those who want something of one name.
+struct Queue<W: Request> {
+    /// Those that no attempt is under way for.
+    waiting: VecDeque<Member<W>>,
+    /// The attempts that are under way, by their numbers, and for whom.
+    written: Vec<(u64, Vec<Owner>)>,
+    came: Arc<Notify>,
+}
+
+impl<W: Request> Default for Queue<W> {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), written: Vec::new(), came: Arc::default() }
+    }
+}
+
+/// The names of which this process wants this.
+pub(crate) struct Groups<W: Request> {
+    process: u32,
+    queues: Mutex<HashMap<LockName, Queue<W>>>,
+}
+
+impl<W: Request> Default for Groups<W> {
+    fn default() -> Self {
+        Self { process: process::id(), queues: Mutex::default() }
+    }
+}
+
+impl<W: Request> fmt::Debug for Groups<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Groups").finish_non_exhaustive()
+    }
+}
+
+impl<W: Request> Groups<W> {
+    fn queues(&self) -> MutexGuard<'_, HashMap<LockName, Queue<W>>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no ask of this owner is being written, for so long at most: what its caller has left may take effect
+    /// until then. Whether that is so.
+    pub(crate) async fn settle(&self, name: &LockName, owner: &Owner, limit: Duration) -> bool {
+        let is_written = || {
+            let queues = self.queues();
+            let mut all = queues.get(name).into_iter().flat_map(|queue| &queue.written);
+            all.any(|(_, owners)| owners.contains(owner))
+        };
+        let until = Instant::now() + limit;
+        while self.process == process::id() && is_written() {
+            if Instant::now() >= until {
+                return false;
+            }
+            sleep(LOOKS).await;
+        }
+        true
+    }
+}
+
+/// Carries out what is wanted of a name, for `limit` at most; `seen` is the name as it was seen already, after the call
+/// began.
+pub(crate) async fn carry_out<D: Database + ?Sized, W: Request>(
+    groups: &Arc<Groups<W>>,
+    database: &Arc<D>,
+    name: &LockName,
+    (want, limit): (W, Duration),
+    seen: Option<Box<RowSnapshot>>,
+) -> Result<W::Response, Fault> {
+    if groups.process != process::id() {
+        // Those who wrote for others stayed with the parent, and the database refuses a child.
+        database.read(name).await?;
+        return Err(ended());
+    }
+    let (answer_sender, mut answer) = oneshot::channel();
+    let member = Member { want, answer_sender, answer: None, limit, until: None, is_apart: false };
+    let leader = {
+        let mut queues = groups.queues();
+        match queues.entry(name.clone()) {
+            Entry::Occupied(mut taken) => {
+                let queue = taken.get_mut();
+                queue.waiting.push_back(member);
+                queue.came.notify_one();
+                None
+            }
+            Entry::Vacant(free) => {
+                let came = free.insert(Queue::default()).came.clone();
+                let (groups, database, name) = (groups.clone(), database.clone(), name.clone());
+                let leader = Leader { groups, database, name, came, number: 0, has_left: false };
+                Some((leader, member))
+            }
+        }
+    };
+    let told = match leader {
+        None => answer.await.ok(),
+        Some((leader, first)) => {
+            let leads = AssertUnwindSafe(leader.lead(first, seen)).catch_unwind().map(drop);
+            match select(&mut answer, database.carry_on(Box::pin(leads))).await {
+                Either::Left((told, _)) => told.ok(),
+                Either::Right(((), answer)) => answer.try_recv().ok(),
+            }
+        }
+    };
+    told.unwrap_or_else(|| Err(Refused::ByStore(ended()))).map_err(|refused| match refused {
+        Refused::ByRules(refused) => refusal(&**database, &refused),
+        Refused::ByStore(fault) => fault,
+    })
+}
+
+/// Reads and writes a name for all of this process who want something of it.
+struct Leader<D: ?Sized, W: Request> {
+    groups: Arc<Groups<W>>,
+    database: Arc<D>,
+    name: LockName,
+    came: Arc<Notify>,
+    /// Of the last attempt.
+    number: u64,
+    /// Whether nobody was left to write for, and whoever comes next leads.
+    has_left: bool,
+}
+
+impl<D: ?Sized, W: Request> Drop for Leader<D, W> {
+    fn drop(&mut self) {
+        // It panicked, or its thread has ended: by their channels those who are left hear of it.
+        if !self.has_left {
+            self.groups.queues().remove(&self.name);
+        }
+    }
+}
+
+/// How an attempt ended, by its number.
+struct FinishedAttempt<W: Request> {
+    number: u64,
+    group: Group<W>,
+    attempted: Result<Attempted, Fault>,
+}
+
+impl<D: ?Sized, W: Request> Leader<D, W> {
+    /// Those who are to be written next: without who has left, or has no time left. Nothing where there is nobody; then
+    /// this one leaves, too, if it `may_leave`.
+    fn gather(&mut self, group: Option<Group<W>>, may_leave: bool) -> Option<Group<W>> {
+        let now = Instant::now();
+        let mut group = group.unwrap_or_else(|| Group::new(Vec::new(), None, now));
+        loop {
+            let mut queues = self.groups.queues();
+            let queue = queues.entry(self.name.clone()).or_default();
+            group.members.retain(Member::is_wanted);
+            queue.waiting.retain(Member::is_wanted);
+            if group.members.is_empty() {
+                group.seen = None;
+            }
+            if group.seen.is_none() {
+                let is_apart =
+                    group.members.iter().chain(queue.waiting.front()).any(|one| one.is_apart);
+                let most = if is_apart { 1 } else { MOST };
+                let room = most.saturating_sub(group.members.len()).min(queue.waiting.len());
+                group.members.extend(queue.waiting.drain(..room));
+            }
+            for member in &mut group.members {
+                member.until.get_or_insert(now + member.limit);
+            }
+            let is_over = |member: &Member<W>| member.until.is_some_and(|until| until <= now);
+            let (over, stay): (Vec<_>, _) =
+                mem::take(&mut group.members).into_iter().partition(is_over);
+            group.members = stay;
+            if over.is_empty() {
+                if let Some(eldest) = group.members.first().map(|member| member.want.owner()) {
+                    self.number += 1;
+                    let owners = group.members.iter().map(|member| member.want.owner()).collect();
+                    queue.written.push((self.number, owners));
+                    let until = group.members.iter().filter_map(|member| member.until).min();
+                    group.retry.0.set_end(until.unwrap_or(now));
+                    // The patience of one that is gone counts for nobody else.
+                    if group.eldest.replace(eldest) != Some(eldest) {
+                        group.retry.0.restart(now, now + YIELDS);
+                    }
+                    return Some(group);
+                }
+                if may_leave {
+                    queues.remove(&self.name);
+                    self.has_left = true;
+                }
+                return None;
+            }
+            drop(queues);
+            over.into_iter().for_each(|member| member.failed(overtaken(&self.name)));
+        }
+    }
+
+    /// What becomes of those for whom an attempt is over: they are told, or tried again, by the `next` one if they can
+    /// be.
+    fn finish(&self, finished: FinishedAttempt<W>, next: &mut Option<Group<W>>) {
+        let FinishedAttempt { number, mut group, attempted } = finished;
+        let mut queues = self.groups.queues();
+        let queue = queues.entry(self.name.clone()).or_default();
+        queue.written.retain(|(other, _)| *other != number);
+        let is_again = match &attempted {
+            Ok(Attempted::Done) => false,
+            Ok(Attempted::Again(_)) if next.is_none() => {
+                *next = Some(group);
+                return;
+            }
+            Ok(Attempted::Again(_)) => true,
+            // Of one alone it is known whom it is about.
+            Err(fault) => {
+                group.members.iter_mut().for_each(|member| member.is_apart = true);
+                !fault.is_transient() && group.members.len() > 1
+            }
+        };
+        if is_again {
+            for member in group.members.into_iter().rev() {
+                queue.waiting.push_front(member);
+            }
+            return;
+        }
+        drop(queues);
+        for member in group.members {
+            match &attempted {
+                Ok(_) => member.done(),
+                Err(fault) => member.failed(fault.clone()),
+            }
+        }
+    }
+}
+
+impl<D: Database + ?Sized, W: Request> Leader<D, W> {
+    async fn lead(mut self, first: Member<W>, seen: Option<Box<RowSnapshot>>) {
+        let mut attempts: FuturesUnordered<BoxFuture<'static, FinishedAttempt<W>>> =
+            FuturesUnordered::new();
+        let mut next = Some(Group::new(vec![first], seen, Instant::now()));
+        // The attempt that others wait for, and until when they do.
+        let mut awaited: Option<(u64, Instant)> = None;
+        loop {
+            if awaited.is_none() && attempts.len() < ATTEMPTS {
+                if let Some(group) = self.gather(next.take(), attempts.is_empty()) {
+                    awaited = Some((self.number, Instant::now() + STUCK));
+                    attempts.push(self.attempt(group).boxed());
+                } else if self.has_left {
+                    return;
+                }
+            }
+            let finished = match awaited {
+                Some((_, until)) => timeout_at(until, attempts.next()).await.ok().flatten(),
+                None if attempts.len() < ATTEMPTS => {
+                    let came = self.came.notified();
+                    match select(attempts.next(), Box::pin(came)).await {
+                        Either::Left((finished, _)) => finished,
+                        Either::Right(((), _)) => None,
+                    }
+                }
+                None => attempts.next().await,
+            };
+            let Some(finished) = finished else {
+                awaited = None;
+                continue;
+            };
+            awaited = awaited.filter(|(number, _)| *number != finished.number);
+            self.finish(finished, &mut next);
+        }
+    }
+
+    fn attempt(
+        &self,
+        mut group: Group<W>,
+    ) -> impl Future<Output = FinishedAttempt<W>> + Send + 'static {
+        let (database, name, number) = (self.database.clone(), self.name.clone(), self.number);
+        async move {
+            let attempted = group.attempt(&*database, &name).await;
+            if let Ok(Attempted::Again(pause)) = &attempted {
+                sleep(*pause).await;
+            }
+            FinishedAttempt { number, group, attempted }
+        }
+    }
+}
+
+fn ended() -> Fault {
+    let what = "the call ended early: it panicked, or the thread of the store has ended";
+    Fault::new(FaultKind::InDoubt, what, "look for a panic in the log, and open the store anew")
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::proto::queue::{Ask, Intent, Kind, Mode, Order};
+
+    use super::*;
+
+    fn member(number: u8) -> (Member<Ask>, oneshot::Receiver<Answered<Ask>>) {
+        let (answer_sender, answer) = oneshot::channel();
+        let ask = Ask {
+            owner: Owner::from_bytes([number; 16]),
+            kind: Kind::Mutex,
+            mode: Mode::Exclusive,
+            order: Order::Fifo,
+            intent: Intent::Try,
+            ttl: Duration::from_secs(1),
+            label: "".into(),
+        };
+        let limit = Duration::from_secs(60);
+        (
+            Member { want: ask, answer_sender, answer: None, limit, until: None, is_apart: false },
+            answer,
+        )
+    }
+
+    fn leader(waiting: Vec<Member<Ask>>) -> Leader<(), Ask> {
+        let (groups, name) = (Arc::new(Groups::default()), LockName::new("name").unwrap());
+        let queue = Queue { waiting: waiting.into(), ..Queue::default() };
+        let came = queue.came.clone();
+        groups.queues().insert(name.clone(), queue);
+        Leader { groups, database: Arc::new(()), name, came, number: 0, has_left: false }
+    }
+
+    fn numbers(group: &Group<Ask>) -> Vec<u8> {
+        group.members.iter().map(|member| member.want.owner().as_bytes()[0]).collect()
+    }
+
+    fn refused(group: Group<Ask>, number: u64, fault: FaultKind) -> FinishedAttempt<Ask> {
+        let attempted = Err(Fault::new(fault, "refused", "nothing"));
+        FinishedAttempt { number, group, attempted }
+    }
+
+    /// A lease that counts from then would end before the holder thinks.
+    #[test]
+    fn what_was_seen_before_counts_for_nobody_who_came_after_it() {
+        let ((first, answer), (later, _hears)) = (member(1), member(2));
+        let mut leader = leader(vec![later]);
+        let group = Group::new(vec![first], Some(Box::default()), Instant::now());
+        let group = leader.gather(Some(group), true).unwrap();
+        assert_eq!((numbers(&group), group.seen.is_some()), (vec![1], true));
+        drop(answer);
+        let mut group = leader.gather(Some(group), true).unwrap();
+        assert_eq!((numbers(&group), group.seen.is_some()), (vec![2], false));
+        group.members.clear();
+        assert!(leader.gather(Some(group), false).is_none() && !leader.has_left);
+        assert!(leader.gather(None, true).is_none() && leader.has_left);
+        assert!(leader.groups.queues().is_empty());
+    }
+
+    #[test]
+    fn what_is_refused_for_good_is_refused_to_the_one_that_it_is_about() {
+        let (all, mut answers): (Vec<_>, Vec<_>) = (1..=3).map(member).unzip();
+        let (mut leader, mut next) = (leader(all), None);
+        let group = leader.gather(None, true).unwrap();
+        assert_eq!(numbers(&group), [1, 2, 3]);
+        leader.finish(refused(group, 1, FaultKind::Misconfigured), &mut next);
+        for number in 1..=3_u8 {
+            assert!(
+                answers
+                    .iter_mut()
+                    .skip(usize::from(number) - 1)
+                    .all(|answer| answer.try_recv().is_err())
+            );
+            let group = leader.gather(next.take(), true).unwrap();
+            assert_eq!(numbers(&group), [number]);
+            leader.finish(refused(group, leader.number, FaultKind::Misconfigured), &mut next);
+            assert!(matches!(answers[usize::from(number) - 1].try_recv(), Ok(Err(_))));
+        }
+    }
+
+    #[test]
+    fn what_nobody_knows_of_is_told_to_all() {
+        let (all, mut answers): (Vec<_>, Vec<_>) = (1..=3).map(member).unzip();
+        let mut leader = leader(all);
+        let group = leader.gather(None, true).unwrap();
+        leader.finish(refused(group, 1, FaultKind::InDoubt), &mut None);
+        assert!(answers.iter_mut().all(|answer| matches!(answer.try_recv(), Ok(Err(_)))));
+    }
+}

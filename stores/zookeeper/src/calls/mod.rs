@@ -1,0 +1,13 @@
+//! What a store is asked, as steps at the ensemble.
+
+pub(crate) mod asking;
+pub(crate) mod full_queue;
+pub(crate) mod inspect;
+pub(crate) mod known;
+pub(crate) mod passing;
+pub(crate) mod permits;
+pub(crate) mod refusing;
+pub(crate) mod release;
+pub(crate) mod renewal;
+pub(crate) mod strangers;
+pub(crate) mod watch;
