@@ -185,7 +185,7 @@ where
 
 /// How long ten answers took that cost the server nothing, and a write that counts.
 #[must_use]
-pub fn latency(mut took: Vec<Duration>, renewal: Option<Duration>) -> Diagnostic {
+fn latency(mut took: Vec<Duration>, renewal: Option<Duration>) -> Diagnostic {
     took.sort_unstable();
     let (median, longest) = (took.get(took.len() / 2).copied(), took.last().copied());
     let (median, longest) = (median.unwrap_or_default(), longest.unwrap_or_default());

@@ -1,6 +1,6 @@
 //! A lock that is tried, as this very user, and how long its answers take.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tenure_core::{
     Fault, LockName,
@@ -9,10 +9,7 @@ use tenure_core::{
 };
 
 use super::ProbeContext;
-use crate::{
-    client::Tag,
-    servers::{NodeRef, Transport, cluster::written},
-};
+use crate::{client::Tag, servers::cluster::written};
 
 /// Everything that a lock does, at each primary, and what a renewal took, at the longest.
 pub(super) async fn full_cycle(probe: &ProbeContext<'_>) -> (Diagnostic, Option<Duration>) {
@@ -80,19 +77,4 @@ async fn publish(probe: &ProbeContext<'_>) -> Result<(), Fault> {
         probe.transport.send(&node_ref, &["PUBLISH", &probe.watch.channel, ""]).await?;
     }
     Ok(())
-}
-
-/// How long answers take: that of a server that has nothing to do, and that of a write that counts.
-pub(super) async fn latency(
-    transport: &Transport,
-    node_ref: &NodeRef,
-    renewal: Option<Duration>,
-) -> Result<Diagnostic, Fault> {
-    let mut took = Vec::new();
-    for _ in 0..10 {
-        let start = Instant::now();
-        transport.send(node_ref, &["PING"]).await?;
-        took.push(start.elapsed());
-    }
-    Ok(trial::latency(took, renewal))
 }
