@@ -146,7 +146,7 @@ mod tests {
         let examples: &[&[u8]] = &[
             b"mysql://u:p@h:3306/db?connections=4&tables=x&tls=on",
             b"jdbc:mysql://h/db?user=u&password=p&useSSL=true&requireSSL=true&serverTimezone=UTC",
-            b"mariadb://u@[::1]/db?position_ttl=9s&creates=no",
+            b"mariadb://u@[::1]/db?place_ttl=9s&creates=no",
         ];
         tenure_testkit::fuzz(20_000, examples, |bytes| {
             let Ok(url) = std::str::from_utf8(bytes) else { return false };

@@ -31,7 +31,7 @@ async fn no_more_looks(conn: &mut Conn) {
 async fn nobody_looks_for_a_waiter_whose_place_is_over_or_that_went() {
     let server = MariadbServer::start();
     let mut conn = outside(&server).await;
-    let one = store(&format!("{}?position_ttl=1s", server.url()));
+    let one = store(&format!("{}?place_ttl=1s", server.url()));
     let ask_to_wait = ask(owner(2), Intent::Wait { position: None }, LONG);
     let _wakeups = one.wakeups(&name("lock"), &owner(2));
     for gives_up in [true, false] {

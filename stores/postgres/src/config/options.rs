@@ -206,7 +206,7 @@ mod tests {
     fn any_text_is_a_url_or_refused() {
         let examples: &[&[u8]] = &[
             b"postgres://u:p%25@h1:5432,h2:5433/db?lock_schema=x&connections=3&sslmode=verify-full",
-            b"postgresql://h/db?position_ttl=9s",
+            b"postgresql://h/db?place_ttl=9s",
             b"jdbc:postgresql://h/db?user=u&password=p&ssl=true&currentSchema=x",
             b"postgres://u@/db?host=/a:b:c&port=1&options=-c%20a=b&channel_binding=prefer",
         ];

@@ -105,7 +105,7 @@ impl SqlOptions {
             options.set_claim_window(length)?;
         }
         // As it was called in earlier versions.
-        parts.settings.alias("position_ttl", "position_ttl")?;
+        parts.settings.alias("place_ttl", "position_ttl")?;
         if let Some(length) = parts.length("position_ttl", None, POSITION_TTLS)? {
             options.set_position_ttl(length)?;
         }
