@@ -17,12 +17,12 @@ const DETACHED: &str = " (detached)";
 
 /// This user on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Me {
+pub(crate) struct UserAtHost {
     user: String,
     host: String,
 }
 
-impl Me {
+impl UserAtHost {
     /// As the system knows them: the number of a user without a name, as in many containers.
     pub(crate) fn known() -> Self {
         let uid = Uid::effective();
@@ -45,7 +45,7 @@ impl Me {
     }
 }
 
-impl Display for Me {
+impl Display for UserAtHost {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { user, host } = self;
         write!(f, "{user}@{host}")
@@ -55,10 +55,10 @@ impl Display for Me {
 /// The label of this process if nobody chose one, for what it runs. The command's arguments may hold
 /// secrets, so its name alone is shown.
 pub(crate) fn of_this_process(command: &[OsString]) -> String {
-    label(&Me::known(), process::id(), command)
+    label(&UserAtHost::known(), process::id(), command)
 }
 
-fn label(me: &Me, process: u32, command: &[OsString]) -> String {
+fn label(me: &UserAtHost, process: u32, command: &[OsString]) -> String {
     let program = command.first().map(Path::new);
     // What stands where the command belongs may be a URL, or a handle: everybody reads labels.
     let is_name = |program: &&Path| !program.to_string_lossy().contains(['@', ':']);
@@ -73,13 +73,13 @@ fn label(me: &Me, process: u32, command: &[OsString]) -> String {
 
 /// Which labels are asked for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
-    pub(crate) mine: Option<Me>,
+pub(crate) struct LabelFilter {
+    pub(crate) mine: Option<UserAtHost>,
     pub(crate) host: Option<String>,
     pub(crate) part: Option<String>,
 }
 
-impl Wanted {
+impl LabelFilter {
     /// Whether all labels are.
     pub(crate) fn is_all(&self) -> bool {
         self.mine.is_none() && self.host.is_none() && self.part.is_none()
@@ -107,8 +107,8 @@ fn host(label: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn me() -> Me {
-        Me { user: "alice".to_owned(), host: "web3".to_owned() }
+    fn me() -> UserAtHost {
+        UserAtHost { user: "alice".to_owned(), host: "web3".to_owned() }
     }
 
     fn of(words: &[&str]) -> String {
@@ -133,18 +133,20 @@ mod tests {
 
     #[test]
     fn what_is_wanted_of_a_label_has_to_hold_together() {
-        let mine = Wanted { mine: Some(me()), ..Wanted::default() };
+        let mine = LabelFilter { mine: Some(me()), ..LabelFilter::default() };
         assert!(mine.has("alice@web3/4711 backup.sh") && mine.has("alice@web3/4 (detached)"));
         assert!(!mine.has("alice@web30/4711") && !mine.has("malice@web3/4711"));
         assert!(!mine.has("web3/4711"), "a program that says no user");
 
-        let at = |host: &str| Wanted { host: Some(host.to_owned()), ..Wanted::default() };
+        let at = |host: &str| LabelFilter { host: Some(host.to_owned()), ..LabelFilter::default() };
         assert!(at("web3").has("alice@web3/4711 x") && at("WEB3").has("web3/1"));
         assert!(!at("web3").has("web3") && !at("web3").has("web3/x") && !at("web").has("web3/1"));
 
-        let both = Wanted { part: Some("backup".to_owned()), ..mine };
+        let both = LabelFilter { part: Some("backup".to_owned()), ..mine };
         assert!(both.has("alice@web3/4711 backup.sh") && !both.has("alice@web3/4711 report.sh"));
         assert!(!both.has("bob@web3/1 backup.sh"));
-        assert!(Wanted::default().is_all() && Wanted::default().has("") && !both.is_all());
+        assert!(
+            LabelFilter::default().is_all() && LabelFilter::default().has("") && !both.is_all()
+        );
     }
 }

@@ -84,7 +84,7 @@ pub(crate) enum Patience {
 }
 
 impl Patience {
-    fn new(asking: &args::Asking, default: Option<Duration>) -> Self {
+    fn new(asking: &args::AcquireArgs, default: Option<Duration>) -> Self {
         match asking.wait.or(default) {
             _ if asking.no_wait => Self::None,
             Some(Duration::ZERO) => Self::None,
@@ -263,14 +263,18 @@ impl Plan {
 }
 
 /// Who this is; nothing where the configuration says it of one of the locks at least.
-fn label(asking: &args::Asking, defaults: &[&Defaults], command: &[OsString]) -> Option<String> {
+fn label(
+    asking: &args::AcquireArgs,
+    defaults: &[&Defaults],
+    command: &[OsString],
+) -> Option<String> {
     let said = defaults.iter().any(|of| of.label.is_some());
     let own = || (!said).then(|| label::of_this_process(command));
     asking.label.clone().or_else(own)
 }
 
 /// The exit codes that flags or the file chose, else those that are built in.
-pub(crate) fn codes(busy: Option<u8>, ends: &args::Ends, config: &Config) -> Codes {
+pub(crate) fn codes(busy: Option<u8>, ends: &args::ExitCodeArgs, config: &Config) -> Codes {
     let (run, built_in) = (config.run(), Codes::default());
     Codes {
         busy: busy.or(run.busy_exit_code).unwrap_or(built_in.busy),

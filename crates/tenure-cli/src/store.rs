@@ -5,7 +5,7 @@ use tenure_core::parts::lacks_files;
 
 use crate::{
     exit::Failure,
-    output::{Event, Voice},
+    output::{Event, Reporter},
 };
 
 /// Opens the store that flags, environment and file agree on.
@@ -35,7 +35,7 @@ fn not_opened(error: OpenError) -> Failure {
 }
 
 /// Says where the locks are kept, and why there.
-pub(crate) fn tell(tenure: &Tenure, config: &Config, voice: &Voice) {
+pub(crate) fn tell(tenure: &Tenure, config: &Config, voice: &Reporter) {
     let store = tenure.store();
     let (location, chosen_by) = (store.location(), config.store_chosen_by());
     let chosen_by = chosen_by.as_deref();

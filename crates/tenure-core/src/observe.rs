@@ -26,7 +26,7 @@ use metrics::{Key, Label, Metadata, counter, with_recorder};
 use tenure_proto::{LostReason, Renewed, Token};
 use tracing::{Span, debug, debug_span, warn};
 
-use crate::{Fault, LockName, error::Lost, outage::News, pace::ENOUGH};
+use crate::{Fault, LockName, error::Lost, outage::OutageReport, pace::ENOUGH};
 
 /// The observer of one store.
 #[derive(Clone, Debug)]
@@ -152,16 +152,21 @@ impl Observer {
     }
 
     /// Those of this hold and of others; a warning of each would be as many as there are holds.
-    pub(crate) fn renewals_failed(&self, name: &LockName, fault: &Fault, news: Option<News>) {
+    pub(crate) fn renewals_failed(
+        &self,
+        name: &LockName,
+        fault: &Fault,
+        news: Option<OutageReport>,
+    ) {
         let store = self.store;
         match news {
-            Some(News::Begun) => {
+            Some(OutageReport::Begun) => {
                 warn!(store, lock = %name, fault = %format_args!("{fault:#}"), "renewals fail; they are tried again");
             }
-            Some(News::Lasts { failed, since }) => {
+            Some(OutageReport::Lasts { failed, since }) => {
                 warn!(store, lock = %name, fault = %format_args!("{fault:#}"), failed, ?since, "renewals still fail");
             }
-            Some(News::Over { .. }) | None => {}
+            Some(OutageReport::Over { .. }) | None => {}
         }
     }
 
@@ -177,8 +182,8 @@ impl Observer {
         warn!(store, lock = %name, ?ttl, ?took, "renewals take long beside the ttl, so that a short failure loses locks; choose a longer ttl, or a store that is nearer or less busy");
     }
 
-    pub(crate) fn renewals_succeeded(&self, news: Option<News>) {
-        if let Some(News::Over { failed, since }) = news {
+    pub(crate) fn renewals_succeeded(&self, news: Option<OutageReport>) {
+        if let Some(OutageReport::Over { failed, since }) = news {
             warn!(store = self.store, failed, ?since, "renewals succeed again");
         }
     }

@@ -15,7 +15,7 @@ const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// What is to be said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum OutageReport {
     /// The first renewals failed.
     Begun,
     /// So they do still; `failed` of them by now.
@@ -25,10 +25,10 @@ pub(crate) enum News {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Outage(Option<Current>);
+pub(crate) struct Outage(Option<OngoingOutage>);
 
 #[derive(Debug)]
-struct Current {
+struct OngoingOutage {
     began: Timestamp,
     failed: u64,
     last_failed: Timestamp,
@@ -38,18 +38,18 @@ struct Current {
 
 impl Outage {
     /// So many renewals failed.
-    pub(crate) fn failed(&mut self, now: Timestamp, count: usize) -> Option<News> {
+    pub(crate) fn failed(&mut self, now: Timestamp, count: usize) -> Option<OutageReport> {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         self.forget(now);
         let Some(current) = &mut self.0 else {
-            self.0 = Some(Current {
+            self.0 = Some(OngoingOutage {
                 began: now,
                 failed: count,
                 last_failed: now,
                 says_from: now.saturating_add(OFTENEST),
                 looks_from: now,
             });
-            return Some(News::Begun);
+            return Some(OutageReport::Begun);
         };
         current.failed = current.failed.saturating_add(count);
         current.last_failed = now;
@@ -58,7 +58,7 @@ impl Outage {
         }
         let since = now.since(current.began);
         current.says_from = now.saturating_add(since.clamp(OFTENEST, RAREST));
-        Some(News::Lasts { failed: current.failed, since })
+        Some(OutageReport::Lasts { failed: current.failed, since })
     }
 
     /// Some succeeded; `any_left` tells whether the last renewal of some hold failed.
@@ -66,14 +66,14 @@ impl Outage {
         &mut self,
         now: Timestamp,
         any_left: impl FnOnce() -> bool,
-    ) -> Option<News> {
+    ) -> Option<OutageReport> {
         self.forget(now);
         let current = self.0.as_mut().filter(|current| now >= current.looks_from)?;
         current.looks_from = now.saturating_add(LOOKS);
         if any_left() {
             return None;
         }
-        let over = News::Over { failed: current.failed, since: now.since(current.began) };
+        let over = OutageReport::Over { failed: current.failed, since: now.since(current.began) };
         self.0 = None;
         Some(over)
     }
@@ -98,33 +98,37 @@ mod tests {
         for second in 0..1_000 {
             said.extend(outage.failed(at(second * 1_000), 7).map(|news| (second, news)));
         }
-        let lasts =
-            |at, failed| (at, News::Lasts { failed: 7 * failed, since: Duration::from_secs(at) });
+        let lasts = |at, failed| {
+            (at, OutageReport::Lasts { failed: 7 * failed, since: Duration::from_secs(at) })
+        };
         let expected = [10, 20, 40, 80, 160, 320, 620, 920].map(|at| lasts(at, at + 1));
-        assert_eq!(said[0], (0, News::Begun));
+        assert_eq!(said[0], (0, OutageReport::Begun));
         assert_eq!(said[1..], expected);
         let over = outage.succeeded(at(1_000_000), || false);
-        assert_eq!(over, Some(News::Over { failed: 7_000, since: Duration::from_secs(1_000) }));
+        assert_eq!(
+            over,
+            Some(OutageReport::Over { failed: 7_000, since: Duration::from_secs(1_000) })
+        );
         assert_eq!(outage.succeeded(at(1_000_001), || false), None);
     }
 
     #[test]
     fn it_lasts_while_any_hold_is_left_and_is_looked_at_once_a_second() {
         let mut outage = Outage::default();
-        assert_eq!(outage.failed(at(0), 2), Some(News::Begun));
+        assert_eq!(outage.failed(at(0), 2), Some(OutageReport::Begun));
         assert_eq!(outage.succeeded(at(100), || true), None);
         assert_eq!(outage.succeeded(at(1_000), || panic!("so soon")), None);
         assert_eq!(outage.failed(at(1_050), 1), None);
-        let over = News::Over { failed: 3, since: Duration::from_millis(1_100) };
+        let over = OutageReport::Over { failed: 3, since: Duration::from_millis(1_100) };
         assert_eq!(outage.succeeded(at(1_100), || false), Some(over));
     }
 
     #[test]
     fn one_whose_holds_all_ended_is_forgotten() {
         let mut outage = Outage::default();
-        assert_eq!(outage.failed(at(0), 1), Some(News::Begun));
+        assert_eq!(outage.failed(at(0), 1), Some(OutageReport::Begun));
         assert_eq!(outage.succeeded(at(60_001), || false), None);
-        assert_eq!(outage.failed(at(60_002), 1), Some(News::Begun));
-        assert_eq!(outage.failed(at(120_003), 1), Some(News::Begun));
+        assert_eq!(outage.failed(at(60_002), 1), Some(OutageReport::Begun));
+        assert_eq!(outage.failed(at(120_003), 1), Some(OutageReport::Begun));
     }
 }

@@ -211,34 +211,34 @@ impl From<String> for Password {
 }
 
 /// Why a file gives no password, in words that stand behind its name.
-struct Unread {
+struct PasswordFileError {
     why: &'static str,
     cause: Option<std::io::Error>,
     help: &'static str,
 }
 
-impl Unread {
+impl PasswordFileError {
     const fn new(why: &'static str, help: &'static str) -> Self {
         Self { why, cause: None, help }
     }
 }
 
-fn read_file(path: &str) -> Result<Secret, Unread> {
-    let read = files::read(path.as_ref(), LONGEST).map_err(|error| Unread {
+fn read_file(path: &str) -> Result<Secret, PasswordFileError> {
+    let read = files::read(path.as_ref(), LONGEST).map_err(|error| PasswordFileError {
         why: "cannot be read",
         cause: Some(error),
         help: "correct the path, or make the file readable for this user",
     })?;
     if is_open(path, &read) {
-        return Err(Unread::new("can be read or changed by others", KEEP_CLOSED));
+        return Err(PasswordFileError::new("can be read or changed by others", KEEP_CLOSED));
     }
     let Ok(text) = std::str::from_utf8(&read.bytes) else {
-        return Err(Unread::new("is not UTF-8", "write the password alone into it"));
+        return Err(PasswordFileError::new("is not UTF-8", "write the password alone into it"));
     };
     let text = text.strip_suffix('\n').unwrap_or(text);
     let text = text.strip_suffix('\r').unwrap_or(text);
     if text.is_empty() {
-        return Err(Unread::new("is empty", "write the password into it"));
+        return Err(PasswordFileError::new("is empty", "write the password into it"));
     }
     Ok(text.into())
 }

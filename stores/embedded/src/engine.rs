@@ -16,7 +16,7 @@ use tenure_core::{
 };
 
 use crate::{
-    decisions::{self, decide::GivenUp},
+    decisions::{self, decide::CancelFlag},
     error,
     inner::{CAPABILITIES, Inner, KIND},
     threads,
@@ -27,9 +27,9 @@ use crate::{
 pub(crate) struct EngineView(pub(crate) Arc<Inner>);
 
 /// Tells a job that its caller is gone.
-struct TellWhenDropped(GivenUp);
+struct CancelOnDrop(CancelFlag);
 
-impl Drop for TellWhenDropped {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.give_up();
     }
@@ -40,7 +40,7 @@ impl EngineView {
     /// never does; what has begun is over before anybody else can look at the name.
     async fn job<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Inner, &GivenUp) -> Result<T, Fault> + Send + 'static,
+        work: impl FnOnce(&Inner, &CancelFlag) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let (work, _tell) = self.prepared(work);
         threads::done(work).await.unwrap_or_else(|why| Err(error::no_thread(why)))
@@ -49,10 +49,10 @@ impl EngineView {
     /// The work with what it needs, and what tells it that its caller is gone.
     fn prepared<T>(
         &self,
-        work: impl FnOnce(&Inner, &GivenUp) -> T + Send + 'static,
-    ) -> (impl FnOnce() -> T + Send + 'static, TellWhenDropped) {
-        let (inner, given_up) = (self.0.clone(), GivenUp::default());
-        let tells = TellWhenDropped(given_up.clone());
+        work: impl FnOnce(&Inner, &CancelFlag) -> T + Send + 'static,
+    ) -> (impl FnOnce() -> T + Send + 'static, CancelOnDrop) {
+        let (inner, given_up) = (self.0.clone(), CancelFlag::default());
+        let tells = CancelOnDrop(given_up.clone());
         (move || work(&inner, &given_up), tells)
     }
 }

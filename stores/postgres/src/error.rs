@@ -9,8 +9,8 @@ use tokio_postgres::error::{Error, Severity, SqlState};
 use crate::{
     config::logins::FEWEST,
     protocol::{
-        frames::Refused,
-        tls::{NotMade, is_without_tls},
+        frames::FrameError,
+        tls::{ConnectError, is_without_tls},
     },
 };
 
@@ -148,16 +148,16 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
 }
 
 /// Whether the server takes this user with another password, as far as it says.
-pub(crate) fn refuses_password(error: &NotMade) -> bool {
-    matches!(error, NotMade::Told(error) if error.code() == Some(&SqlState::INVALID_PASSWORD))
+pub(crate) fn refuses_password(error: &ConnectError) -> bool {
+    matches!(error, ConnectError::Told(error) if error.code() == Some(&SqlState::INVALID_PASSWORD))
 }
 
 /// Why no connection was made.
-pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
+pub(crate) fn of_connecting(error: &ConnectError, location: &str) -> Fault {
     let what = format!("the connection to {location} failed");
     let error = match error {
-        NotMade::Told(error) => error,
-        NotMade::Socket(error) => {
+        ConnectError::Told(error) => error,
+        ConnectError::Socket(error) => {
             let said = error.to_string();
             let help = match help_unreachable(&said) {
                 UNREACHABLE => "start the server, or name the directory of its socket in the URL",
@@ -165,21 +165,21 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
             };
             return Fault::new(FaultKind::Unreachable, what, help).because(said);
         }
-        NotMade::ReadOnly => {
+        ConnectError::ReadOnly => {
             let help = "name the server that takes writes, or wait until this one does";
             return Fault::new(FaultKind::Unreachable, what, help)
                 .because("database does not allow writes");
         }
     };
     match refused(error) {
-        Some(refused @ Refused::Login(login)) => {
+        Some(refused @ FrameError::Login(login)) => {
             let help = format!(
                 "write tls=yes (sslmode=verify-full) in the URL, and let the server keep the password for scram-sha-256; or require_auth={} where nobody can stand between this machine and the server",
                 login.name()
             );
             return Fault::new(FaultKind::Misconfigured, what, help).because(refused);
         }
-        Some(refused @ Refused::Rounds(rounds)) => {
+        Some(refused @ FrameError::Rounds(rounds)) => {
             let help = if rounds < FEWEST {
                 format!(
                     "write tls=yes (sslmode=verify-full) in the URL, or set the password anew at the server with a scram_iterations of \
@@ -191,8 +191,8 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
             };
             return Fault::new(FaultKind::Misconfigured, what, help).because(refused);
         }
-        Some(refused @ Refused::Unproven) => return unproven(what).because(refused),
-        Some(refused @ (Refused::Odd(_) | Refused::Others)) => {
+        Some(refused @ FrameError::Unproven) => return unproven(what).because(refused),
+        Some(refused @ (FrameError::Odd(_) | FrameError::Others)) => {
             let help = "see that a PostgreSQL server listens there, and who may stand in between";
             return Fault::new(FaultKind::Unreachable, what, help).because(refused);
         }
@@ -311,9 +311,9 @@ fn unproven(what: String) -> Fault {
 }
 
 /// Why the connection was ended, where it was for what the server said.
-pub(crate) fn refused(error: &Error) -> Option<Refused> {
+pub(crate) fn refused(error: &Error) -> Option<FrameError> {
     let broke = error.source()?.downcast_ref::<io::Error>()?;
-    broke.get_ref()?.downcast_ref::<Refused>().copied()
+    broke.get_ref()?.downcast_ref::<FrameError>().copied()
 }
 
 /// What the server or the system said, in one line.

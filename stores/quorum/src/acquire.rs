@@ -13,11 +13,11 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    asking::{Asking, Event},
-    background::TakingBack,
-    holds::{Attempt, Before, Held},
-    looks::Looks,
-    members::{Call, Told, within},
+    asking::{Event, OngoingAsk},
+    background::MemberCleanup,
+    holds::{Attempt, AttemptHistory, Held},
+    looks::GateView,
+    members::{Call, MemberAnswer, within},
     verdict::Outcome,
 };
 
@@ -57,9 +57,9 @@ impl QuorumStore {
     /// The attempt that this owner is at, and what it holds. What an earlier one may have left is taken
     /// back.
     pub(crate) fn attempt_of(&self, name: &LockName, owner: &Owner) -> (Attempt, Option<Held>) {
-        let Before { attempt, held, unreleased } = self.shared.holds.asking(owner);
+        let AttemptHistory { attempt, held, unreleased } = self.shared.holds.asking(owner);
         if let Some((before, lease, members)) = unreleased {
-            let again = TakingBack {
+            let again = MemberCleanup {
                 clock: self.shared.options.clock.clone(),
                 limit: self.shared.options.member_limit,
                 name: name.clone(),
@@ -86,7 +86,7 @@ impl QuorumStore {
         let limit = self.shared.options.limit(ask.ttl);
         let reader = ask.mode == Mode::Shared && known.is_none();
         let looks = match reader.then(|| self.shared.holds.looks(&ask.owner)) {
-            Some(None) => Some(Looks::new(name, self.members.len())?),
+            Some(None) => Some(GateView::new(name, self.members.len())?),
             seen => seen.flatten(),
         };
         let events = self.members.iter().cloned().enumerate().map(|(member, store)| {
@@ -99,13 +99,13 @@ impl QuorumStore {
             };
             let asks = within(self.shared.options.clock.clone(), limit, asks);
             Box::pin(asks.map(move |answer| match answer.transpose() {
-                Some(answer) => Event::Voted(Told { member, answer }),
+                Some(answer) => Event::Voted(MemberAnswer { member, answer }),
                 None => Event::Closed { member },
             })) as Call<_>
         });
         let events = events.collect();
         let ballot = Ballot::new(self.members.len(), known);
-        let mut asking = Asking::new(self, name, asked, attempt, ballot, events);
+        let mut asking = OngoingAsk::new(self, name, asked, attempt, ballot, events);
         asking.note_joined(held.as_ref());
         asking.looks = looks;
         let mut unfinished = asking.unfinished(known);

@@ -16,14 +16,14 @@ use crate::{
     QuorumStore,
     error::Status,
     holds::{Attempt, Held},
-    looks::Looks,
-    members::{Calls, Told, within},
+    looks::GateView,
+    members::{Calls, MemberAnswer, within},
     standing::look,
 };
 
 /// An answer to one of the two rounds.
 pub(crate) enum Event {
-    Voted(Told<Answer>),
+    Voted(MemberAnswer<Answer>),
     /// A writer comes first at this member.
     Closed {
         member: usize,
@@ -49,7 +49,7 @@ impl Event {
 }
 
 /// One ask of all members, while it goes on.
-pub(crate) struct Asking<'a> {
+pub(crate) struct OngoingAsk<'a> {
     pub(crate) quorum: &'a QuorumStore,
     pub(crate) name: &'a LockName,
     pub(crate) ask: Ask,
@@ -64,7 +64,7 @@ pub(crate) struct Asking<'a> {
     pub(crate) others_waiting: bool,
     pub(crate) holder: Option<Contender>,
     /// Of a reader: what it has seen of the gate.
-    pub(crate) looks: Option<Looks>,
+    pub(crate) looks: Option<GateView>,
     /// Whether a reader let go of it, and it only stays taken.
     pub(crate) reader_lingers: bool,
     /// Whether readers are in a writer's way.
@@ -73,20 +73,20 @@ pub(crate) struct Asking<'a> {
 }
 
 /// A ballot that is dropped on the way leaves its attempt in doubt.
-pub(crate) struct Unfinished<'a> {
+pub(crate) struct UnfinishedBallot<'a> {
     quorum: &'a QuorumStore,
     attempt: Attempt,
     ttl: Duration,
     over: bool,
 }
 
-impl Unfinished<'_> {
+impl UnfinishedBallot<'_> {
     pub(crate) fn finish(&mut self) {
         self.over = true;
     }
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for UnfinishedBallot<'_> {
     fn drop(&mut self) {
         if !self.over {
             let shared = &self.quorum.shared;
@@ -95,7 +95,7 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-impl<'a> Asking<'a> {
+impl<'a> OngoingAsk<'a> {
     pub(crate) fn new(
         quorum: &'a QuorumStore,
         name: &'a LockName,
@@ -131,9 +131,9 @@ impl<'a> Asking<'a> {
     }
 
     /// What is to be kept until the ballot is over.
-    pub(crate) fn unfinished(&self, known: Option<Token>) -> Unfinished<'a> {
+    pub(crate) fn unfinished(&self, known: Option<Token>) -> UnfinishedBallot<'a> {
         let (quorum, attempt, ttl) = (self.quorum, self.attempt, self.ask.ttl);
-        Unfinished { quorum, attempt, ttl, over: known.is_some() }
+        UnfinishedBallot { quorum, attempt, ttl, over: known.is_some() }
     }
 
     /// Listens to the members until the ballot has come to something, and says what.
@@ -156,7 +156,7 @@ impl<'a> Asking<'a> {
 
     pub(crate) fn heard(&mut self, event: Event) {
         match event {
-            Event::Voted(Told { member, answer }) => {
+            Event::Voted(MemberAnswer { member, answer }) => {
                 let (vote, status) = match answer {
                     Ok(Answer::Granted { token, left, others_waiting }) => {
                         self.others_waiting |= others_waiting;

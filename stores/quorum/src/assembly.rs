@@ -16,8 +16,8 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    members::{Calls, Member, Told, ask_all},
-    standing::{Look, UPGRADE, is_unread, look},
+    members::{Calls, Member, MemberAnswer, ask_all},
+    standing::{MemberInspection, UPGRADE, is_unread, look},
 };
 
 /// How often it is tried while others do the same.
@@ -134,14 +134,14 @@ impl QuorumStore {
     }
 
     /// What a look at each member shows; `None` where no answer came.
-    async fn looks(&self, all: bool) -> Result<Vec<Option<Look>>, Fault> {
-        let mut looks: Vec<Option<Look>> = vec![None; self.members.len()];
+    async fn looks(&self, all: bool) -> Result<Vec<Option<MemberInspection>>, Fault> {
+        let mut looks: Vec<Option<MemberInspection>> = vec![None; self.members.len()];
         let (mut answered, mut counted, mut is_new, mut claimed) = (0, 0, true, false);
         let needed = majority(self.members.len());
         let charter = self.shared.charter;
         let mut unread = Vec::new();
         let mut calls = self.ask_members(|member| async move { look(&member, &charter).await });
-        while let Some(Told { member, answer }) = calls.next().await {
+        while let Some(MemberAnswer { member, answer }) = calls.next().await {
             match answer {
                 // Whether it restarts would never show.
                 Err(fault) if fault.kind() == FaultKind::Unsupported => return Err(fault),
@@ -168,7 +168,7 @@ impl QuorumStore {
         }
         self.no_member_twice(&looks)?;
         for (look, place) in looks.iter().zip(&self.shared.places) {
-            if let Some(Look { standing: Standing::Foreign(words), .. }) = look {
+            if let Some(MemberInspection { standing: Standing::Foreign(words), .. }) = look {
                 return Err(self.foreign(place, words));
             }
         }
@@ -199,7 +199,7 @@ impl QuorumStore {
         )
     }
 
-    fn no_member_twice(&self, looks: &[Option<Look>]) -> Result<(), Fault> {
+    fn no_member_twice(&self, looks: &[Option<MemberInspection>]) -> Result<(), Fault> {
         let known: Vec<_> = looks.iter().map(|look| mark::identity(&look.as_ref()?.mark)).collect();
         for (index, one) in known.iter().enumerate() {
             let Some(first) = known.iter().take(index).position(|other| other == one) else {
@@ -219,7 +219,7 @@ impl QuorumStore {
         Fault::new(FaultKind::Misconfigured, what, "name each store once, by one address")
     }
 
-    pub(crate) fn ask_members<T, F>(&self, call: impl Fn(Member) -> F) -> Calls<Told<T>>
+    pub(crate) fn ask_members<T, F>(&self, call: impl Fn(Member) -> F) -> Calls<MemberAnswer<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Fault>> + Send + 'static,

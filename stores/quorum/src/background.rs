@@ -42,7 +42,13 @@ impl Background {
     }
 
     /// Takes something back from the member with this number, which is called as `store`.
-    pub(crate) fn take_back(&self, what: TakingBack, member: usize, store: Member, in_doubt: bool) {
+    pub(crate) fn take_back(
+        &self,
+        what: MemberCleanup,
+        member: usize,
+        store: Member,
+        in_doubt: bool,
+    ) {
         if let Some(room) = self.members.get(member) {
             drop(run_within(room, what.from(store, in_doubt)));
         }
@@ -66,7 +72,7 @@ where
 
 /// What is to be taken back from members.
 #[derive(Clone, Debug)]
-pub(crate) struct TakingBack {
+pub(crate) struct MemberCleanup {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limit: Duration,
     pub(crate) name: LockName,
@@ -76,7 +82,7 @@ pub(crate) struct TakingBack {
     pub(crate) keep: Duration,
 }
 
-impl TakingBack {
+impl MemberCleanup {
     /// Releases at one member until it says that nothing is there. Where the acquire was never
     /// answered it may still arrive, so that once is not enough.
     pub(crate) async fn from(self, member: Member, in_doubt: bool) {

@@ -12,7 +12,7 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     assembly::SAME_RULES,
-    members::{Told, ask_all},
+    members::{MemberAnswer, ask_all},
     standing::{UPGRADE, is_unread, look},
 };
 
@@ -41,7 +41,7 @@ impl QuorumStore {
             });
         let mut each: Vec<Vec<Diagnostic>> = vec![Vec::new(); self.members.len()];
         let (mut counted, mut unread, mut unmarked) = (0, 0, false);
-        while let Some(Told { member, answer }) = looks.next().await {
+        while let Some(MemberAnswer { member, answer }) = looks.next().await {
             let place = self.shared.places.get(member).map_or("", String::as_str);
             let diagnostics = match answer {
                 Ok((standing, diagnostics)) => {

@@ -13,7 +13,7 @@ use tenure_core::proto::{
     rule::{Rule, kept},
 };
 
-use crate::looks::Looks;
+use crate::looks::GateView;
 
 /// For how much longer than its lease an acquisition is remembered: releases are repeated.
 const AFTER: Duration = Duration::from_secs(30);
@@ -55,7 +55,7 @@ struct Acquisition {
     /// It waits for readers, and signed so that later ones wait for it.
     signed: bool,
     /// What it has seen of the gate, if it is a reader that waits.
-    looks: Option<Looks>,
+    looks: Option<GateView>,
     forget_at: Timestamp,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Held {
 
 /// What is known of an acquisition when it is asked for.
 #[derive(Debug)]
-pub(crate) struct Before {
+pub(crate) struct AttemptHistory {
     pub(crate) attempt: Attempt,
     /// What it was granted as before.
     pub(crate) held: Option<Held>,
@@ -115,11 +115,15 @@ impl Attempt {
 
 impl Holds {
     /// The attempt that an ask of `owner` belongs to, and what there is to know of it.
-    pub(crate) fn asking(&self, owner: &Owner) -> Before {
+    pub(crate) fn asking(&self, owner: &Owner) -> AttemptHistory {
         let mut state = self.lock();
         let of = *owner;
         let Some(known) = state.known.get_mut(owner) else {
-            return Before { attempt: Attempt { of, number: 0 }, held: None, unreleased: None };
+            return AttemptHistory {
+                attempt: Attempt { of, number: 0 },
+                held: None,
+                unreleased: None,
+            };
         };
         let mut unreleased = None;
         if known.ended {
@@ -131,7 +135,7 @@ impl Holds {
             known.attempt += 1;
         }
         let attempt = Attempt { of, number: known.attempt };
-        Before { attempt, held: known.held.clone(), unreleased }
+        AttemptHistory { attempt, held: known.held.clone(), unreleased }
     }
 
     /// These members may still hold what was to be released. The next release is of this attempt too,
@@ -232,12 +236,12 @@ impl Holds {
     }
 
     /// What this reader has seen of the gate, if it is known to wait.
-    pub(crate) fn looks(&self, owner: &Owner) -> Option<Looks> {
+    pub(crate) fn looks(&self, owner: &Owner) -> Option<GateView> {
         self.lock().known.get(owner)?.looks.clone()
     }
 
     /// The reader has seen this, and waits.
-    pub(crate) fn looked(&self, owner: &Owner, looks: Looks) {
+    pub(crate) fn looked(&self, owner: &Owner, looks: GateView) {
         if let Some(known) = self.lock().known.get_mut(owner) {
             known.looks = Some(looks);
         }

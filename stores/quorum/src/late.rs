@@ -16,14 +16,14 @@ use tenure_core::{
 };
 
 use crate::{
-    asking::{Asking, Event},
-    background::TakingBack,
+    asking::{Event, OngoingAsk},
+    background::MemberCleanup,
     error::Status,
-    members::{Told, within},
+    members::{MemberAnswer, within},
     standing::look,
 };
 
-impl Asking<'_> {
+impl OngoingAsk<'_> {
     /// Whoever grants it after the majority did holds it too, and writes the token.
     pub(crate) fn let_late_ones_join(mut self, token: Token) {
         let mut unmarked = self.statuses.iter().any(|one| matches!(one, Status::Unmarked { .. }));
@@ -34,8 +34,10 @@ impl Asking<'_> {
         }
         while let Some(Some(event)) = self.events.next().now_or_never() {
             unmarked |= event.shows_no_mark();
-            if let Event::Voted(Told { member, answer: Ok(Answer::Granted { token: own, .. }) }) =
-                event
+            if let Event::Voted(MemberAnswer {
+                member,
+                answer: Ok(Answer::Granted { token: own, .. }),
+            }) = event
             {
                 self.quorum.shared.holds.joins(self.attempt, member, own, token);
                 self.confirm(member, token);
@@ -52,8 +54,9 @@ impl Asking<'_> {
                 unmarked |= event.shows_no_mark();
                 let Some((member, in_doubt)) = event.may_hold(false) else { continue };
                 let Some(store) = quorum.members.get(member).cloned() else { continue };
-                if let Event::Voted(Told {
-                    answer: Ok(Answer::Granted { token: own, .. }), ..
+                if let Event::Voted(MemberAnswer {
+                    answer: Ok(Answer::Granted { token: own, .. }),
+                    ..
                 }) = event
                 {
                     quorum.shared.holds.joins(attempt, member, own, token);
@@ -133,8 +136,8 @@ impl Asking<'_> {
         let _ = within(clock, limit, wait).await;
     }
 
-    fn taking_back(&self) -> TakingBack {
-        TakingBack {
+    fn taking_back(&self) -> MemberCleanup {
+        MemberCleanup {
             clock: self.quorum.shared.options.clock.clone(),
             limit: self.limit,
             name: self.name.clone(),
@@ -150,7 +153,7 @@ impl Event {
     /// of the attempt was in doubt, whatever this one is answered.
     fn may_hold(&self, before: bool) -> Option<(usize, bool)> {
         let (member, answer) = match self {
-            Self::Voted(Told { member, answer }) => (member, answer),
+            Self::Voted(MemberAnswer { member, answer }) => (member, answer),
             Self::Closed { member } => return Some((*member, before)),
             Self::NotHeld { member } => return before.then_some((*member, true)),
             Self::Confirmed { .. } => return None,

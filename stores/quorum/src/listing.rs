@@ -23,7 +23,7 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     error::{Status, no_majority},
-    members::{Calls, Member, Told, ask_all},
+    members::{Calls, Member, MemberAnswer, ask_all},
     standing::look,
     store::{is_reserved, refuse_reserved},
 };
@@ -145,12 +145,12 @@ impl QuorumStore {
         &self,
         verb: &str,
         name: Option<&LockName>,
-        mut calls: Calls<Told<T>>,
+        mut calls: Calls<MemberAnswer<T>>,
     ) -> Result<Vec<T>, Fault> {
         let mut answers = Vec::new();
         let mut statuses = vec![Status::Silent; self.members.len()];
         let mut in_doubt = false;
-        while let Some(Told { member, answer }) = calls.next().await {
+        while let Some(MemberAnswer { member, answer }) = calls.next().await {
             let status = match answer {
                 Ok(answer) => {
                     answers.push(answer);

@@ -15,12 +15,12 @@ use crate::members::Member;
 
 /// What one reader has seen of a gate, for its asks of all members.
 #[derive(Clone, Debug)]
-pub(crate) struct Looks {
+pub(crate) struct GateView {
     gate: LockName,
     line: Arc<Mutex<Line>>,
 }
 
-impl Looks {
+impl GateView {
     pub(crate) fn new(name: &LockName, members: usize) -> Result<Self, Fault> {
         Ok(Self { gate: gate_of(name)?, line: Arc::new(Mutex::new(Line::new(members))) })
     }

@@ -14,15 +14,15 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     assembly::PATIENCE,
-    members::{Call, Calls, Member, Told, mark_name, note_name, within},
-    standing::{Look, look},
+    members::{Call, Calls, Member, MemberAnswer, mark_name, note_name, within},
+    standing::{MemberInspection, look},
 };
 
 impl QuorumStore {
     /// A claim for each member, not sent yet. What is said of its memory was seen before.
-    pub(crate) fn marks(&self, looks: &[Option<Look>]) -> Result<Vec<Ask>, Fault> {
+    pub(crate) fn marks(&self, looks: &[Option<MemberInspection>]) -> Result<Vec<Ask>, Fault> {
         let entropy = &self.shared.options.entropy;
-        let mark = |look: &Option<Look>| {
+        let mark = |look: &Option<MemberInspection>| {
             let owner = entropy.owner()?;
             let (high, _) = owner.as_bytes().split_at(8);
             let serial = high.iter().fold(0, |serial: u64, byte| serial << 8 | u64::from(*byte));
@@ -51,7 +51,7 @@ impl QuorumStore {
             async move { member.acquire(&name, &claim).await }
         });
         let mut twice = None;
-        for Told { member, answer } in calls.collect::<Vec<_>>().await {
+        for MemberAnswer { member, answer } in calls.collect::<Vec<_>>().await {
             if let Ok(Answer::Busy { holder: Some(holder), .. }) = &answer
                 && let Some(other) = claims.iter().position(|claim| holder.label == claim.label)
             {
@@ -71,7 +71,7 @@ impl QuorumStore {
         if let Some((first, second)) = twice {
             return Err(self.one_store(first, second));
         }
-        let kept = |told: &&Told<_>| matches!(told.answer, Ok(Released::Released));
+        let kept = |told: &&MemberAnswer<_>| matches!(told.answer, Ok(Released::Released));
         Ok(all && answers.iter().filter(kept).count() == self.members.len())
     }
 
@@ -84,7 +84,7 @@ impl QuorumStore {
             async move { member.inspect(&name).await }
         });
         let mut noted = false;
-        for Told { answer, .. } in answers.collect::<Vec<_>>().await {
+        for MemberAnswer { answer, .. } in answers.collect::<Vec<_>>().await {
             let Ok(seen) = answer else { return Ok(None) };
             noted |= !seen.holders.is_empty();
         }
@@ -96,7 +96,7 @@ impl QuorumStore {
     pub(crate) async fn mark_as_new(
         &self,
         marks: &[Ask],
-        looks: &[Option<Look>],
+        looks: &[Option<MemberInspection>],
     ) -> Result<(), Fault> {
         let (name, note) = (mark_name()?, note_name()?);
         let each = self.members.iter().zip(marks).zip(looks);
@@ -122,7 +122,11 @@ impl QuorumStore {
     }
 
     /// One call for each member, all at the same time.
-    fn each_with<T, F>(&self, marks: &[Ask], call: impl Fn(Member, Ask) -> F) -> Calls<Told<T>>
+    fn each_with<T, F>(
+        &self,
+        marks: &[Ask],
+        call: impl Fn(Member, Ask) -> F,
+    ) -> Calls<MemberAnswer<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Fault>> + Send + 'static,
@@ -131,7 +135,7 @@ impl QuorumStore {
         let each = self.members.iter().zip(marks).enumerate();
         each.map(|(member, (store, mark))| {
             let call = within(clock.clone(), PATIENCE, call(store.clone(), mark.clone()));
-            Box::pin(async move { Told { member, answer: call.await } }) as Call<_>
+            Box::pin(async move { MemberAnswer { member, answer: call.await } }) as Call<_>
         })
         .collect()
     }

@@ -16,7 +16,7 @@ pub(crate) type Member = Arc<dyn Store>;
 
 /// What came of a call to one of the members.
 #[derive(Debug)]
-pub(crate) struct Told<T> {
+pub(crate) struct MemberAnswer<T> {
     pub(crate) member: usize,
     pub(crate) answer: Result<T, Fault>,
 }
@@ -27,14 +27,14 @@ pub(crate) fn ask_all<T, F>(
     clock: &Arc<dyn Clock>,
     limit: Duration,
     call: impl Fn(Member) -> F,
-) -> Calls<Told<T>>
+) -> Calls<MemberAnswer<T>>
 where
     T: Send + 'static,
     F: Future<Output = Result<T, Fault>> + Send + 'static,
 {
     let calls = members.iter().enumerate().map(|(member, store)| {
         let call = within(clock.clone(), limit, call(store.clone()));
-        Box::pin(async move { Told { member, answer: call.await } }) as Call<_>
+        Box::pin(async move { MemberAnswer { member, answer: call.await } }) as Call<_>
     });
     calls.collect()
 }

@@ -13,10 +13,10 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    background::TakingBack,
+    background::MemberCleanup,
     error::{Status, no_majority, too_long},
     holds::Releasing,
-    members::{Told, ask_all},
+    members::{MemberAnswer, ask_all},
     store::refuse_reserved,
 };
 
@@ -40,7 +40,7 @@ impl QuorumStore {
         let owner = attempt.owner();
         // Where no answer came it is released again: else the member would keep the name taken until
         // the lease ends.
-        let again = TakingBack {
+        let again = MemberCleanup {
             clock: options.clock.clone(),
             limit: options.member_limit,
             name: name.clone(),
@@ -60,7 +60,7 @@ impl QuorumStore {
             if decision != Decision::Open {
                 break decision;
             }
-            let Some(Told { member, answer }) = calls.next().await else { break decision };
+            let Some(MemberAnswer { member, answer }) = calls.next().await else { break decision };
             let status = match answer {
                 Ok(released) => {
                     count.said(released == Released::Released);
@@ -94,7 +94,7 @@ impl QuorumStore {
         if !calls.is_empty() {
             let quorum = self.clone();
             drop(self.shared.background.run(async move {
-                while let Some(Told { member, answer }) = calls.next().await {
+                while let Some(MemberAnswer { member, answer }) = calls.next().await {
                     let late = late.contains(&member);
                     if answer.is_err() || late {
                         quorum.release_again(&again, member, late);
@@ -115,7 +115,7 @@ impl QuorumStore {
         }
     }
 
-    pub(crate) fn release_again(&self, again: &TakingBack, member: usize, in_doubt: bool) {
+    pub(crate) fn release_again(&self, again: &MemberCleanup, member: usize, in_doubt: bool) {
         if let Some(store) = self.members.get(member) {
             self.shared.background.take_back(again.clone(), member, store.clone(), in_doubt);
         }

@@ -15,18 +15,18 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    background::TakingBack,
+    background::MemberCleanup,
     error::{Status, no_majority},
     members::{Call, Calls, within},
-    repair::{After, Hold, Late, Report},
+    repair::{DecidedRenewal, FollowUp, Hold, Report},
     standing::look,
 };
 
 /// Which holds which members have lost that are to get them back.
-fn lost_by(holds: &[Hold], after: &[After]) -> Vec<(usize, usize)> {
-    let of_hold = |(at, (hold, after)): (usize, (&Hold, &After))| -> Vec<(usize, usize)> {
+fn lost_by(holds: &[Hold], after: &[FollowUp]) -> Vec<(usize, usize)> {
+    let of_hold = |(at, (hold, after)): (usize, (&Hold, &FollowUp))| -> Vec<(usize, usize)> {
         let is_lost = |(_, answer): &&(usize, Result<Renewed, Fault>)| {
-            *after == After::BringBack && matches!(answer, Ok(Renewed::Lost))
+            *after == FollowUp::BringBack && matches!(answer, Ok(Renewed::Lost))
         };
         hold.answers.iter().filter(is_lost).map(|(member, _)| (at, *member)).collect()
     };
@@ -66,7 +66,8 @@ impl QuorumStore {
         }
         let lost = lost_by(&holds, &after);
         if !reports.is_empty() || !lost.is_empty() {
-            let late = Late { quorum: self.clone(), holds: holds.into(), after, unmarked };
+            let late =
+                DecidedRenewal { quorum: self.clone(), holds: holds.into(), after, unmarked };
             // What is refused for want of room is done with the next renewal.
             drop(self.shared.background.run(late.heard(reports, lost)));
         }
@@ -91,10 +92,10 @@ impl QuorumStore {
     }
 
     /// What a hold came to, and what follows at each member from its answer, whenever that comes.
-    fn conclude(&self, hold: &Hold) -> (Result<Renewed, Fault>, After) {
+    fn conclude(&self, hold: &Hold) -> (Result<Renewed, Fault>, FollowUp) {
         let result = hold.tally.result();
         let after = self.what_follows(hold, result);
-        if after == After::TakeBack {
+        if after == FollowUp::TakeBack {
             for (member, answer) in &hold.answers {
                 self.take_back_left(hold, *member, answer);
             }
@@ -105,15 +106,15 @@ impl QuorumStore {
         }
     }
 
-    fn what_follows(&self, hold: &Hold, result: Renewed) -> After {
+    fn what_follows(&self, hold: &Hold, result: Renewed) -> FollowUp {
         let holds = &self.shared.holds;
         match (result, &hold.held) {
             // Its release is under way, and has to find what is there.
-            (Renewed::Lost, Some(_)) if !holds.is_held(hold.attempt) => After::Nothing,
+            (Renewed::Lost, Some(_)) if !holds.is_held(hold.attempt) => FollowUp::Nothing,
             // A detached hold, or one that this process does not know, is not its own to take back: it may be
             // changing hands just now. Its lease ends what is left of it.
-            (_, None) => After::Nothing,
-            (_, Some(held)) if held.detached => After::Nothing,
+            (_, None) => FollowUp::Nothing,
+            (_, Some(held)) if held.detached => FollowUp::Nothing,
             (Renewed::Lost, Some(_)) => {
                 let now = self.shared.options.now();
                 let late = holds.releasing(&hold.attempt.of(), Duration::ZERO, now).late;
@@ -121,10 +122,10 @@ impl QuorumStore {
                 for member in late {
                     self.take_back(hold, member, true);
                 }
-                After::TakeBack
+                FollowUp::TakeBack
             }
-            (Renewed::Unknown, _) if kept(Rule::RenewalMakesNoMajority) => After::Nothing,
-            (Renewed::Renewed { .. } | Renewed::Unknown, Some(_)) => After::BringBack,
+            (Renewed::Unknown, _) if kept(Rule::RenewalMakesNoMajority) => FollowUp::Nothing,
+            (Renewed::Renewed { .. } | Renewed::Unknown, Some(_)) => FollowUp::BringBack,
         }
     }
 
@@ -161,8 +162,8 @@ impl QuorumStore {
         no_majority("renewed", Some(&hold.renewal.name), &statuses, &self.shared.places, true)
     }
 
-    pub(crate) fn taking_back(&self, renewal: &Renewal) -> TakingBack {
-        TakingBack {
+    pub(crate) fn taking_back(&self, renewal: &Renewal) -> MemberCleanup {
+        MemberCleanup {
             clock: self.shared.options.clock.clone(),
             limit: self.shared.options.limit(renewal.ttl),
             name: renewal.name.clone(),

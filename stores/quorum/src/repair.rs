@@ -20,7 +20,7 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     holds::{Attempt, Held},
-    members::{Calls, Told, ask_all, within},
+    members::{Calls, MemberAnswer, ask_all, within},
 };
 
 /// How many holds are brought back to members at the same time.
@@ -50,7 +50,7 @@ pub(crate) struct Hold {
 
 /// What follows at a member from what it answers about a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum After {
+pub(crate) enum FollowUp {
     Nothing,
     /// Who lost it gets it back: a majority has renewed.
     BringBack,
@@ -60,15 +60,15 @@ pub(crate) enum After {
 
 /// A renewal that is decided, while members are still to answer: those that are slower than a majority, always or
 /// this time.
-pub(crate) struct Late {
+pub(crate) struct DecidedRenewal {
     pub(crate) quorum: QuorumStore,
     pub(crate) holds: Arc<[Hold]>,
-    pub(crate) after: Vec<After>,
+    pub(crate) after: Vec<FollowUp>,
     /// Whether it was seen that a member is to have a mark.
     pub(crate) unmarked: bool,
 }
 
-impl Late {
+impl DecidedRenewal {
     /// Brings back what members have lost, and does the same with what the others answer.
     pub(crate) async fn heard(mut self, mut reports: Calls<Report>, lost: Vec<(usize, usize)>) {
         let mut repairs = FuturesUnordered::new();
@@ -95,12 +95,12 @@ impl Late {
         let each = self.holds.iter().zip(&self.after).zip(&report.answers).enumerate();
         for (at, ((hold, after), answer)) in each {
             match after {
-                After::Nothing => {}
-                After::BringBack if matches!(answer, Ok(Renewed::Lost)) => {
+                FollowUp::Nothing => {}
+                FollowUp::BringBack if matches!(answer, Ok(Renewed::Lost)) => {
                     lost.push((at, report.member));
                 }
-                After::BringBack => {}
-                After::TakeBack => self.quorum.take_back_left(hold, report.member, answer),
+                FollowUp::BringBack => {}
+                FollowUp::TakeBack => self.quorum.take_back_left(hold, report.member, answer),
             }
         }
         lost
@@ -141,7 +141,7 @@ impl QuorumStore {
             async move { other.renew(&[renewal]).await.pop().unwrap_or(Ok(Renewed::Unknown)) }
         });
         let mut have = 0;
-        while let Some(Told { answer, .. }) = calls.next().await {
+        while let Some(MemberAnswer { answer, .. }) = calls.next().await {
             have += usize::from(matches!(answer, Ok(Renewed::Renewed { .. })));
             if have >= majority(self.members.len()) {
                 return true;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tenure_core::{Fault, FaultKind, proto::quorum::majority, store::Diagnostic};
 
-use crate::{QuorumStore, members::Told};
+use crate::{QuorumStore, members::MemberAnswer};
 
 /// How long a member may answer after a majority did where a store is opened.
 const SLOW: Duration = Duration::from_millis(200);
@@ -46,7 +46,7 @@ impl QuorumStore {
                 next = calls.next() => next,
                 () = rest => None,
             };
-            let Some(Told { member, answer }) = next else { return Servers(told) };
+            let Some(MemberAnswer { member, answer }) = next else { return Servers(told) };
             heard += usize::from(answer.is_ok());
             if let Some(told) = told.get_mut(member) {
                 *told = answer;

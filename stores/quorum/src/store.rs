@@ -31,7 +31,7 @@ use crate::{
     QuorumOptions,
     background::Background,
     error::{too_long, unsupported},
-    evictions::Told,
+    evictions::EvictionTally,
     holds::Holds,
     members::Member,
 };
@@ -316,7 +316,7 @@ impl Store for QuorumStore {
         let members = self.members.iter().map(|member| member.evictions()).collect();
         let options = self.shared.options.clone();
         // For so long an eviction waits for each of them.
-        let mut told = Told::new(self.members.len(), options.member_limit);
+        let mut told = EvictionTally::new(self.members.len(), options.member_limit);
         Evictions::merged(members, move |member, eviction| match eviction {
             Eviction::Of(name) => told.by(member, name, options.now()),
             // One member alone is asked by the next renewal, and requests nothing of the others.

@@ -20,11 +20,11 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    asking::{Asking, Event},
-    background::TakingBack,
+    asking::{Event, OngoingAsk},
+    background::MemberCleanup,
     error::{Status, no_majority},
     holds::{Held, Releasing},
-    members::{Call, Told, within},
+    members::{Call, MemberAnswer, within},
     verdict::Outcome,
 };
 
@@ -60,7 +60,8 @@ impl QuorumStore {
             Box::pin(asks.map(move |answer| event(member, answer))) as Call<_>
         });
         let ballot = Ballot::of_take_over(self.members.len(), known);
-        let mut asking = Asking::new(self, name, sent.as_ask(), attempt, ballot, events.collect());
+        let mut asking =
+            OngoingAsk::new(self, name, sent.as_ask(), attempt, ballot, events.collect());
         asking.note_joined(held.as_ref());
         let mut unfinished = asking.unfinished(known);
         let outcome = asking.count_over(over, known).await;
@@ -74,7 +75,7 @@ impl QuorumStore {
         let options = &self.shared.options;
         let Releasing { attempt, lease, late } =
             self.shared.holds.releasing(old, Duration::ZERO, options.now());
-        let again = TakingBack {
+        let again = MemberCleanup {
             clock: options.clock.clone(),
             limit: options.member_limit,
             name: name.clone(),
@@ -111,10 +112,10 @@ fn event(member: usize, answer: Result<TakenOver, Fault>) -> Event {
         }
         Err(fault) => Err(fault),
     };
-    Event::Voted(Told { member, answer })
+    Event::Voted(MemberAnswer { member, answer })
 }
 
-impl Asking<'_> {
+impl OngoingAsk<'_> {
     async fn count_over(mut self, over: &TakeOver, known: Option<Token>) -> Outcome<TakenOver> {
         match self.end().await {
             Step::Won { token, left } => {

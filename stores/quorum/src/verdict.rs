@@ -13,7 +13,7 @@ use tenure_core::{
 };
 
 use crate::{
-    asking::Asking,
+    asking::OngoingAsk,
     error::{Status, need_somebody, no_majority},
     holds::Held,
 };
@@ -28,7 +28,7 @@ pub(crate) enum Outcome<T> {
     Failed(Fault, bool),
 }
 
-impl Asking<'_> {
+impl OngoingAsk<'_> {
     pub(crate) async fn count(
         mut self,
         ask: &Ask,

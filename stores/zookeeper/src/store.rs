@@ -18,7 +18,7 @@ use tenure_core::{
 use crate::{
     ZookeeperOptions,
     capabilities::capabilities,
-    contenders::{alone::Asks, entries::Entries, full::FullQueues},
+    contenders::{alone::OwnerLocks, entries::Entries, full::FullQueues},
     error,
     session::{Session, probe, sessions::Sessions},
 };
@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     pub(crate) capabilities: Capabilities,
     pub(crate) sessions: Sessions,
     pub(crate) entries: Entries,
-    pub(crate) asks: Asks,
+    pub(crate) asks: OwnerLocks,
     pub(crate) full: FullQueues,
 }
 
@@ -105,7 +105,7 @@ impl ZookeeperStore {
             capabilities: capabilities(&options),
             sessions: Sessions::new(options.clone(), place.clone())?,
             entries: Entries::default(),
-            asks: Asks::default(),
+            asks: OwnerLocks::default(),
             full: FullQueues::default(),
             place,
             options,

@@ -12,7 +12,7 @@ use tenure::LockName;
 use crate::{exit::Failure, handle::words};
 
 use super::{
-    Asking, Ends, Sharing,
+    AcquireArgs, ExitCodeArgs, Sharing,
     values::{lease, name},
 };
 
@@ -33,31 +33,31 @@ pub(crate) struct Lock {
     #[arg(long)]
     pub(crate) fair: bool,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) asking: AcquireArgs,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Renew {
     #[command(flatten)]
-    pub(crate) from: From,
+    pub(crate) from: HandleArgs,
     /// How long the lock is to last from now on, at least [default: as long as the handle says]
     #[arg(long = "for", value_name = "TIME", value_parser = lease)]
     pub(crate) lease: Option<Duration>,
     #[command(flatten)]
-    pub(crate) ends: Ends,
+    pub(crate) ends: ExitCodeArgs,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Unlock {
     #[command(flatten)]
-    pub(crate) from: From,
+    pub(crate) from: HandleArgs,
     #[command(flatten)]
-    pub(crate) ends: Ends,
+    pub(crate) ends: ExitCodeArgs,
 }
 
 /// Where the handle comes from.
 #[derive(Args, Debug)]
-pub(crate) struct From {
+pub(crate) struct HandleArgs {
     /// The file that has the handle [default: TENURE_HANDLE if it is set, else standard input]
     #[arg(long, value_name = "FILE")]
     handle: Option<PathBuf>,
@@ -66,7 +66,7 @@ pub(crate) struct From {
     name: Option<OsString>,
 }
 
-impl From {
+impl HandleArgs {
     /// The file, if it was named and nothing else was.
     pub(crate) fn file(&self) -> Result<Option<&Path>, Failure> {
         const HINT: (&str, &str) = (

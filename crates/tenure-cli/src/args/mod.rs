@@ -192,7 +192,7 @@ pub(crate) struct Hold {
     #[arg(long)]
     pub(crate) hide_store: bool,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) asking: AcquireArgs,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
@@ -207,7 +207,7 @@ impl Hold {
 
 /// How a lock is asked for.
 #[derive(Args, Debug)]
-pub(crate) struct Asking {
+pub(crate) struct AcquireArgs {
     /// Give up after waiting this long for the lock [default: wait for ever]
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "no_wait")]
     pub(crate) wait: Option<Duration>,
@@ -218,7 +218,7 @@ pub(crate) struct Asking {
     #[arg(long, value_name = "N")]
     pub(crate) busy_exit_code: Option<u8>,
     #[command(flatten)]
-    pub(crate) ends: Ends,
+    pub(crate) ends: ExitCodeArgs,
     /// Who this is, for people who look at the lock [default: user@host/pid and the command's name]
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
@@ -226,7 +226,7 @@ pub(crate) struct Asking {
 
 /// The exit codes of ends that no command of the user's chose.
 #[derive(Args, Debug)]
-pub(crate) struct Ends {
+pub(crate) struct ExitCodeArgs {
     /// Exit code when the lock was lost [default: 123]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) lost_exit_code: Option<u8>,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::output::bench::{Pair, Took};
+use crate::output::bench::{LatencyStats, Pair};
 
 /// Lengths of time, to a hundredth of each.
 #[derive(Clone, Debug)]
@@ -29,9 +29,13 @@ impl Times {
     }
 
     /// Nothing if there are none.
-    pub(super) fn took(&self) -> Option<Took> {
+    pub(super) fn took(&self) -> Option<LatencyStats> {
         let at = |quantile| self.0.value_at_quantile(quantile) as f64 / 1e3;
-        let took = || Took { p50_us: at(0.5), p99_us: at(0.99), max_us: self.0.max() as f64 / 1e3 };
+        let took = || LatencyStats {
+            p50_us: at(0.5),
+            p99_us: at(0.99),
+            max_us: self.0.max() as f64 / 1e3,
+        };
         (!self.0.is_empty()).then(took)
     }
 }
@@ -115,7 +119,7 @@ mod tests {
         assert_eq!((figures.per_second_min, figures.per_second_max), (4.0, 200.0));
         assert_eq!(figures.cpu_us, 15.0);
         let near = |figure: f64, wanted: f64| (figure / wanted - 1.0).abs() < 0.01;
-        let Took { p50_us, p99_us, max_us } = figures.took;
+        let LatencyStats { p50_us, p99_us, max_us } = figures.took;
         assert!(near(p50_us, 2.0) && near(p99_us, 2.0) && near(max_us, 50.0), "{figures:?}");
     }
 

@@ -1,6 +1,6 @@
 //! From a release in one process to the grant in another.
 
-use super::{Extent, figures::Times, player::Player, progress::Progress, turns::Word};
+use super::{Extent, figures::Times, player::Player, progress::Progress, turns::HandoffMessage};
 use crate::{exit::Failure, output::bench::Handoff, run::signals::Signals};
 
 /// Two processes take turns on the lock `name` of the store with this URL.
@@ -27,14 +27,18 @@ async fn play(
     progress: &Progress,
 ) -> Result<Handoff, Failure> {
     let mut times = Times::new().map_err(Failure::failed)?;
-    let (Word::Ready, Word::Ready) = hear(players, extent).await? else { return Err(nonsense()) };
+    let (HandoffMessage::Ready, HandoffMessage::Ready) = hear(players, extent).await? else {
+        return Err(nonsense());
+    };
     for round in 0..extent.rounds {
         let left = extent.length.saturating_mul(extent.rounds - round);
         progress.say(&format!("handoff: round {} of {}", round + 1, extent.rounds), left);
         for player in &mut *players {
             player.go_on().await?;
         }
-        let (Word::Held(one), Word::Held(other)) = hear(players, extent).await? else {
+        let (HandoffMessage::Held(one), HandoffMessage::Held(other)) =
+            hear(players, extent).await?
+        else {
             return Err(nonsense());
         };
         let of = |process: usize| move |(granted, released)| (granted, released, process);
@@ -45,7 +49,10 @@ async fn play(
 }
 
 /// The next word of both, or the first failure.
-async fn hear([one, other]: &mut [Player; 2], extent: Extent) -> Result<(Word, Word), Failure> {
+async fn hear(
+    [one, other]: &mut [Player; 2],
+    extent: Extent,
+) -> Result<(HandoffMessage, HandoffMessage), Failure> {
     tokio::try_join!(one.hear(extent.length), other.hear(extent.length))
 }
 

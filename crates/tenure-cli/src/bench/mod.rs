@@ -29,7 +29,7 @@ const TTL: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a task or a process cannot go on.
-type Trouble = Box<dyn std::error::Error + Send + Sync>;
+type BenchError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]

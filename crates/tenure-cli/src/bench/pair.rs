@@ -16,7 +16,7 @@ use tenure::{Mutex, Tenure};
 use tokio::task::{self, JoinSet};
 
 use super::{
-    Extent, Trouble,
+    BenchError, Extent,
     figures::{Rounds, Times},
     lock,
     progress::Progress,
@@ -90,7 +90,7 @@ async fn round(locks: &[Mutex], length: Duration) -> Result<Times, Failure> {
     failure.map_or(Ok(all), Err)
 }
 
-async fn pairs(lock: Mutex, until: Instant, stop: Arc<AtomicBool>) -> Result<Times, Trouble> {
+async fn pairs(lock: Mutex, until: Instant, stop: Arc<AtomicBool>) -> Result<Times, BenchError> {
     let mut times = Times::new()?;
     loop {
         for _ in 0..IN_A_ROW {

@@ -10,7 +10,7 @@ use tokio::{
 
 use super::{
     Extent, PATIENCE, TURNS,
-    turns::{LEAVE, STORE, Word},
+    turns::{HandoffMessage, LEAVE, STORE},
 };
 use crate::{exit::Failure, explanation::Explanation, output::human, run};
 
@@ -62,7 +62,7 @@ impl Player {
     }
 
     /// Its next word, which takes no longer than `length` as a rule. One that says nothing is killed.
-    pub(super) async fn hear(&mut self, length: Duration) -> Result<Word, Failure> {
+    pub(super) async fn hear(&mut self, length: Duration) -> Result<HandoffMessage, Failure> {
         let within = length + 2 * PATIENCE;
         let Ok(line) = timeout(within, self.words.next_line()).await else {
             let _ = self.process.start_kill();
@@ -78,7 +78,7 @@ impl Player {
             ));
         };
         match line.ok().flatten().map(|line| serde_json::from_str(&line)) {
-            Some(Ok(Word::Failed(why))) => {
+            Some(Ok(HandoffMessage::Failed(why))) => {
                 let failed = Explanation::new("a process of the handoff failed");
                 Err(Failure::Failed(failed.because(&*Box::<dyn Error>::from(why))))
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use indicatif::ProgressStyle;
 
-use crate::output::{Voice, human, spinner::Spinner};
+use crate::output::{Reporter, human, spinner::Spinner};
 
 /// How often the line on the terminal moves: seldom, as that is measured too.
 const TICK: Duration = Duration::from_millis(500);
@@ -14,7 +14,7 @@ const TICK: Duration = Duration::from_millis(500);
 pub(crate) struct Progress(Option<Spinner>);
 
 impl Progress {
-    pub(crate) fn new(voice: &Voice) -> Self {
+    pub(crate) fn new(voice: &Reporter) -> Self {
         Self(voice.has_terminal().then(|| {
             let spinner = Spinner::new(TICK);
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {

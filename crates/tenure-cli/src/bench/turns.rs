@@ -17,7 +17,7 @@ use tenure::{
 };
 use tokio::{runtime::Runtime, sync::mpsc, task, time::timeout};
 
-use super::{PATIENCE, Trouble, lock};
+use super::{BenchError, PATIENCE, lock};
 use crate::{exit, run::signals};
 
 /// The variable with the store's URL, which may have a password and so stands on no command line.
@@ -33,7 +33,7 @@ pub(super) const LEAVE: Duration = Duration::from_secs(2);
 
 /// What it says.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) enum Word {
+pub(super) enum HandoffMessage {
     /// The store is open.
     Ready,
     /// When it was granted the lock and when it let go of it, in a round, in nanoseconds of the clock
@@ -54,13 +54,13 @@ pub(super) fn main(mut args: ArgsOs) -> ExitCode {
     match prepare().and_then(play) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = say(&Word::Failed(format!("{error:#}")));
+            let _ = say(&HandoffMessage::Failed(format!("{error:#}")));
             ExitCode::from(exit::FAILED)
         }
     }
 }
 
-fn prepare() -> Result<Runtime, Trouble> {
+fn prepare() -> Result<Runtime, BenchError> {
     // Ctrl-C is for the one that started it, which ends it then.
     signals::deaf_to().thread_block()?;
     #[cfg(target_os = "linux")]
@@ -68,16 +68,16 @@ fn prepare() -> Result<Runtime, Trouble> {
     Ok(crate::system::runtime()?)
 }
 
-async fn play(name: &str, rounds: u32, length: Duration) -> Result<(), Trouble> {
+async fn play(name: &str, rounds: u32, length: Duration) -> Result<(), BenchError> {
     let mut orders = orders();
     let tenure = Tenure::open(&env::var(STORE).unwrap_or_default()).await?;
     let played = async {
         let lock = lock(&tenure, name);
-        say(&Word::Ready)?;
+        say(&HandoffMessage::Ready)?;
         for _ in 0..rounds {
             let Ok(Some(())) = timeout(PATIENCE, orders.recv()).await else { break };
             tokio::select! {
-                held = turns(&lock, length) => say(&Word::Held(held?))?,
+                held = turns(&lock, length) => say(&HandoffMessage::Held(held?))?,
                 // Nothing is said before a round is over: that was the end.
                 _ = orders.recv() => break,
             }
@@ -104,7 +104,7 @@ fn orders() -> mpsc::UnboundedReceiver<()> {
 }
 
 /// Takes the lock again and again, for `length`.
-async fn turns(lock: &Mutex, length: Duration) -> Result<Vec<(u64, u64)>, Trouble> {
+async fn turns(lock: &Mutex, length: Duration) -> Result<Vec<(u64, u64)>, BenchError> {
     let until = Instant::now() + length;
     let mut held = Vec::new();
     for turn in 0u32.. {
@@ -125,11 +125,11 @@ async fn turns(lock: &Mutex, length: Duration) -> Result<Vec<(u64, u64)>, Troubl
 }
 
 /// To the microsecond, where the runtime's timers know milliseconds.
-async fn sleep(length: Duration) -> Result<(), Trouble> {
+async fn sleep(length: Duration) -> Result<(), BenchError> {
     Ok(task::spawn_blocking(move || std::thread::sleep(length)).await?)
 }
 
-fn say(word: &Word) -> Result<(), Trouble> {
+fn say(word: &HandoffMessage) -> Result<(), BenchError> {
     let mut line = serde_json::to_vec(word)?;
     line.push(b'\n');
     let mut out = io::stdout().lock();

@@ -8,27 +8,27 @@ use crate::{
     args,
     exit::Failure,
     handle::{
-        read::{Given, given_to_run},
+        read::{LoadedHandle, given_to_run},
         replace::{Prepared, Replaces},
     },
     run::{
-        detaching::{AtEnd, too_long},
-        held::Held,
+        detaching::{EndAction, too_long},
+        held::AnyGuard,
     },
     settings::Plan,
 };
 
 /// What is attached, and where its next handle goes if it is detached again.
 #[derive(Debug)]
-pub(super) struct Attaching {
+pub(super) struct PendingAttach {
     handle: Handle,
     again: Option<(Duration, Prepared)>,
 }
 
-impl Attaching {
+impl PendingAttach {
     /// Reads the handle, and sees that the file can have the next one before any work is done.
     pub(super) fn of(args: &args::Run) -> Result<Self, Failure> {
-        let Given { handle, file } = given_to_run(args.handle.as_deref())?;
+        let LoadedHandle { handle, file } = given_to_run(args.handle.as_deref())?;
         if let Some(name) = args.name.as_ref().filter(|name| *name != handle.name()) {
             let what = format!("the handle is of lock {:?}, not of {name:?}", handle.name());
             let help = "leave the name out, or give another handle";
@@ -51,7 +51,7 @@ impl Attaching {
         self,
         tenure: &Tenure,
         plan: &Plan,
-    ) -> Result<(Held, AtEnd), Failure> {
+    ) -> Result<(AnyGuard, EndAction), Failure> {
         if let Some((lease, _)) = &self.again {
             too_long(tenure, self.handle.name(), *lease)?;
         }
@@ -63,7 +63,8 @@ impl Attaching {
             attach = attach.label(label);
         }
         let guard = attach.await.map_err(|error| Failure::by_handle(&error))?;
-        let at_end = self.again.map_or(AtEnd::Release, |(lease, file)| AtEnd::Detach(lease, file));
-        Ok((Held::One(guard), at_end))
+        let at_end =
+            self.again.map_or(EndAction::Release, |(lease, file)| EndAction::Detach(lease, file));
+        Ok((AnyGuard::One(guard), at_end))
     }
 }

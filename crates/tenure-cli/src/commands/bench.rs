@@ -10,7 +10,7 @@ use crate::{
     exit::Failure,
     explanation::Explanation,
     output::{
-        Voice, answer,
+        Reporter, answer,
         bench::{Figures, json, table},
     },
     run::signals::{ENDING, Signals},
@@ -23,7 +23,7 @@ const INTERRUPTED: &str = "interrupted while measuring; what was held is release
 pub(super) async fn bench(
     args: &args::Bench,
     config: &Config,
-    voice: &Voice,
+    voice: &Reporter,
 ) -> Result<u8, Failure> {
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
@@ -46,7 +46,7 @@ async fn measure(
     args: &args::Bench,
     config: &Config,
     tenure: &Tenure,
-    voice: &Voice,
+    voice: &Reporter,
     signals: &mut Signals,
 ) -> Result<Figures, Failure> {
     let extent = Extent { length: args.length, rounds: args.rounds };

@@ -15,13 +15,13 @@ use crate::{
     args,
     exit::Failure,
     explanation::Explanation,
-    output::{Voice, answer, human, json, tables},
+    output::{Reporter, answer, human, json, tables},
 };
 
 pub(super) async fn break_(
     args: args::Break,
     tenure: Tenure,
-    voice: &Voice,
+    voice: &Reporter,
 ) -> Result<u8, Failure> {
     let name = &args.name;
     let mut seen = look(&tenure, name).await?;
@@ -81,14 +81,14 @@ async fn look(tenure: &Tenure, name: &LockName) -> Result<Option<Snapshot>, Fail
 
 /// From whom the lock is to be taken.
 #[derive(Debug, PartialEq, Eq)]
-enum Meant {
+enum EvictTarget {
     /// From whoever has it when it is taken.
     Anybody,
     /// From these alone, if they still have it.
     Holds(Vec<HoldId>),
 }
 
-impl Meant {
+impl EvictTarget {
     fn is_anybody(&self) -> bool {
         *self == Self::Anybody
     }
@@ -117,10 +117,14 @@ impl Meant {
 
 /// Whom the command line means of those who were seen. Who is asked first is asked about those alone; where nobody is
 /// asked nor named, whoever has the lock is meant.
-fn meant(args: &args::Break, seen: Option<&Snapshot>, pass_bits: bool) -> Result<Meant, Failure> {
+fn meant(
+    args: &args::Break,
+    seen: Option<&Snapshot>,
+    pass_bits: bool,
+) -> Result<EvictTarget, Failure> {
     let Some(seen) = seen else {
         return if args.token.is_none() && args.hold.is_none() {
-            Ok(Meant::Anybody)
+            Ok(EvictTarget::Anybody)
         } else {
             let what = "its state cannot be read, so no hold can be told from another";
             let what = format!("lock {:?}: {what}", args.name);
@@ -150,9 +154,9 @@ fn meant(args: &args::Break, seen: Option<&Snapshot>, pass_bits: bool) -> Result
         return Err(Failure::Declined((what, help).into()));
     }
     if !is_named && (args.yes && !seen.holders.is_empty() || ids.len() < holders.len()) {
-        return Ok(Meant::Anybody);
+        return Ok(EvictTarget::Anybody);
     }
-    Ok(Meant::Holds(ids))
+    Ok(EvictTarget::Holds(ids))
 }
 
 fn another_holds(name: &LockName, now: &Snapshot) -> Failure {
@@ -238,7 +242,7 @@ fn shown(name: &LockName, seen: Option<&Snapshot>) -> String {
 fn confirmed(
     name: &LockName,
     seen: Option<&Snapshot>,
-    meant: &Meant,
+    meant: &EvictTarget,
     tells: bool,
 ) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
@@ -266,7 +270,7 @@ fn confirmed(
 }
 
 /// What is asked of whoever wants to break a lock, in a store that `tells` its holder of that or does not.
-fn question(name: &LockName, seen: Option<&Snapshot>, meant: &Meant, tells: bool) -> String {
+fn question(name: &LockName, seen: Option<&Snapshot>, meant: &EvictTarget, tells: bool) -> String {
     let when = if tells {
         "killed"
     } else {
@@ -323,7 +327,7 @@ mod tests {
     #[test]
     fn who_breaks_a_lock_is_told_when_its_command_ends() {
         let name = LockName::new("a").unwrap();
-        let asked = |tells| question(&name, None, &Meant::Anybody, tells);
+        let asked = |tells| question(&name, None, &EvictTarget::Anybody, tells);
         assert!(asked(true).contains("`tenure run` is killed; anything"));
         let later = asked(false);
         assert!(

@@ -6,11 +6,11 @@ use tenure_core::plain::plain;
 
 use crate::{
     exit::{self, Failure},
-    output::{Voice, answer, diagnostics, json},
+    output::{Reporter, answer, diagnostics, json},
     store,
 };
 
-pub(super) async fn doctor(config: &Config, voice: &Voice) -> Result<u8, Failure> {
+pub(super) async fn doctor(config: &Config, voice: &Reporter) -> Result<u8, Failure> {
     let chosen_by = config.store_chosen_by();
     let chosen_by = chosen_by.as_deref();
     let seen = store::examine(config).await?;

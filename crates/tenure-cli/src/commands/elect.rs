@@ -7,14 +7,14 @@ use tenure::{Tenure, config::Config};
 use crate::{
     args,
     exit::Failure,
-    output::{Event, Voice},
+    output::{Event, Reporter},
     run::{
         acquire::{acquire, open_store},
-        detaching::AtEnd,
-        held::Held,
+        detaching::EndAction,
+        held::AnyGuard,
         patience::Wait,
         signals::{ENDING, Signals},
-        under_lock::{Done, UnderLock},
+        under_lock::{RunOutcome, UnderLock},
     },
     settings::Plan,
     store,
@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) async fn elect(
     args: args::Elect,
     config: &Config,
-    voice: &Voice,
+    voice: &Reporter,
 ) -> Result<u8, Failure> {
     let plan = Plan::to_lead(&args, config)?;
     voice.hold_as(plan.told_label());
@@ -50,8 +50,8 @@ async fn lead(
     mut wait: Wait,
     tenure: &Tenure,
     signals: &mut Signals,
-    voice: &Voice,
-) -> Result<Done, Failure> {
+    voice: &Reporter,
+) -> Result<RunOutcome, Failure> {
     let name = args.name.as_str();
     // What opens without being there, as a quorum does, is waited for like what does not.
     let look = || async {
@@ -72,7 +72,7 @@ async fn lead(
     };
     loop {
         let held = signals.unless_ended(campaign(args, plan, &wait, tenure, voice)).await?;
-        let done = under_lock.run(held, signals, wait.elapsed(), AtEnd::Release).await?;
+        let done = under_lock.run(held, signals, wait.elapsed(), EndAction::Release).await?;
         if !done.for_the_lock {
             return Ok(done);
         }
@@ -87,8 +87,8 @@ async fn campaign(
     plan: &Plan,
     wait: &Wait,
     tenure: &Tenure,
-    voice: &Voice,
-) -> Result<Held, Failure> {
+    voice: &Reporter,
+) -> Result<AnyGuard, Failure> {
     loop {
         match acquire(tenure, &[&args.name], plan, wait, voice).await {
             Err(Failure::Away(why)) if !wait.is_none() && !wait.is_over() => {

@@ -16,13 +16,13 @@ use crate::{
         replace::{Prepared, Replaces},
     },
     output::{
-        Voice, answer,
+        Reporter, answer,
         handing_over::{can_hand_over, hand_over},
         json,
     },
     run::{
         acquire::{acquire, open_store},
-        detaching::{NotDetached, Stays, detach, too_long},
+        detaching::{DetachedHold, NotDetached, detach, too_long},
         patience::Wait,
         signals::{ENDING, Signals},
     },
@@ -30,7 +30,11 @@ use crate::{
     store,
 };
 
-pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> Result<u8, Failure> {
+pub(super) async fn lock(
+    args: &args::Lock,
+    config: &Config,
+    voice: &Reporter,
+) -> Result<u8, Failure> {
     if args.handle.as_deref() == Some(Path::new("-")) {
         return Err(Failure::Usage(
             (
@@ -67,8 +71,8 @@ async fn hold(
     plan: &Plan,
     wait: &Wait,
     tenure: &Tenure,
-    voice: &Voice,
-) -> Result<Stays, Failure> {
+    voice: &Reporter,
+) -> Result<DetachedHold, Failure> {
     // All that can be refused is refused before anything is taken.
     if let Some(fault) = refusal(tenure.store().capabilities()) {
         return Err(super::at(tenure, &args.name, &fault));
@@ -117,9 +121,9 @@ fn not_detached(not: NotDetached) -> Failure {
 /// Gives the handle to whoever asked for it, and the lock back if nobody takes it.
 async fn hand_on(
     args: &args::Lock,
-    stays: &Stays,
+    stays: &DetachedHold,
     tenure: &Tenure,
-    voice: &Voice,
+    voice: &Reporter,
 ) -> Result<u8, Failure> {
     let in_file = args.handle.is_some();
     let answered =

@@ -5,15 +5,16 @@ use tenure::{Tenure, inspect::Snapshot};
 use crate::{
     args,
     exit::Failure,
-    label::{Me, Wanted},
-    output::{Voice, answer, json, tables},
+    label::{LabelFilter, UserAtHost},
+    output::{Reporter, answer, json, tables},
 };
 
 /// More names than anybody reads.
 const MOST: usize = 10_000;
 
-pub(super) async fn ls(args: args::Ls, tenure: Tenure, voice: &Voice) -> Result<u8, Failure> {
-    let wanted = Wanted { mine: args.mine.then(Me::known), host: args.host, part: args.label };
+pub(super) async fn ls(args: args::Ls, tenure: Tenure, voice: &Reporter) -> Result<u8, Failure> {
+    let wanted =
+        LabelFilter { mine: args.mine.then(UserAtHost::known), host: args.host, part: args.label };
     let listed = tenure.list(&args.prefix).limit(MOST).await;
     let mut listing = listed.map_err(|error| Failure::failed(&error))?;
     listing.names.retain(|(_, seen)| is_wanted(seen, &wanted));
@@ -36,7 +37,7 @@ pub(super) async fn ls(args: args::Ls, tenure: Tenure, voice: &Voice) -> Result<
 }
 
 /// Whether somebody who is asked for holds the name or waits for it.
-fn is_wanted(seen: &Snapshot, wanted: &Wanted) -> bool {
+fn is_wanted(seen: &Snapshot, wanted: &LabelFilter) -> bool {
     let mut labels = (seen.holders.iter().map(|holder| &holder.label))
         .chain(seen.waiters.iter().map(|waiter| &waiter.label));
     wanted.is_all() || labels.any(|label| wanted.has(label))

@@ -5,11 +5,11 @@ use tenure_core::plain::plain;
 use crate::{
     args::{self, Cli},
     exit::Failure,
-    output::{Voice, answer, json},
+    output::{Reporter, answer, json},
     pages::{folder, roff},
 };
 
-pub(super) fn man(args: &args::Man, voice: &Voice) -> Result<u8, Failure> {
+pub(super) fn man(args: &args::Man, voice: &Reporter) -> Result<u8, Failure> {
     let Some(dir) = &args.dir else {
         answer(&roff::one_page(Cli::documented()))?;
         return Ok(0);

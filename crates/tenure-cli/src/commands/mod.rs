@@ -25,7 +25,7 @@ use crate::{
     exit::Failure,
     explanation::Explanation,
     handle::read::given,
-    output::{Event, Voice},
+    output::{Event, Reporter},
     settings,
     store::open,
     system,
@@ -39,7 +39,7 @@ const AWAY: Duration = Duration::from_millis(500);
 const SETTLED: Duration = Duration::from_millis(100);
 
 /// The configuration, with a word where it is another user's.
-fn load(common: &Common, voice: &Voice) -> Result<Config, Failure> {
+fn load(common: &Common, voice: &Reporter) -> Result<Config, Failure> {
     let config = settings::load(common)?;
     if let Some((file, owner)) = config.stranger() {
         voice.event(&Event::ForeignConfiguration { file, owner });
@@ -48,7 +48,7 @@ fn load(common: &Common, voice: &Voice) -> Result<Config, Failure> {
 }
 
 /// Does what was asked and answers with the exit code.
-pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
+pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
     let Cli { common, command } = cli;
     for name in settings::unknown_variables() {
         let meant = settings::meant(&name);

@@ -11,15 +11,15 @@ use tenure_core::plain::plain;
 
 use crate::{
     exit::Failure,
-    handle::read::Given,
-    output::{Voice, answer, human, json},
+    handle::read::LoadedHandle,
+    output::{Reporter, answer, human, json},
 };
 
 pub(super) async fn renew(
-    given: Given,
+    given: LoadedHandle,
     lease: Option<Duration>,
     tenure: Tenure,
-    voice: &Voice,
+    voice: &Reporter,
 ) -> Result<u8, Failure> {
     let handle = given.handle;
     let lease = lease.unwrap_or(handle.lease());

@@ -2,16 +2,16 @@
 
 use tenure::{LockName, Tenure, config::Config};
 
-use super::attach::Attaching;
+use super::attach::PendingAttach;
 use crate::{
     args,
     exit::Failure,
     handle::VARIABLE,
-    output::Voice,
+    output::Reporter,
     run::{
         acquire::{acquire, open_store, together},
-        detaching::AtEnd,
-        held::Held,
+        detaching::EndAction,
+        held::AnyGuard,
         patience::Wait,
         signals::{ENDING, Signals},
         under_lock::UnderLock,
@@ -20,8 +20,8 @@ use crate::{
     store,
 };
 
-pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Result<u8, Failure> {
-    let attaching = if args.attach { Some(Attaching::of(&args)?) } else { None };
+pub(super) async fn run(args: args::Run, config: &Config, voice: &Reporter) -> Result<u8, Failure> {
+    let attaching = if args.attach { Some(PendingAttach::of(&args)?) } else { None };
     let names: Vec<LockName> = match &attaching {
         Some(attaching) => vec![attaching.handle().name().clone()],
         None => args.names().cloned().collect(),
@@ -63,14 +63,14 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
 /// What the command runs under, and what becomes of that.
 async fn get(
     tenure: &Tenure,
-    attaching: Option<Attaching>,
+    attaching: Option<PendingAttach>,
     names: &[&LockName],
     plan: &Plan,
     wait: &Wait,
-    voice: &Voice,
-) -> Result<(Held, AtEnd), Failure> {
+    voice: &Reporter,
+) -> Result<(AnyGuard, EndAction), Failure> {
     match attaching {
         Some(attaching) => attaching.attach(tenure, plan).await,
-        None => Ok((acquire(tenure, names, plan, wait, voice).await?, AtEnd::Release)),
+        None => Ok((acquire(tenure, names, plan, wait, voice).await?, EndAction::Release)),
     }
 }

@@ -6,10 +6,14 @@ use super::at;
 use crate::{
     args,
     exit::{self, Failure},
-    output::{Voice, answer, json, tables},
+    output::{Reporter, answer, json, tables},
 };
 
-pub(super) async fn show(args: args::Show, tenure: Tenure, voice: &Voice) -> Result<u8, Failure> {
+pub(super) async fn show(
+    args: args::Show,
+    tenure: Tenure,
+    voice: &Reporter,
+) -> Result<u8, Failure> {
     let seen = tenure.store().inspect(&args.name).await;
     let seen = seen.map_err(|fault| at(&tenure, &args.name, &fault))?;
     if voice.is_json() {

@@ -7,12 +7,16 @@ use tenure::{HandleError, Tenure};
 use crate::{
     exit::Failure,
     explanation::Explanation,
-    handle::{file, read::Given},
-    output::{Event, Voice, answer, json},
+    handle::{file, read::LoadedHandle},
+    output::{Event, Reporter, answer, json},
 };
 
-pub(super) async fn unlock(given: Given, tenure: Tenure, voice: &Voice) -> Result<u8, Failure> {
-    let Given { handle, file } = given;
+pub(super) async fn unlock(
+    given: LoadedHandle,
+    tenure: Tenure,
+    voice: &Reporter,
+) -> Result<u8, Failure> {
+    let LoadedHandle { handle, file } = given;
     match (tenure.release_detached(&handle).await, &file) {
         (Ok(()), _) => {}
         (Err(error @ HandleError::Lost(_)), file) => return Err(not_held(&error, file.as_deref())),

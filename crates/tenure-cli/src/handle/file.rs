@@ -19,7 +19,7 @@ const OTHERS: u32 = 0o077;
 
 /// What is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum HandleFileContent {
     Nothing,
     Empty,
     Handle(Handle),
@@ -29,14 +29,16 @@ pub(crate) enum Found {
 ///
 /// # Errors
 /// It is not what a handle may be in, or is none: in words that name the file and show nothing of it.
-pub(crate) fn look(path: &Path) -> Result<Found, Explanation> {
+pub(crate) fn look(path: &Path) -> Result<HandleFileContent, Explanation> {
     let shown = path.display();
     // Neither does a link lead elsewhere, nor a pipe let this wait.
     let safely = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let opened = OpenOptions::new().read(true).custom_flags(safely.bits()).open(path);
     let (file, about) = match opened.and_then(|file| file.metadata().map(|about| (file, about))) {
         Ok(opened) => opened,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(HandleFileContent::Nothing);
+        }
         Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
             return Err((format!("{shown} is a symbolic link"), "name the file itself").into());
         }
@@ -46,8 +48,8 @@ pub(crate) fn look(path: &Path) -> Result<Found, Explanation> {
         return Err(of_file(&shown.to_string(), why));
     }
     match read(file) {
-        Ok(Ok(handle)) => Ok(Found::Handle(handle)),
-        Ok(Err(BadHandle::Empty)) => Ok(Found::Empty),
+        Ok(Ok(handle)) => Ok(HandleFileContent::Handle(handle)),
+        Ok(Err(BadHandle::Empty)) => Ok(HandleFileContent::Empty),
         Ok(Err(bad)) => Err(Explanation::of_text(shown, bad)),
         Err(error) => Err(unreadable(path, &error)),
     }
@@ -95,9 +97,11 @@ pub(crate) fn read(from: impl Read) -> io::Result<Result<Handle, BadHandle>> {
 /// Removes the file if it holds this very handle. What else is there is somebody else's.
 pub(crate) fn remove(path: &Path, handle: &Handle) -> Result<(), Explanation> {
     match look(path) {
-        Ok(Found::Handle(found)) if found == *handle => fs::remove_file(path).map_err(|error| {
-            Explanation::new(format!("{} cannot be removed", path.display())).because(&error)
-        }),
+        Ok(HandleFileContent::Handle(found)) if found == *handle => {
+            fs::remove_file(path).map_err(|error| {
+                Explanation::new(format!("{} cannot be removed", path.display())).because(&error)
+            })
+        }
         _ => Ok(()),
     }
 }

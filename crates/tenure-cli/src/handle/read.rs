@@ -10,13 +10,13 @@ use tenure::{BadHandle, Handle};
 
 use super::{
     VARIABLE,
-    file::{self, Found, look},
+    file::{self, HandleFileContent, look},
 };
 use crate::{exit::Failure, explanation::Explanation};
 
 /// A handle, and the file that it was read from if it was one.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct LoadedHandle {
     pub(crate) handle: Handle,
     pub(crate) file: Option<PathBuf>,
 }
@@ -40,27 +40,27 @@ enum Source<'a> {
 }
 
 /// The handle of a command that reads nothing else.
-pub(crate) fn given(file: Option<&Path>) -> Result<Given, Failure> {
+pub(crate) fn given(file: Option<&Path>) -> Result<LoadedHandle, Failure> {
     let input = if io::stdin().is_terminal() { Input::Typed } else { Input::Open };
     from(file, input).map_err(Failure::usage)
 }
 
 /// The handle for a command that is run, whose standard input is its own.
-pub(crate) fn given_to_run(file: Option<&Path>) -> Result<Given, Failure> {
+pub(crate) fn given_to_run(file: Option<&Path>) -> Result<LoadedHandle, Failure> {
     from(file, Input::Taken).map_err(Failure::usage)
 }
 
-fn from(file: Option<&Path>, input: Input) -> Result<Given, Explanation> {
+fn from(file: Option<&Path>, input: Input) -> Result<LoadedHandle, Explanation> {
     let handle = match source(file, std::env::var_os(VARIABLE), input)? {
         Source::File(path) => {
             let handle = match look(path)? {
-                Found::Handle(handle) => handle,
-                Found::Empty => {
+                HandleFileContent::Handle(handle) => handle,
+                HandleFileContent::Empty => {
                     return Err(Explanation::of_text(path.display(), BadHandle::Empty));
                 }
-                Found::Nothing => return Err(missing(path)),
+                HandleFileContent::Nothing => return Err(missing(path)),
             };
-            return Ok(Given { handle, file: Some(path.to_owned()) });
+            return Ok(LoadedHandle { handle, file: Some(path.to_owned()) });
         }
         Source::Variable(text) => {
             let text = text.to_str().ok_or(BadHandle::NoHandle);
@@ -71,7 +71,7 @@ fn from(file: Option<&Path>, input: Input) -> Result<Given, Explanation> {
             .map_err(|error| Explanation::new("standard input cannot be read").because(&error))?
             .map_err(|bad| Explanation::of_text("standard input", bad))?,
     };
-    Ok(Given { handle, file: None })
+    Ok(LoadedHandle { handle, file: None })
 }
 
 /// A handle's file goes when the lock is unlocked.

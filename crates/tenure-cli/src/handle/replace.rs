@@ -11,7 +11,7 @@ use std::{
 use tempfile::NamedTempFile;
 use tenure::{Handle, LockName};
 
-use super::file::{AboutFile, Found, look, of_file};
+use super::file::{AboutFile, HandleFileContent, look, of_file};
 use crate::explanation::Explanation;
 
 /// What a new handle may replace, besides nothing and an empty file.
@@ -29,8 +29,8 @@ const NAME_ANOTHER: &str = "name another file";
 
 impl Replaces {
     /// Why what was found has to stay, if it has.
-    fn refusal(&self, found: &Found) -> Option<AboutFile> {
-        let Found::Handle(found) = found else { return None };
+    fn refusal(&self, found: &HandleFileContent) -> Option<AboutFile> {
+        let HandleFileContent::Handle(found) = found else { return None };
         match self {
             Self::None => Some(("FILE holds a handle that may still be needed", NAME_ANOTHER)),
             Self::OlderOf { name, store } => (found.name() != name || found.store_kind() != store)

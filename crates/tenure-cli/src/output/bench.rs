@@ -24,7 +24,7 @@ pub(crate) struct Pair {
     pub(crate) per_second: f64,
     pub(crate) per_second_min: f64,
     pub(crate) per_second_max: f64,
-    pub(crate) took: Took,
+    pub(crate) took: LatencyStats,
     /// What this process spent, in microseconds for each pair.
     pub(crate) cpu_us: f64,
 }
@@ -34,12 +34,12 @@ pub(crate) struct Pair {
 pub(crate) struct Handoff {
     pub(crate) count: u64,
     /// Nothing if there was none.
-    pub(crate) took: Option<Took>,
+    pub(crate) took: Option<LatencyStats>,
 }
 
 /// How long it took, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Took {
+pub(crate) struct LatencyStats {
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
     pub(crate) max_us: f64,

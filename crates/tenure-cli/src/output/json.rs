@@ -16,7 +16,7 @@ use tenure::{
 use super::{Event, Fate, human};
 use tenure_core::plain::misleads;
 
-use crate::{exit::Failure, explanation::Explanation, label::Me};
+use crate::{exit::Failure, explanation::Explanation, label::UserAtHost};
 
 /// An event, with when and where it was, and the `label` of what this command asks for and holds. A `holder` is whoever
 /// has the lock.
@@ -84,7 +84,7 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
 
 fn when_and_where(value: &mut Value) {
     value["time"] = moment(human::now()).into();
-    value["host"] = Me::known().host().into();
+    value["host"] = UserAtHost::known().host().into();
 }
 
 pub(crate) fn failure(failure: &Failure, code: u8) -> String {

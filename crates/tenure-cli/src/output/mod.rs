@@ -36,7 +36,7 @@ use crate::{
 
 /// How tenure speaks of itself: on stderr alone, as stdout belongs to the command.
 #[derive(Clone, Debug)]
-pub(crate) struct Voice {
+pub(crate) struct Reporter {
     json: bool,
     quiet: bool,
     verbose: bool,
@@ -139,7 +139,7 @@ pub(crate) enum Fate {
     Ended,
 }
 
-impl Voice {
+impl Reporter {
     /// Speaks as the flags ask for, and lets the library's own log be heard with -v.
     pub(crate) fn new(common: &Common) -> Self {
         let level = match common.verbose {

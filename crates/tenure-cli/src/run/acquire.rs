@@ -11,11 +11,11 @@ use tenure_core::proto::Backoff;
 
 use tenure_url::without_password;
 
-use super::{held::Held, patience::Wait, waiting::Waiting};
+use super::{held::AnyGuard, patience::Wait, waiting::Waiting};
 use crate::{
     exit::Failure,
     explanation::Explanation,
-    output::{Voice, human},
+    output::{Reporter, human},
     settings::{Kind, Plan},
     store::open,
 };
@@ -43,7 +43,7 @@ pub(crate) async fn open_store(
     name: &str,
     plan: &Plan,
     wait: &Wait,
-    voice: &Voice,
+    voice: &Reporter,
 ) -> Result<Tenure, Failure> {
     let (waiting, config) = (Waiting::new(voice, name), plan.config(config));
     let store = config.store().unwrap_or_default();
@@ -57,10 +57,10 @@ pub(crate) async fn acquire(
     names: &[&LockName],
     plan: &Plan,
     wait: &Wait,
-    voice: &Voice,
-) -> Result<Held, Failure> {
+    voice: &Reporter,
+) -> Result<AnyGuard, Failure> {
     let waiting = Arc::new(Waiting::new(voice, &together(names.iter().copied())));
-    let asking = Asking { tenure, plan, wait, waiting: &waiting };
+    let asking = Acquisition { tenure, plan, wait, waiting: &waiting };
     match asking.patiently(names).await {
         Ok(Some(held)) => Ok(held),
         Ok(None) => {
@@ -77,7 +77,7 @@ pub(crate) async fn acquire(
 
 /// One acquisition, of any kind.
 #[derive(Clone, Copy)]
-struct Asking<'a> {
+struct Acquisition<'a> {
     tenure: &'a Tenure,
     plan: &'a Plan,
     wait: &'a Wait,
@@ -96,9 +96,9 @@ macro_rules! patiently {
     }};
 }
 
-impl Asking<'_> {
+impl Acquisition<'_> {
     /// What was asked for, asked for again while the queue is full and the wait lasts.
-    async fn patiently(self, names: &[&LockName]) -> Result<Option<Held>, AcquireError> {
+    async fn patiently(self, names: &[&LockName]) -> Result<Option<AnyGuard>, AcquireError> {
         let (mut pauses, entropy) =
             (Backoff::new(FULL_PAUSES.0, FULL_PAUSES.1), OsEntropy::default());
         loop {
@@ -116,7 +116,7 @@ impl Asking<'_> {
         }
     }
 
-    async fn once(self, names: &[&LockName]) -> Result<Option<Held>, AcquireError> {
+    async fn once(self, names: &[&LockName]) -> Result<Option<AnyGuard>, AcquireError> {
         match (self.plan.kind, names) {
             (Kind::Candidate, [name]) => self.candidate(name).await,
             (Kind::All, _) | (_, [] | [_, _, ..]) => self.all(names).await,
@@ -125,7 +125,7 @@ impl Asking<'_> {
     }
 
     /// One lock; nothing if it is busy and not waited for.
-    async fn one(self, name: &LockName) -> Result<Option<Held>, AcquireError> {
+    async fn one(self, name: &LockName) -> Result<Option<AnyGuard>, AcquireError> {
         let Self { tenure, plan, .. } = self;
         let name = name.as_str();
         let (mutex, rwlock) = (tenure.mutex(name), tenure.rwlock(name));
@@ -138,7 +138,7 @@ impl Asking<'_> {
                 Kind::Reader => rwlock.try_read(),
                 Kind::Permits { take, of } => tenure.semaphore(name, of).try_acquire_many(take),
             };
-            return Ok(as_planned!(trying, plan).await?.map(Held::One));
+            return Ok(as_planned!(trying, plan).await?.map(AnyGuard::One));
         }
         let locking = match plan.kind {
             Kind::Mutex | Kind::Writer | Kind::All | Kind::Candidate => mutex.lock(),
@@ -146,39 +146,39 @@ impl Asking<'_> {
             Kind::Permits { take, of } => tenure.semaphore(name, of).acquire_many(take),
         };
         let guard = patiently!(as_planned!(locking, plan), self).await?;
-        Ok(Some(Held::One(guard)))
+        Ok(Some(AnyGuard::One(guard)))
     }
 
     /// A read-write lock alone; nothing if it is busy and not waited for.
-    async fn writer(self, rwlock: &RwLock) -> Result<Option<Held>, AcquireError> {
+    async fn writer(self, rwlock: &RwLock) -> Result<Option<AnyGuard>, AcquireError> {
         let plan = self.plan;
         if self.wait.is_none() {
             let guard = as_planned!(rwlock.try_write(), plan).await?;
-            return Ok(guard.map(|guard| Held::One(Guard::from(guard))));
+            return Ok(guard.map(|guard| AnyGuard::One(Guard::from(guard))));
         }
         let guard = patiently!(as_planned!(rwlock.write(), plan), self).await?;
-        Ok(Some(Held::One(Guard::from(guard))))
+        Ok(Some(AnyGuard::One(Guard::from(guard))))
     }
 
     /// All locks together; nothing if one is busy and not waited for.
-    async fn all(self, names: &[&LockName]) -> Result<Option<Held>, AcquireError> {
+    async fn all(self, names: &[&LockName]) -> Result<Option<AnyGuard>, AcquireError> {
         let all = self.tenure.all(names.iter().map(|name| name.as_str()));
         if self.wait.is_none() {
-            return Ok(as_planned!(all.try_lock(), self.plan).await?.map(Held::All));
+            return Ok(as_planned!(all.try_lock(), self.plan).await?.map(AnyGuard::All));
         }
         let guard = patiently!(as_planned!(all.lock(), self.plan), self).await?;
-        Ok(Some(Held::All(guard)))
+        Ok(Some(AnyGuard::All(guard)))
     }
 
     /// The lead of an election; nothing if somebody else has it and it is not waited for.
-    async fn candidate(self, name: &LockName) -> Result<Option<Held>, AcquireError> {
+    async fn candidate(self, name: &LockName) -> Result<Option<AnyGuard>, AcquireError> {
         let election = as_planned!(self.tenure.election(name.as_str()), self.plan);
         if self.wait.is_none() {
             let lead = election.try_campaign().await?;
-            return Ok(lead.map(|lead| Held::One(Guard::from(lead))));
+            return Ok(lead.map(|lead| AnyGuard::One(Guard::from(lead))));
         }
         let lead = patiently!(election.campaign(), self).await?;
-        Ok(Some(Held::One(Guard::from(lead))))
+        Ok(Some(AnyGuard::One(Guard::from(lead))))
     }
 
     fn refused(self, error: AcquireError) -> Failure {
@@ -265,7 +265,7 @@ mod tests {
     use tenure::error::{LockAddress, StoreFailure};
 
     use super::*;
-    use crate::{args, output::Voice, settings::Patience};
+    use crate::{args, output::Reporter, settings::Patience};
 
     #[tokio::test]
     async fn a_line_that_is_full_is_busy() {
@@ -275,10 +275,10 @@ mod tests {
         let config = Config::load().unwrap();
         let name = LockName::new("name").unwrap();
         let plan = Plan::to_run(run, &[&name], &config).unwrap();
-        let (voice, wait) = (Voice::new(&cli.common), Wait::begin(Patience::Endless));
+        let (voice, wait) = (Reporter::new(&cli.common), Wait::begin(Patience::Endless));
         let tenure = Tenure::open("memory:").await.unwrap();
         let waiting = Arc::new(Waiting::new(&voice, "name"));
-        let asking = Asking { tenure: &tenure, plan: &plan, wait: &wait, waiting: &waiting };
+        let asking = Acquisition { tenure: &tenure, plan: &plan, wait: &wait, waiting: &waiting };
         let fault = Fault::new(FaultKind::Full, "9 wait already", "try again later");
         let full = AcquireError::Full(Box::new(StoreFailure::new(
             LockAddress::new(name, "memory:"),

@@ -25,7 +25,7 @@ use super::{
         group::{Group, adopt_orphans},
         remains::{Remains, bury},
     },
-    held::Held,
+    held::AnyGuard,
     inherited::as_started,
     own_program,
     protocol::{Link, Order, Report},
@@ -54,7 +54,7 @@ pub(crate) struct Launch<'a> {
     /// When and how to end it.
     pub(crate) terms: Terms,
     /// What it runs under.
-    pub(crate) held: &'a Held,
+    pub(crate) held: &'a AnyGuard,
 }
 
 /// Why a command was not started.
@@ -245,7 +245,7 @@ mod tests {
 
     use super::*;
 
-    fn launch(held: &Held) -> Launch<'_> {
+    fn launch(held: &AnyGuard) -> Launch<'_> {
         let terms = Terms { grace: Duration::ZERO, margin: Duration::ZERO, kill_when_lost: true };
         // Here the program that is started as a guardian is that of the tests: it finds none of
         // this name, and ends.
@@ -270,7 +270,7 @@ mod tests {
         let guard = tenure.mutex("a").ttl(Duration::from_secs(2)).lock().await.unwrap();
         tenure.store().evict(guard.name()).await.unwrap();
         guard.lost().await;
-        let held = Held::One(guard);
+        let held = AnyGuard::One(guard);
         let refused = Child::start(launch(&held)).await;
         assert!(matches!(refused, Err(NotStarted::Lost(_))), "{refused:?}");
     }

@@ -8,7 +8,7 @@ use tenure::{
     detached::Detached,
 };
 
-use super::held::{Held, NotReleased};
+use super::held::{AnyGuard, NotReleased};
 use crate::{
     exit::Failure,
     explanation::Explanation,
@@ -18,7 +18,7 @@ use crate::{
 
 /// What is to become of it.
 #[derive(Debug)]
-pub(crate) enum AtEnd {
+pub(crate) enum EndAction {
     Release,
     /// It stays held for so long, by the handle that a file gets.
     Detach(Duration, Prepared),
@@ -26,21 +26,21 @@ pub(crate) enum AtEnd {
 
 /// What became of it.
 #[derive(Clone, Debug)]
-pub(crate) enum Parted {
+pub(crate) enum EndOutcome {
     Released,
-    Detached(Stays),
+    Detached(DetachedHold),
 }
 
 /// A hold that stays without a process.
 #[derive(Clone, Debug)]
-pub(crate) struct Stays {
+pub(crate) struct DetachedHold {
     pub(crate) handle: Handle,
     pub(crate) token: Token,
     /// For how long it may be counted on.
     pub(crate) left: Duration,
 }
 
-impl Stays {
+impl DetachedHold {
     /// What there is to say of it.
     pub(crate) fn event(&self) -> Event<'_> {
         let Self { handle, token, left } = self;
@@ -74,15 +74,19 @@ pub(crate) enum NotDetached {
     Refused(DetachError, Option<(PathBuf, Handle)>),
 }
 
-impl AtEnd {
+impl EndAction {
     /// Lets go of the hold. One that was lost is not detached.
-    pub(crate) async fn part(self, held: Held, is_lost: bool) -> Result<Parted, NotReleased> {
+    pub(crate) async fn part(
+        self,
+        held: AnyGuard,
+        is_lost: bool,
+    ) -> Result<EndOutcome, NotReleased> {
         match self {
             Self::Detach(lease, file) if !is_lost => match detach(held, lease, Some(file)).await {
-                Ok(stays) => Ok(Parted::Detached(stays)),
+                Ok(stays) => Ok(EndOutcome::Detached(stays)),
                 Err(not) => Err(not.into()),
             },
-            _ => held.release().await.map(|()| Parted::Released),
+            _ => held.release().await.map(|()| EndOutcome::Released),
         }
     }
 }
@@ -90,16 +94,16 @@ impl AtEnd {
 /// Detaches what is held. Its handle is written into `file` before the store is asked: so no kill of
 /// this process leaves a hold that nobody has a handle of.
 pub(crate) async fn detach(
-    held: Held,
+    held: AnyGuard,
     lease: Duration,
     file: Option<Prepared>,
-) -> Result<Stays, NotDetached> {
+) -> Result<DetachedHold, NotDetached> {
     let detach = held.detach().map_err(|why| NotDetached::Unwritten(why.into()))?.lease(lease);
     let handle = detach.handle().map_err(|error| NotDetached::Refused(error, None))?.clone();
     let file = file.map(|file| file.write(&handle)).transpose().map_err(NotDetached::Unwritten)?;
     match detach.await {
         Ok(Detached { handle, token, deadline, .. }) => {
-            Ok(Stays { handle, token, left: deadline.since(SystemClock.now()) })
+            Ok(DetachedHold { handle, token, left: deadline.since(SystemClock.now()) })
         }
         Err(error) => Err(NotDetached::Refused(error, file.map(|file| (file, handle)))),
     }

@@ -8,7 +8,7 @@ use tenure::{
 
 /// The guard of one lock or of several.
 #[derive(Debug)]
-pub(crate) enum Held {
+pub(crate) enum AnyGuard {
     One(Guard),
     All(AllGuard),
 }
@@ -22,7 +22,7 @@ pub(crate) struct NotReleased {
     pub(crate) why: String,
 }
 
-impl Held {
+impl AnyGuard {
     /// Each name with its token.
     pub(crate) fn tokens(&self) -> Vec<(&str, Token)> {
         match self {

@@ -12,7 +12,7 @@ use super::{
     child::Child,
     ending::{Cause, Ended, How},
     guardian::vigil::overdue,
-    held::Held,
+    held::AnyGuard,
     interrupt::KEYS,
     protocol::{Order, Report},
     signals::{FINAL, Signals},
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     exit::Failure,
     explanation::Explanation,
-    output::{Event, Fate, Voice},
+    output::{Event, Fate, Reporter},
     settings::Plan,
 };
 
@@ -34,13 +34,13 @@ const PATIENCE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Supervision<'a> {
     /// What it runs under, and the name of that.
-    pub(crate) held: &'a Held,
+    pub(crate) held: &'a AnyGuard,
     pub(crate) name: &'a str,
     pub(crate) child: &'a mut Child,
     pub(crate) signals: &'a mut Signals,
     pub(crate) terminal: Option<&'a Terminal>,
     pub(crate) plan: &'a Plan,
-    pub(crate) voice: &'a Voice,
+    pub(crate) voice: &'a Reporter,
     /// When the hold has lasted its longest.
     pub(crate) hold_end: Option<Timestamp>,
     /// Whether tenure was told to end the command.

@@ -13,9 +13,9 @@ use tenure::{
 use super::{
     acquire::together,
     child::{Child, Launch, NotStarted},
-    detaching::{AtEnd, Parted},
+    detaching::{EndAction, EndOutcome},
     ending::{Cause, Ended, How, Terms},
-    held::{Held, NotReleased},
+    held::{AnyGuard, NotReleased},
     interrupt::Interrupt,
     signals::{Signals, TELLING},
     supervise::{Outcome, Supervision},
@@ -24,7 +24,7 @@ use super::{
 use crate::{
     exit::Failure,
     explanation::Explanation,
-    output::{Event, Fate, Voice},
+    output::{Event, Fate, Reporter},
     settings::{Kind, Plan},
 };
 
@@ -39,14 +39,14 @@ pub(crate) struct UnderLock<'a> {
     pub(crate) command: &'a [OsString],
     pub(crate) tenure: &'a Tenure,
     pub(crate) plan: &'a Plan,
-    pub(crate) voice: &'a Voice,
+    pub(crate) voice: &'a Reporter,
     /// The variables of tenure that the command does not get.
     pub(crate) without: &'a [&'a str],
 }
 
 /// How it ended. Nothing of the command is left, and the lock was let go of.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Done {
+pub(crate) struct RunOutcome {
     /// The exit code that tells of it.
     pub(crate) code: u8,
     /// Whether the command was ended for the sake of the lock alone.
@@ -59,7 +59,7 @@ pub(crate) struct Done {
     may_stay: bool,
 }
 
-impl Done {
+impl RunOutcome {
     /// Stays for what the store did not release, until a signal comes: else whoever is next waits for the rest
     /// of the lease.
     pub(crate) async fn stay(mut self, tenure: &Tenure, signals: &mut Signals) -> Self {
@@ -92,11 +92,11 @@ impl UnderLock<'_> {
     /// Runs the command and lets go of the lock when nothing of it is left.
     pub(crate) async fn run(
         self,
-        held: Held,
+        held: AnyGuard,
         signals: &mut Signals,
         waited: Duration,
-        at_end: AtEnd,
-    ) -> Result<Done, Failure> {
+        at_end: EndAction,
+    ) -> Result<RunOutcome, Failure> {
         let Self { command, tenure, plan, voice, without, .. } = self;
         let began = Instant::now();
         let hold_end = plan.max_hold.map(|longest| {
@@ -176,7 +176,7 @@ impl UnderLock<'_> {
     }
 
     /// The tokens for the command, in the order in which the names were given.
-    fn tokens(&self, held: &Held) -> Vec<(String, String)> {
+    fn tokens(&self, held: &AnyGuard) -> Vec<(String, String)> {
         let known = held.tokens();
         let token = |name: &&LockName| known.iter().find(|(known, _)| *known == name.as_str());
         let tokens: Vec<_> =
@@ -192,14 +192,14 @@ impl UnderLock<'_> {
 
 /// Lets go of the locks and finds the exit code.
 async fn finish(
-    held: Held,
-    at_end: AtEnd,
+    held: AnyGuard,
+    at_end: EndAction,
     name: &str,
     outcome: Outcome,
     had_terminal: bool,
     began: Instant,
-    voice: &Voice,
-) -> Result<Done, Failure> {
+    voice: &Reporter,
+) -> Result<RunOutcome, Failure> {
     let ran_for = began.elapsed();
     let Outcome { ended, lost: seen, told_to_end, sent } = outcome;
     let signal = match ended.how {
@@ -210,7 +210,7 @@ async fn finish(
     let in_time = ended.at < held.deadline().as_nanos();
     let failure = held.last_renewal_error();
     let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
-    let detaches = matches!(at_end, AtEnd::Detach(..));
+    let detaches = matches!(at_end, EndAction::Detach(..));
     let parted = at_end.part(held, seen.is_some() || ended.cause != Cause::Itself).await;
     let late = parted.as_ref().err().and_then(|not| not.lost);
     let lost = late.or(seen);
@@ -234,11 +234,11 @@ async fn finish(
     }
     let is_away = parted.as_ref().is_err_and(|not| !not.why.is_empty());
     match parted {
-        Ok(Parted::Released) => {
+        Ok(EndOutcome::Released) => {
             let held = Some(began.elapsed());
             released.iter().for_each(|name| voice.event(&Event::Released { name, held }));
         }
-        Ok(Parted::Detached(stays)) => voice.event(&stays.event()),
+        Ok(EndOutcome::Detached(stays)) => voice.event(&stays.event()),
         Err(NotReleased { why, .. }) if why.is_empty() => {}
         Err(NotReleased { why, .. }) if detaches && !is_lost => return Err(Failure::failed(why)),
         Err(NotReleased { why, .. }) => {
@@ -248,7 +248,7 @@ async fn finish(
     let for_the_lock = ended.cause != Cause::Itself && !told_to_end;
     let interrupt = Interrupt::of_command(ended.how, had_terminal, sent);
     let may_stay = is_away && !told_to_end && interrupt.is_none();
-    Ok(Done { code, for_the_lock, is_lost, interrupt, may_stay })
+    Ok(RunOutcome { code, for_the_lock, is_lost, interrupt, may_stay })
 }
 
 /// Whether the command may have run for a time without the lock, or was ended for its sake.

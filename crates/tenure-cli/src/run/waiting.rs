@@ -10,14 +10,14 @@ use tenure::{Busy, Token};
 
 use tenure_core::plain::plain;
 
-use crate::output::{Event, Voice, human, spinner::Spinner};
+use crate::output::{Event, Reporter, human, spinner::Spinner};
 
 /// How often the line on the terminal moves.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Shows who is in the way, and how many.
 pub(crate) struct Waiting {
-    voice: Voice,
+    voice: Reporter,
     name: String,
     shown: Mutex<Shown>,
 }
@@ -34,7 +34,7 @@ struct Shown {
 }
 
 impl Waiting {
-    pub(crate) fn new(voice: &Voice, name: &str) -> Self {
+    pub(crate) fn new(voice: &Reporter, name: &str) -> Self {
         Self { voice: voice.clone(), name: name.to_owned(), shown: Mutex::default() }
     }
 

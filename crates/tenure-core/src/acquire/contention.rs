@@ -10,7 +10,7 @@ use tenure_proto::{
 
 use super::{
     Acquirer,
-    full::{FullLines, Turn},
+    full::{FullQueueProbe, FullQueues},
 };
 use crate::{
     AcquireError, Fault, FaultKind, LockName, Store,
@@ -42,7 +42,7 @@ pub(crate) enum Outcome {
 /// next one goes on with the position that it has in the store's.
 pub(crate) struct Contention<'a> {
     context: &'a Arc<Context>,
-    full: &'a FullLines,
+    full: &'a FullQueues,
     name: &'a LockName,
     settings: &'a Settings,
     /// Whether it keeps a position at the store while the lock is busy; it has it from the acquisition.
@@ -135,7 +135,7 @@ impl<'a> Contention<'a> {
     }
 
     /// Waits until this one may ask where others were just refused.
-    async fn turn(&self) -> Result<Option<Turn>, AcquireError> {
+    async fn turn(&self) -> Result<Option<FullQueueProbe>, AcquireError> {
         let clock = &*self.context.clock;
         let turn = self.full.turn(clock, self.asked, || self.wanted(), self.give_up).await;
         turn.map_err(|fault| self.failed(fault))

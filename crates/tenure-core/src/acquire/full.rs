@@ -34,18 +34,18 @@ const ROOMY: u32 = 4;
 const MOST: usize = 1_000;
 
 /// What is asked for: only who wants the same is answered the same.
-type Wanted = (NameUse, Mode);
+type QueueKey = (NameUse, Mode);
 
 /// The lines where somebody of this process was refused a moment ago.
 #[derive(Debug, Default)]
-pub(crate) struct FullLines {
-    lines: Mutex<HashMap<Wanted, Arc<Line>>>,
+pub(crate) struct FullQueues {
+    lines: Mutex<HashMap<QueueKey, Arc<FullQueue>>>,
     /// Until when any of them is remembered.
     until: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Line {
+struct FullQueue {
     state: Mutex<State>,
     /// Somebody was answered.
     answered: Notify,
@@ -71,13 +71,13 @@ struct State {
 
 /// The right to ask for all who came before. Dropping it passes it on.
 #[derive(Debug)]
-pub(crate) struct Turn {
-    line: Arc<Line>,
+pub(crate) struct FullQueueProbe {
+    line: Arc<FullQueue>,
     number: u64,
     is_answered: bool,
 }
 
-impl FullLines {
+impl FullQueues {
     /// Returns when one who has no place yet may ask the store: at once where nobody was refused a moment ago.
     ///
     /// # Errors
@@ -87,9 +87,9 @@ impl FullLines {
         &self,
         clock: &dyn Clock,
         now: Timestamp,
-        wanted: impl FnOnce() -> Wanted,
+        wanted: impl FnOnce() -> QueueKey,
         give_up: Timestamp,
-    ) -> Result<Option<Turn>, Fault> {
+    ) -> Result<Option<FullQueueProbe>, Fault> {
         if now.as_nanos() >= self.until.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -104,14 +104,14 @@ impl FullLines {
     /// The store has answered one who had no place, or has not.
     pub(crate) fn answered(
         &self,
-        wanted: impl FnOnce() -> Wanted,
-        turn: Option<Turn>,
+        wanted: impl FnOnce() -> QueueKey,
+        turn: Option<FullQueueProbe>,
         answer: Option<&Result<Answer, Fault>>,
         clock: &dyn Clock,
     ) {
         let fault = match answer {
             Some(Err(fault)) if fault.kind() == FaultKind::Full => fault,
-            _ => return turn.into_iter().for_each(Turn::not_refused),
+            _ => return turn.into_iter().for_each(FullQueueProbe::not_refused),
         };
         let now = clock.now();
         let until = now.saturating_add(REMEMBERED);
@@ -123,7 +123,7 @@ impl FullLines {
         }
     }
 
-    fn remember(&self, wanted: Wanted, fault: &Fault, now: Timestamp, until: Timestamp) {
+    fn remember(&self, wanted: QueueKey, fault: &Fault, now: Timestamp, until: Timestamp) {
         let mut lines = self.lock();
         if let Some(line) = lines.get(&wanted)
             && let mut state = line.lock()
@@ -146,21 +146,24 @@ impl FullLines {
                 not_refused: 0,
                 is_over: false,
             };
-            lines.insert(wanted, Arc::new(Line { state: state.into(), answered: Notify::new() }));
+            lines.insert(
+                wanted,
+                Arc::new(FullQueue { state: state.into(), answered: Notify::new() }),
+            );
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Wanted, Arc<Line>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<QueueKey, Arc<FullQueue>>> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Line {
+impl FullQueue {
     async fn turn(
         self: Arc<Self>,
         clock: &dyn Clock,
         give_up: Timestamp,
-    ) -> Result<Option<Turn>, Fault> {
+    ) -> Result<Option<FullQueueProbe>, Fault> {
         let came = self.lock().asked;
         loop {
             // Whatever is said from here on is heard.
@@ -179,7 +182,11 @@ impl Line {
                     state.asked += 1;
                     let number = state.asked;
                     drop(state);
-                    return Ok(Some(Turn { line: self.clone(), number, is_answered: false }));
+                    return Ok(Some(FullQueueProbe {
+                        line: self.clone(),
+                        number,
+                        is_answered: false,
+                    }));
                 }
                 state.next.min(give_up)
             };
@@ -192,7 +199,7 @@ impl Line {
     }
 }
 
-impl Turn {
+impl FullQueueProbe {
     fn refused(mut self, fault: &Fault, now: Timestamp, until: Timestamp) {
         self.is_answered = true;
         let mut state = self.line.lock();
@@ -218,7 +225,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for FullQueueProbe {
     fn drop(&mut self) {
         if !self.is_answered {
             self.line.lock().next = Timestamp::ZERO;
@@ -237,7 +244,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_has_bounds() {
-        let (full, clock) = (FullLines::default(), ManualClock::new());
+        let (full, clock) = (FullQueues::default(), ManualClock::new());
         let refuse = |number: usize| {
             let name = LockName::new(number.to_string()).unwrap();
             let wanted = (NameUse { name, kind: Kind::Mutex }, Mode::Exclusive);

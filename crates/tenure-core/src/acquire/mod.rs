@@ -13,7 +13,7 @@ use tenure_proto::{
 
 use self::{
     contention::{Contention, Outcome},
-    full::FullLines,
+    full::FullQueues,
 };
 use crate::{
     AcquireError, LockName,
@@ -22,7 +22,7 @@ use crate::{
     driver::before,
     engine::Slot,
     error::TimedOut,
-    local::{Handed, Joined, Queues},
+    local::{Joined, Queues, WaiterHandoff},
     options::{Busy, Settings},
 };
 
@@ -31,12 +31,12 @@ use crate::{
 pub(crate) struct Acquirer {
     pub(crate) context: Arc<Context>,
     pub(crate) queues: Queues<Lease>,
-    full: FullLines,
+    full: FullQueues,
 }
 
 impl Acquirer {
     pub(crate) fn new(context: Arc<Context>, queues: Queues<Lease>) -> Self {
-        Self { context, queues, full: FullLines::default() }
+        Self { context, queues, full: FullQueues::default() }
     }
 }
 
@@ -76,14 +76,14 @@ pub(crate) async fn lock(
         }
         // What is not taken in time is somebody else's by then, and this task queues again.
         match before(&*context.clock, give_up, waiting.handed()).await {
-            Some(Some(Handed::Hold(held))) => {
+            Some(Some(WaiterHandoff::Hold(held))) => {
                 if let Some(held) = held.claim(&request) {
                     let waited = context.now().since(asked);
                     context.observer.acquired(name, held.token(), waited);
                     return Ok(Guard::new(held));
                 }
             }
-            Some(Some(Handed::Head)) => head = waiting.take(),
+            Some(Some(WaiterHandoff::Head)) => head = waiting.take(),
             Some(None) => return Err(AcquireError::ShutDown { lock: context.address(name) }),
             None => return Err(timed_out(context, asked, waiting.in_the_way())),
         }

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// One of the names, and what an acquisition of it works with.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct LockRequest<'a> {
     pub(crate) name: &'a LockName,
     pub(crate) settings: &'a Settings,
     /// What its span calls it.
@@ -30,7 +30,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// What came of it. Unless all are held, none is, or each is being taken back.
-pub(crate) enum Joint {
+pub(crate) enum JointOutcome {
     Held(Vec<Guard>),
     /// Somebody else has the name with this index or comes first there.
     Busy(usize, Option<Contender>, u32),
@@ -44,7 +44,7 @@ pub(crate) enum Joint {
 
 /// One of the names with what it needs before anything is sent, and what takes it back.
 struct Candidate<'a> {
-    wanted: &'a Wanted<'a>,
+    wanted: &'a LockRequest<'a>,
     acquisition: Box<Acquisition>,
     head: Option<Head<Lease>>,
 }
@@ -55,19 +55,19 @@ struct Candidate<'a> {
 /// What keeps one of them from being asked for at all.
 pub(crate) async fn try_together(
     Acquirer { context, queues, .. }: &Acquirer,
-    wanted: &[Wanted<'_>],
+    wanted: &[LockRequest<'_>],
     until: Timestamp,
-) -> Result<Joint, AcquireError> {
+) -> Result<JointOutcome, AcquireError> {
     if !context.store.capabilities().together {
-        return Ok(Joint::Apart);
+        return Ok(JointOutcome::Apart);
     }
     let mut candidates = Vec::with_capacity(wanted.len());
     for (index, wanted) in wanted.iter().enumerate() {
-        let Wanted { name, settings, .. } = wanted;
+        let LockRequest { name, settings, .. } = wanted;
         let slot = admit(context, name, settings)?;
         let head = settings.hand_over.then(|| queues.join_if_empty(settings.uses(name)));
         let Ok(head) = head.map(|head| head.ok_or(())).transpose() else {
-            return Ok(Joint::BusyHere(index));
+            return Ok(JointOutcome::BusyHere(index));
         };
         let acquisition = Box::new(Acquisition::new(context, name, slot, false)?);
         candidates.push(Candidate { wanted, acquisition, head });
@@ -75,7 +75,8 @@ pub(crate) async fn try_together(
     let sent = context.now();
     let mut useful = until;
     let mut asks = Vec::with_capacity(wanted.len());
-    for Candidate { acquisition, wanted: Wanted { name, settings, .. }, .. } in &mut candidates {
+    for Candidate { acquisition, wanted: LockRequest { name, settings, .. }, .. } in &mut candidates
+    {
         let ttl = settings.terms.for_store();
         acquisition.calling(sent, ttl);
         useful = useful.min(sent.saturating_add(ttl.min(LONGEST_CALL)));
@@ -103,19 +104,19 @@ fn conclude(
     mut candidates: Vec<Candidate<'_>>,
     sent: Timestamp,
     answer: Result<Together, Fault>,
-) -> Joint {
+) -> JointOutcome {
     let fault = match answer {
         Ok(Together::Granted(grants)) => match held(context, &mut candidates, sent, &grants) {
-            Some(guards) => return Joint::Held(guards),
+            Some(guards) => return JointOutcome::Held(guards),
             None => too_late(),
         },
         Ok(Together::Busy { index, ahead, holder }) => {
             candidates.iter_mut().for_each(|one| one.acquisition.busy(None));
-            return Joint::Busy(index, holder, ahead);
+            return JointOutcome::Busy(index, holder, ahead);
         }
         Ok(Together::Apart) => {
             candidates.iter_mut().for_each(|one| one.acquisition.had_no_effect());
-            return Joint::Apart;
+            return JointOutcome::Apart;
         }
         Err(fault) => fault,
     };
@@ -124,7 +125,11 @@ fn conclude(
     } else if !kept(Rule::DoubtfulGrantTakenBack) {
         candidates.iter_mut().for_each(|one| one.acquisition.forget());
     }
-    if fault.kind() == FaultKind::Unsupported { Joint::Apart } else { Joint::Failed(fault) }
+    if fault.kind() == FaultKind::Unsupported {
+        JointOutcome::Apart
+    } else {
+        JointOutcome::Failed(fault)
+    }
 }
 
 /// The guards of all names, if each can still be counted on.
@@ -143,7 +148,7 @@ fn held(
     };
     let all_granted = candidates.iter().zip(grants).map(granted).collect::<Option<Vec<_>>>()?;
     let guards = candidates.drain(..).zip(all_granted).map(|(one, granted)| {
-        let Candidate { wanted: Wanted { name, settings, called }, acquisition, head } = one;
+        let Candidate { wanted: LockRequest { name, settings, called }, acquisition, head } = one;
         let span = context.observer.span(called, name);
         span.in_scope(|| context.observer.acquired(name, granted.token, received.since(sent)));
         let request = &settings.request();

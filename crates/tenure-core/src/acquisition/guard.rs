@@ -4,7 +4,7 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use tenure_proto::{Timestamp, Token};
 
-use super::lease::{Downgraded, Ended, Held};
+use super::lease::{Downgraded, EndOutcome, Held};
 use crate::{
     Fault, LockName,
     driver::{Either, first},
@@ -230,9 +230,9 @@ impl Guard {
     /// Dropping the future leaves the rest of the release to the background.
     pub async fn release(mut self) -> Result<(), ReleaseError> {
         match self.held.end() {
-            Ended::HandedOver => Ok(()),
-            Ended::Lost(lost) => Err(lost.into()),
-            Ended::Leaving(acquisition) => acquisition.release().await,
+            EndOutcome::HandedOver => Ok(()),
+            EndOutcome::Lost(lost) => Err(lost.into()),
+            EndOutcome::Leaving(acquisition) => acquisition.release().await,
         }
     }
 

@@ -23,7 +23,7 @@ use tenure_proto::{
 use crate::{
     AcquireError, LockName, Wakeups,
     context::Context,
-    engine::{End, Job, Slot, TakeBack},
+    engine::{HoldEnd, Job, Slot, TakeBack},
 };
 
 /// One acquisition of one name, under an owner of its own.
@@ -51,7 +51,7 @@ enum Stage {
     /// It asks, and the store may keep this.
     Contends(AtStore),
     /// Its hold is over, and the store is to be told.
-    Over(End),
+    Over(HoldEnd),
 }
 
 impl Acquisition {
@@ -93,7 +93,7 @@ impl Acquisition {
         owner: Owner,
         mut slot: Slot,
         tainted_until: Timestamp,
-        end: End,
+        end: HoldEnd,
     ) -> Self {
         slot.end();
         let mut acquisition = Self::of(context, name, owner, slot);
@@ -160,7 +160,7 @@ impl Acquisition {
     /// Whether the store that says that nothing is held tells of a loss: not once a call that ends the hold
     /// may have arrived before.
     pub(crate) fn is_believed(&self) -> bool {
-        matches!(self.stage, Stage::Over(End { believed: true, .. }))
+        matches!(self.stage, Stage::Over(HoldEnd { believed: true, .. }))
     }
 
     /// See [`Acquisition::is_believed`].

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Fault, Guard, WriteGuard,
-    acquisition::{Acquisition, lease::Ended},
+    acquisition::{Acquisition, lease::EndOutcome},
     error::DetachError,
 };
 
@@ -146,9 +146,9 @@ impl Detach {
         let from = held.lease().owner();
         // From here on nothing renews it, and both owners are taken back unless one call succeeds.
         let mut old = match held.leave_process() {
-            Ended::Leaving(old) => old,
-            Ended::Lost(lost) => return Err(lost.into()),
-            Ended::HandedOver => return Err(DetachError::lost(address, token)),
+            EndOutcome::Leaving(old) => old,
+            EndOutcome::Lost(lost) => return Err(lost.into()),
+            EndOutcome::HandedOver => return Err(DetachError::lost(address, token)),
         };
         let over = TakeOver {
             from,

@@ -28,7 +28,7 @@ pub(crate) async fn renew(
     not_forked(context, &address)?;
     let ttl = lease_for(&*context.store, Ttl::new(length)?).map_err(failed)?;
     let renewal = [Renewal { name: handle.name.clone(), owner: handle.owner, ttl }];
-    let (mut tries, mut doubted) = (Tries::new(context), false);
+    let (mut tries, mut doubted) = (RetrySchedule::new(context), false);
     loop {
         let sent = context.now();
         let answer = before(&*context.clock, tries.give_up, context.store.renew(&renewal)).await;
@@ -55,7 +55,7 @@ pub(crate) async fn release(context: &Arc<Context>, handle: &Handle) -> Result<(
     let failed = |fault| HandleError::store(address.clone(), fault);
     handle.check(&*context.store).map_err(failed)?;
     not_forked(context, &address)?;
-    let (mut tries, mut doubted) = (Tries::new(context), false);
+    let (mut tries, mut doubted) = (RetrySchedule::new(context), false);
     loop {
         let call = context.store.release(&handle.name, &handle.owner, Duration::ZERO);
         let fault = match before(&*context.clock, tries.give_up, call).await {
@@ -83,12 +83,12 @@ fn not_forked(context: &Context, address: &LockAddress) -> Result<(), HandleErro
 }
 
 /// When the store is asked again, and for how long.
-struct Tries {
+struct RetrySchedule {
     backoff: Backoff,
     give_up: Timestamp,
 }
 
-impl Tries {
+impl RetrySchedule {
     fn new(context: &Context) -> Self {
         let backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
         Self { backoff, give_up: context.now().saturating_add(PATIENCE) }

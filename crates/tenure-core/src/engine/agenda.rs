@@ -17,7 +17,7 @@ use crate::{Fault, LockName, names::NameUse, store::Renewal};
 pub(crate) type Key = (Timestamp, NonZeroU64);
 
 /// A lease, as the engine sees it.
-pub(crate) trait Watched: fmt::Debug + Send + Sync {
+pub(crate) trait WatchedLease: fmt::Debug + Send + Sync {
     /// The name of its lock.
     fn name(&self) -> &LockName;
 
@@ -46,7 +46,7 @@ pub(crate) trait Watched: fmt::Debug + Send + Sync {
 }
 
 /// Queues of a process, as the engine sees them.
-pub(crate) trait OnTime: fmt::Debug + Send + Sync {
+pub(crate) trait WatchedQueues: fmt::Debug + Send + Sync {
     /// It is time to see whether the task at the head of a queue does what it was to do.
     fn on_time(self: Arc<Self>, name: &NameUse, now: Timestamp);
 }
@@ -56,7 +56,7 @@ pub(crate) trait OnTime: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) enum Job {
     /// A lease that is to be renewed, or found lost.
-    Watch(Arc<dyn Watched>),
+    Watch(Arc<dyn WatchedLease>),
     /// Anything else.
     Once(Box<Once>),
 }
@@ -67,15 +67,15 @@ pub(crate) enum Once {
     /// Something to be released.
     TakeBack(TakeBack),
     /// The queue of a name, whose head was to go on by now.
-    LookAtQueue(Weak<dyn OnTime>, NameUse),
+    LookAtQueue(Weak<dyn WatchedQueues>, NameUse),
 }
 
 /// Wakes the engine when it is dropped, if that has to look sooner than it had planned.
 #[derive(Debug, Default)]
 #[must_use = "it is to be dropped when nothing is locked"]
-pub(crate) struct WakesEngine<'a>(Option<&'a Notify>);
+pub(crate) struct WakeOnDrop<'a>(Option<&'a Notify>);
 
-impl Drop for WakesEngine<'_> {
+impl Drop for WakeOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(engine) = self.0 {
             engine.notify_one();
@@ -190,7 +190,7 @@ impl Job {
     }
 
     /// The queue of a name to be looked at.
-    pub(crate) fn look_at_queue(queues: Weak<dyn OnTime>, name: NameUse) -> Self {
+    pub(crate) fn look_at_queue(queues: Weak<dyn WatchedQueues>, name: NameUse) -> Self {
         Self::Once(Box::new(Once::LookAtQueue(queues, name)))
     }
 }
@@ -210,7 +210,7 @@ impl Agenda {
     /// The same where something is locked: the engine's waker is called when what comes with the key
     /// is dropped. It is only woken if it would look too late by itself, so a quick acquire and release
     /// does not cost a switch of threads.
-    pub(crate) fn schedule_quietly(&self, at: Timestamp, job: Job) -> (Key, WakesEngine<'_>) {
+    pub(crate) fn schedule_quietly(&self, at: Timestamp, job: Job) -> (Key, WakeOnDrop<'_>) {
         let mut state = self.lock();
         let key = (at, state.next_id);
         state.next_id = state.next_id.saturating_add(1);
@@ -219,7 +219,7 @@ impl Agenda {
         if too_late {
             state.planned = Some(at);
         }
-        (key, WakesEngine(too_late.then_some(&*self.engine)))
+        (key, WakeOnDrop(too_late.then_some(&*self.engine)))
     }
 
     /// Takes a job off the agenda, if it still stands there.
@@ -230,7 +230,10 @@ impl Agenda {
     }
 
     /// The leases that are among these.
-    pub(crate) fn leases(&self, among: impl Fn(&dyn Watched) -> bool) -> Vec<Arc<dyn Watched>> {
+    pub(crate) fn leases(
+        &self,
+        among: impl Fn(&dyn WatchedLease) -> bool,
+    ) -> Vec<Arc<dyn WatchedLease>> {
         let state = self.lock();
         let leases = state.jobs.iter().filter_map(|job| match job {
             Job::Watch(lease) if among(&**lease) => Some(lease.clone()),

@@ -20,12 +20,12 @@ use std::{
 };
 
 use agenda::Once;
-pub(crate) use agenda::{Agenda, Job, Key, OnTime, WakesEngine, Watched};
+pub(crate) use agenda::{Agenda, Job, Key, WakeOnDrop, WatchedLease, WatchedQueues};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 pub(crate) use slots::{Refusal, Slot, Slots};
 pub(crate) use starter::Starter;
 use survival::{alone, alone_for};
-pub(crate) use take_back::{End, TakeBack};
+pub(crate) use take_back::{HoldEnd, TakeBack};
 use tenure_proto::{LostReason, Timestamp, hold::HINT_GAP, queue::Released};
 use tokio::sync::Notify;
 
@@ -203,7 +203,7 @@ impl Engine {
         }
     }
 
-    async fn renew(&self, sent: Timestamp, batch: Vec<(Arc<dyn Watched>, Renewal)>) {
+    async fn renew(&self, sent: Timestamp, batch: Vec<(Arc<dyn WatchedLease>, Renewal)>) {
         let (leases, renewals): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
         let shortest = renewals.iter().map(|renewal| renewal.ttl).min().unwrap_or_default();
         let until = sent.saturating_add(call_limit(shortest));

@@ -129,9 +129,9 @@ impl Slots {
     }
 
     /// Tenure's own thread works for them from now on, until what this gives is dropped.
-    pub(crate) fn engine_runs(self: &Arc<Self>) -> EngineRuns {
+    pub(crate) fn engine_runs(self: &Arc<Self>) -> EngineRunningGuard {
         self.lock().engine_runs = true;
-        EngineRuns(self.clone())
+        EngineRunningGuard(self.clone())
     }
 
     /// Blocks this thread until the store has answered every release and clean-up that tenure's own thread
@@ -238,9 +238,9 @@ impl Drop for Slot {
 
 /// Tenure's own thread works for some slots.
 #[derive(Debug)]
-pub(crate) struct EngineRuns(Arc<Slots>);
+pub(crate) struct EngineRunningGuard(Arc<Slots>);
 
-impl Drop for EngineRuns {
+impl Drop for EngineRunningGuard {
     fn drop(&mut self) {
         let mut counts = self.0.lock();
         counts.engine_runs = false;

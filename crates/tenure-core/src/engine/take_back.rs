@@ -21,12 +21,12 @@ pub(crate) struct TakeBack {
     cleanup: Cleanup,
     slot: Slot,
     /// How its hold ended, if it had a guard.
-    end: Option<End>,
+    end: Option<HoldEnd>,
 }
 
 /// How a hold ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct End {
+pub(crate) struct HoldEnd {
     /// The token of the last hold.
     pub(crate) token: Token,
     /// When the lease ends by itself.
@@ -55,7 +55,7 @@ impl TakeBack {
     }
 
     /// What is released had a guard.
-    pub(crate) fn held(mut self, end: End) -> Self {
+    pub(crate) fn held(mut self, end: HoldEnd) -> Self {
         self.keep_until = end.keep_until;
         self.end = Some(end);
         self

@@ -38,7 +38,7 @@ impl TimedOut {
 
     pub(super) fn parts(&self) -> Parts<'_> {
         let is_own = self.here && self.holder.is_some();
-        Parts::at(&self.lock, Way(self)).help(if is_own {
+        Parts::at(&self.lock, TimedOutMessage(self)).help(if is_own {
             "see whether the waiter holds it itself, or wait longer"
         } else {
             "wait longer, or try again later"
@@ -65,9 +65,9 @@ fn rounded(length: Duration) -> Duration {
 }
 
 /// How long the wait was, and who was in the way.
-struct Way<'a>(&'a TimedOut);
+struct TimedOutMessage<'a>(&'a TimedOut);
 
-impl fmt::Display for Way<'_> {
+impl fmt::Display for TimedOutMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TimedOut { waited, holder, ahead, here, .. } = self.0;
         write!(f, "not free within {:?}", rounded(*waited))?;

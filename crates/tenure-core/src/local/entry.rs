@@ -16,12 +16,12 @@ pub(super) struct Entry<L: Transferable> {
     /// When the engine looks at it.
     pub(super) on_time: Option<Key>,
     /// What most names do not have.
-    rare: Option<Box<Rare<L>>>,
+    rare: Option<Box<QueueExtras<L>>>,
 }
 
 /// What a name has that others were met at.
 #[derive(Debug)]
-struct Rare<L: Transferable> {
+struct QueueExtras<L: Transferable> {
     /// What goes along with the head.
     pub(super) along: L::HandoverState,
     /// Whom the store named as holder, if no task of this process is.
@@ -55,9 +55,9 @@ impl<L: Transferable> Entry<L> {
         self.rare.as_ref()?.seen.as_ref()
     }
 
-    fn rare(&mut self) -> &mut Rare<L> {
+    fn rare(&mut self) -> &mut QueueExtras<L> {
         self.rare.get_or_insert_with(|| {
-            Box::new(Rare { along: L::HandoverState::default(), seen: None })
+            Box::new(QueueExtras { along: L::HandoverState::default(), seen: None })
         })
     }
 }

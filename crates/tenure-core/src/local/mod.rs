@@ -26,11 +26,11 @@ use tokio::sync::oneshot;
 use self::entry::Entry;
 pub(crate) use self::{
     head::{Head, Locked},
-    waiting::Waiting,
+    waiting::LocalQueuePosition,
 };
 use crate::{
     context::Context,
-    engine::{Job, OnTime, WakesEngine},
+    engine::{Job, WakeOnDrop, WatchedQueues},
     names::NameUse,
     options::{Busy, HoldRequest},
 };
@@ -66,12 +66,12 @@ type Names<L> = HashMap<NameUse, Box<Entry<L>>>;
 #[derive(Debug)]
 pub(crate) struct Waiter<L: Transferable> {
     pub(crate) request: HoldRequest,
-    sender: oneshot::Sender<Handed<L>>,
+    sender: oneshot::Sender<WaiterHandoff<L>>,
 }
 
 /// What a task is handed that waits.
 #[derive(Debug)]
-pub(crate) enum Handed<L: Transferable> {
+pub(crate) enum WaiterHandoff<L: Transferable> {
     /// The head of the queue, if it takes it in time.
     Head,
     /// What it waited for, if it takes it in time.
@@ -83,7 +83,7 @@ pub(crate) enum Joined<'a, L: Transferable> {
     /// Nobody else here has or wants the name.
     Head(Head<L>),
     /// Others come first.
-    Behind(Waiting<'a, L>),
+    Behind(LocalQueuePosition<'a, L>),
 }
 
 impl<L: Transferable> Clone for Queues<L> {
@@ -121,13 +121,13 @@ impl<L: Transferable> Queues<L> {
         // Until now nobody cared whether the head goes on.
         let wakes = match joined {
             local::Joined::Behind => self.0.plan(entry, &name),
-            local::Joined::Head => WakesEngine::default(),
+            local::Joined::Head => WakeOnDrop::default(),
         };
         drop(names);
         drop(wakes);
         match (joined, receiver) {
             (local::Joined::Behind, Some(receiver)) => {
-                Joined::Behind(Waiting::new(self, name, ticket, receiver))
+                Joined::Behind(LocalQueuePosition::new(self, name, ticket, receiver))
             }
             (local::Joined::Behind | local::Joined::Head, _) => {
                 Joined::Head(Head::new(self, name, ticket, false))
@@ -245,16 +245,16 @@ impl<L: Transferable> Inner<L> {
     }
 
     /// The engine looks again when the head is to have gone on.
-    fn plan(self: &Arc<Self>, entry: &mut Entry<L>, name: &NameUse) -> WakesEngine<'_> {
+    fn plan(self: &Arc<Self>, entry: &mut Entry<L>, name: &NameUse) -> WakeOnDrop<'_> {
         let due = entry.due();
         if entry.on_time.map(|(at, _)| at) == due {
-            return WakesEngine::default();
+            return WakeOnDrop::default();
         }
         if let Some(key) = entry.on_time.take() {
             self.context.agenda.cancel(key);
         }
-        let Some(due) = due else { return WakesEngine::default() };
-        let queues: Weak<dyn OnTime> = Arc::<Self>::downgrade(self);
+        let Some(due) = due else { return WakeOnDrop::default() };
+        let queues: Weak<dyn WatchedQueues> = Arc::<Self>::downgrade(self);
         let job = Job::look_at_queue(queues, name.clone());
         let (key, wakes) = self.context.agenda.schedule_quietly(due, job);
         entry.on_time = Some(key);
@@ -270,7 +270,7 @@ impl<L: Transferable> Inner<L> {
     }
 }
 
-impl<L: Transferable> OnTime for Inner<L> {
+impl<L: Transferable> WatchedQueues for Inner<L> {
     fn on_time(self: Arc<Self>, name: &NameUse, now: Timestamp) {
         let mut names = self.lock();
         let Some(entry) = names.get_mut(name) else { return };
@@ -284,14 +284,14 @@ impl<L: Transferable> OnTime for Inner<L> {
 impl<L: Transferable> Waiter<L> {
     /// Hands it a hold; back if the task has just gone.
     pub(crate) fn give(self, hold: L::Hold) -> Option<L::Hold> {
-        match self.sender.send(Handed::Hold(hold)) {
-            Err(Handed::Hold(hold)) => Some(hold),
-            Ok(()) | Err(Handed::Head) => None,
+        match self.sender.send(WaiterHandoff::Hold(hold)) {
+            Err(WaiterHandoff::Hold(hold)) => Some(hold),
+            Ok(()) | Err(WaiterHandoff::Head) => None,
         }
     }
 
     /// Tells it that it is at the head. A task that has just gone leaves the queue by itself.
     fn wake(self) {
-        drop(self.sender.send(Handed::Head));
+        drop(self.sender.send(WaiterHandoff::Head));
     }
 }

@@ -3,32 +3,32 @@
 use tenure_proto::local::Ticket;
 use tokio::sync::oneshot;
 
-use super::{Handed, Head, Queues, Transferable};
+use super::{Head, Queues, Transferable, WaiterHandoff};
 use crate::{names::NameUse, options::Busy};
 
 /// The place of a task in the queue of its process; dropping it leaves the queue.
-pub(crate) struct Waiting<'a, L: Transferable> {
+pub(crate) struct LocalQueuePosition<'a, L: Transferable> {
     queues: &'a Queues<L>,
     name: NameUse,
     /// None once it has the head, or a hold.
     ticket: Option<Ticket>,
-    handed: oneshot::Receiver<Handed<L>>,
+    handed: oneshot::Receiver<WaiterHandoff<L>>,
 }
 
-impl<'a, L: Transferable> Waiting<'a, L> {
+impl<'a, L: Transferable> LocalQueuePosition<'a, L> {
     pub(super) fn new(
         queues: &'a Queues<L>,
         name: NameUse,
         ticket: Ticket,
-        handed: oneshot::Receiver<Handed<L>>,
+        handed: oneshot::Receiver<WaiterHandoff<L>>,
     ) -> Self {
         Self { queues, name, ticket: Some(ticket), handed }
     }
 
     /// What it is handed; `None` if nobody can hand it anything any more. Cancel-safe.
-    pub(crate) async fn handed(&mut self) -> Option<Handed<L>> {
+    pub(crate) async fn handed(&mut self) -> Option<WaiterHandoff<L>> {
         let handed = (&mut self.handed).await.ok();
-        if let Some(Handed::Hold(_)) = handed {
+        if let Some(WaiterHandoff::Hold(_)) = handed {
             // It has left the queue with that.
             self.ticket = None;
         }
@@ -56,7 +56,7 @@ impl<'a, L: Transferable> Waiting<'a, L> {
     }
 }
 
-impl<L: Transferable> Drop for Waiting<'_, L> {
+impl<L: Transferable> Drop for LocalQueuePosition<'_, L> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
             self.queues.inner().leave(&self.name, ticket);

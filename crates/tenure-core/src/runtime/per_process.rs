@@ -9,12 +9,12 @@ use std::{
 /// sockets of its parent, and starts its own.
 #[derive(Debug)]
 pub struct PerProcess<T: 'static> {
-    first: OnceLock<Of<T>>,
-    of_child: Mutex<Option<&'static Of<T>>>,
+    first: OnceLock<Instance<T>>,
+    of_child: Mutex<Option<&'static Instance<T>>>,
 }
 
 #[derive(Debug)]
-struct Of<T> {
+struct Instance<T> {
     it: T,
     process: u32,
 }
@@ -32,7 +32,7 @@ impl<T: Send + Sync> PerProcess<T> {
     /// # Errors
     /// Those of `start`. The next call tries again.
     pub fn get(&'static self, start: impl Fn() -> io::Result<T>) -> io::Result<&'static T> {
-        let start = || Ok::<_, io::Error>(Of { it: start()?, process: process::id() });
+        let start = || Ok::<_, io::Error>(Instance { it: start()?, process: process::id() });
         let first = match self.first.get() {
             Some(first) => first,
             // If two come here at once, the thread of the one that loses stays idle for ever.
@@ -48,7 +48,7 @@ impl<T: Send + Sync> PerProcess<T> {
         match *of_child {
             Some(own) if own.process == process::id() => Ok(&own.it),
             _ => {
-                let own: &'static Of<T> = Box::leak(Box::new(start()?));
+                let own: &'static Instance<T> = Box::leak(Box::new(start()?));
                 *of_child = Some(own);
                 Ok(&own.it)
             }

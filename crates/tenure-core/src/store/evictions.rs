@@ -34,12 +34,12 @@ pub enum Eviction {
 pub struct Evictions(Source);
 
 /// Whether what the source with this number tells of is to be told of.
-type Heeds = Box<dyn FnMut(usize, &Eviction) -> bool + Send>;
+type EvictionFilter = Box<dyn FnMut(usize, &Eviction) -> bool + Send>;
 
 enum Source {
     Silent,
     Board(Arc<Mailbox>),
-    Several(Vec<Evictions>, Heeds),
+    Several(Vec<Evictions>, EvictionFilter),
 }
 
 impl Evictions {
@@ -94,10 +94,10 @@ impl fmt::Debug for Evictions {
 
 /// What one listener has been told and has not heard yet.
 #[derive(Default)]
-struct Mailbox(Mutex<Told>);
+struct Mailbox(Mutex<MailboxState>);
 
 #[derive(Default)]
-struct Told {
+struct MailboxState {
     names: BTreeSet<LockName>,
     requests: BTreeSet<Owner>,
     any: bool,

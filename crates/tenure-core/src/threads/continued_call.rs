@@ -154,14 +154,14 @@ pub(super) struct Calls {
 
 #[derive(Default)]
 struct State {
-    under_way: Vec<UnderWay>,
+    under_way: Vec<InFlightCall>,
     next_number: u64,
     /// Whether somebody looks after them, and whether there was any since the last look.
     is_watched: bool,
     was_used: bool,
 }
 
-struct UnderWay {
+struct InFlightCall {
     number: u64,
     was_seen: bool,
     call: Arc<dyn Call>,
@@ -186,7 +186,7 @@ impl Calls {
         let number = state.next_number;
         state.next_number += 1;
         state.was_used = true;
-        state.under_way.push(UnderWay { number, was_seen: false, call: shared.clone() });
+        state.under_way.push(InFlightCall { number, was_seen: false, call: shared.clone() });
         if !mem::replace(&mut state.is_watched, true) {
             self.begun.notify_one();
         }

@@ -74,17 +74,17 @@ pub enum Handoff<W> {
 #[derive(Clone, Debug)]
 pub struct LocalQueue<W> {
     window: Nanos,
-    waiting: Option<Box<Line<W>>>,
-    head: Option<(Ticket, Doing)>,
+    waiting: Option<Box<WaiterMap<W>>>,
+    head: Option<(Ticket, HeadState)>,
 }
 
 /// Those that wait.
 #[derive(Clone, Debug)]
-struct Line<W>(BTreeMap<Ticket, W>);
+struct WaiterMap<W>(BTreeMap<Ticket, W>);
 
 /// What the head is doing.
 #[derive(Clone, Copy, Debug)]
-enum Doing {
+enum HeadState {
     /// It was woken, and has to take it by then.
     Woken(Timestamp),
     /// It asks the store.
@@ -95,7 +95,7 @@ enum Doing {
     Holds(Turn),
 }
 
-impl<W> Default for Line<W> {
+impl<W> Default for WaiterMap<W> {
     fn default() -> Self {
         Self(BTreeMap::new())
     }
@@ -123,7 +123,7 @@ impl<W> LocalQueue<W> {
     pub fn join_if_empty(&mut self, ticket: Ticket) -> bool {
         let empty = self.head.is_none();
         if empty {
-            self.head = Some((ticket, Doing::Asks));
+            self.head = Some((ticket, HeadState::Asks));
         }
         empty
     }
@@ -131,18 +131,18 @@ impl<W> LocalQueue<W> {
     /// A task that was woken takes the head; `false` if that has gone on to another.
     #[must_use]
     pub fn take(&mut self, ticket: Ticket) -> bool {
-        let taken = matches!(self.at_head(ticket), Some(Doing::Woken(_)));
+        let taken = matches!(self.at_head(ticket), Some(HeadState::Woken(_)));
         if taken {
-            self.head = Some((ticket, Doing::Asks));
+            self.head = Some((ticket, HeadState::Asks));
         }
         taken
     }
 
     /// The head waits for an answer or for its next ask, and goes on at `until` at the latest.
     pub fn waits(&mut self, ticket: Ticket, until: Timestamp) {
-        if matches!(self.at_head(ticket), Some(Doing::Asks | Doing::Waits(_))) {
+        if matches!(self.at_head(ticket), Some(HeadState::Asks | HeadState::Waits(_))) {
             let due = until.saturating_add(self.window.get());
-            self.head = Some((ticket, Doing::Waits(due)));
+            self.head = Some((ticket, HeadState::Waits(due)));
         }
     }
 
@@ -153,7 +153,7 @@ impl<W> LocalQueue<W> {
     pub fn granted(&mut self, ticket: Ticket, now: Timestamp) -> bool {
         let is_head = self.is_head(ticket);
         if is_head {
-            self.head = Some((ticket, Doing::Holds(Turn::begin(now))));
+            self.head = Some((ticket, HeadState::Holds(Turn::begin(now))));
         }
         is_head
     }
@@ -166,14 +166,16 @@ impl<W> LocalQueue<W> {
         now: Timestamp,
         lease: impl FnOnce(&W) -> AtRelease,
     ) -> Handoff<W> {
-        let Some(Doing::Holds(mut turn)) = self.at_head(ticket) else { return Handoff::Nothing };
+        let Some(HeadState::Holds(mut turn)) = self.at_head(ticket) else {
+            return Handoff::Nothing;
+        };
         let Some(first) = self.waiting.as_mut().and_then(|line| line.0.first_entry()) else {
             self.head = None;
             return Handoff::Nobody;
         };
         match turn.at_release(lease(first.get())) {
             Next::Pass(token) => {
-                self.head = Some((ticket, Doing::Holds(turn)));
+                self.head = Some((ticket, HeadState::Holds(turn)));
                 Handoff::Lease(first.remove(), token)
             }
             Next::Turn => self.leave(ticket, now),
@@ -193,7 +195,7 @@ impl<W> LocalQueue<W> {
             return Handoff::Nobody;
         };
         let due = now.saturating_add(self.window.get());
-        self.head = Some((ticket, Doing::Woken(due)));
+        self.head = Some((ticket, HeadState::Woken(due)));
         Handoff::Head(ticket, waiter)
     }
 
@@ -212,9 +214,9 @@ impl<W> LocalQueue<W> {
     #[must_use]
     pub fn due(&self, carries: bool) -> Option<Timestamp> {
         match self.head?.1 {
-            Doing::Waits(_) if !carries && self.waiting(None) == 0 => None,
-            Doing::Woken(due) | Doing::Waits(due) => Some(due),
-            Doing::Asks | Doing::Holds(_) => None,
+            HeadState::Waits(_) if !carries && self.waiting(None) == 0 => None,
+            HeadState::Woken(due) | HeadState::Waits(due) => Some(due),
+            HeadState::Asks | HeadState::Holds(_) => None,
         }
     }
 
@@ -227,11 +229,11 @@ impl<W> LocalQueue<W> {
     /// How many wait here; those before `ticket` if one is given.
     #[must_use]
     pub fn waiting(&self, before: Option<Ticket>) -> usize {
-        let Some(Line(line)) = self.waiting.as_deref() else { return 0 };
+        let Some(WaiterMap(line)) = self.waiting.as_deref() else { return 0 };
         before.map_or(line.len(), |ticket| line.range(..ticket).count())
     }
 
-    fn at_head(&self, ticket: Ticket) -> Option<Doing> {
+    fn at_head(&self, ticket: Ticket) -> Option<HeadState> {
         self.head.and_then(|(of, doing)| (of == ticket).then_some(doing))
     }
 }

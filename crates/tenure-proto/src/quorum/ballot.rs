@@ -71,7 +71,7 @@ pub enum Step {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seat {
+enum MemberState {
     Asked,
     /// Granted; the second round was sent with this token, if it was sent.
     Granted {
@@ -118,7 +118,7 @@ enum Seat {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Ballot {
-    seats: Vec<Seat>,
+    seats: Vec<MemberState>,
     /// What an earlier ask of the same acquisition was answered.
     known: Option<Token>,
     /// Which members have a greater token of their own for that very hold.
@@ -136,7 +136,7 @@ impl Ballot {
     pub fn new(members: usize, known: Option<Token>) -> Self {
         let joined = vec![None; members];
         let needs = known.map(|_| Rule::DowngradeByMajority);
-        Self { seats: vec![Seat::Asked; members], known, joined, token: None, needs }
+        Self { seats: vec![MemberState::Asked; members], known, joined, token: None, needs }
     }
 
     /// The same for a hold that changes hands: each member gives it over, or has none of it. It takes a
@@ -157,7 +157,9 @@ impl Ballot {
     /// Those that hold the name with a greater token than the one that was won.
     pub fn joined(&self) -> impl Iterator<Item = (usize, Token)> {
         self.seats.iter().enumerate().filter_map(|(member, seat)| match seat {
-            Seat::Granted { token, .. } if Some(*token) > self.token => Some((member, *token)),
+            MemberState::Granted { token, .. } if Some(*token) > self.token => {
+                Some((member, *token))
+            }
             _ => None,
         })
     }
@@ -165,7 +167,7 @@ impl Ballot {
     /// Whether the member's greater token is one of the hold that is known.
     #[must_use]
     pub fn keeps_known(&self, member: usize) -> bool {
-        let own = self.seats.get(member).and_then(Seat::token);
+        let own = self.seats.get(member).and_then(MemberState::token);
         own.is_some() && self.joined.get(member).copied().flatten() == own
     }
 
@@ -173,25 +175,25 @@ impl Ballot {
     pub fn voted(&mut self, member: usize, vote: Vote) {
         let Some(seat) = self.seats.get_mut(member) else { return };
         *seat = match vote {
-            Vote::Granted { token, left } => Seat::Granted { token, left, sent: None },
-            Vote::Busy => Seat::Busy,
-            Vote::Closed => Seat::Closed,
-            Vote::Failed => Seat::Failed,
-            Vote::Doubt => Seat::Doubt,
+            Vote::Granted { token, left } => MemberState::Granted { token, left, sent: None },
+            Vote::Busy => MemberState::Busy,
+            Vote::Closed => MemberState::Closed,
+            Vote::Failed => MemberState::Failed,
+            Vote::Doubt => MemberState::Doubt,
         };
     }
 
     /// A member answered the second round with `token`.
     pub fn confirmed(&mut self, member: usize, token: Token, confirmation: Confirmation) {
         let Some(seat) = self.seats.get_mut(member) else { return };
-        let Seat::Granted { token: own, left, .. } = *seat else { return };
+        let MemberState::Granted { token: own, left, .. } = *seat else { return };
         *seat = match confirmation {
-            Confirmation::Confirmed => Seat::Confirmed { left, token },
+            Confirmation::Confirmed => MemberState::Confirmed { left, token },
             Confirmation::KeptOut if !kept(Rule::WipedMemberKeptOut) => {
-                Seat::Confirmed { left, token }
+                MemberState::Confirmed { left, token }
             }
-            Confirmation::KeptOut | Confirmation::No => Seat::Uncounted,
-            Confirmation::Doubt => Seat::Unanswered { token: own },
+            Confirmation::KeptOut | Confirmation::No => MemberState::Uncounted,
+            Confirmation::Doubt => MemberState::Unanswered { token: own },
         };
     }
 
@@ -203,7 +205,10 @@ impl Ballot {
             return won;
         }
         let hopeful = self.count(|seat| {
-            matches!(seat, Seat::Asked | Seat::Granted { .. } | Seat::Confirmed { .. })
+            matches!(
+                seat,
+                MemberState::Asked | MemberState::Granted { .. } | MemberState::Confirmed { .. }
+            )
         });
         if hopeful < needed {
             let failed = self.count(|seat| seat.is_missing());
@@ -220,16 +225,16 @@ impl Ballot {
         let joined = &self.joined;
         for (member, seat) in self.seats.iter_mut().enumerate() {
             // A greater token came after the smaller one was written: it is written there too.
-            if let Seat::Confirmed { left, token: old } = *seat
+            if let MemberState::Confirmed { left, token: old } = *seat
                 && old < token
             {
-                *seat = Seat::Granted { token: old, left, sent: None };
+                *seat = MemberState::Granted { token: old, left, sent: None };
             }
-            if let Seat::Granted { token: own, left, sent } = *seat
+            if let MemberState::Granted { token: own, left, sent } = *seat
                 && sent != Some(token)
                 && (own <= token || joined.get(member).copied().flatten() == Some(own))
             {
-                *seat = Seat::Granted { token: own, left, sent: Some(token) };
+                *seat = MemberState::Granted { token: own, left, sent: Some(token) };
                 members.push(member);
             }
         }
@@ -239,19 +244,20 @@ impl Ballot {
     /// Whether a majority says that others have the name.
     #[must_use]
     pub fn is_denied(&self) -> bool {
-        self.count(|seat| *seat == Seat::Busy) >= majority(self.seats.len())
+        self.count(|seat| *seat == MemberState::Busy) >= majority(self.seats.len())
     }
 
     /// Whether so many members have nothing that could change hands that the others are no majority.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        self.count(|seat| *seat == Seat::Busy) > self.seats.len() - majority(self.seats.len())
+        self.count(|seat| *seat == MemberState::Busy)
+            > self.seats.len() - majority(self.seats.len())
     }
 
     /// Whether a member may keep something of this acquire.
     #[must_use]
     pub fn may_hold(&self, member: usize) -> bool {
-        !matches!(self.seats.get(member), None | Some(Seat::Busy | Seat::Failed))
+        !matches!(self.seats.get(member), None | Some(MemberState::Busy | MemberState::Failed))
     }
 
     /// Whether a majority may keep something of this acquire.
@@ -267,11 +273,11 @@ impl Ballot {
         self.count(|seat| {
             matches!(
                 seat,
-                Seat::Granted { .. }
-                    | Seat::Confirmed { .. }
-                    | Seat::Uncounted
-                    | Seat::Unanswered { .. }
-                    | Seat::Closed
+                MemberState::Granted { .. }
+                    | MemberState::Confirmed { .. }
+                    | MemberState::Uncounted
+                    | MemberState::Unanswered { .. }
+                    | MemberState::Closed
             )
         })
     }
@@ -280,7 +286,7 @@ impl Ballot {
         if self.needs.is_none_or(kept) { majority(self.seats.len()) } else { 1 }
     }
 
-    fn count(&self, which: impl Fn(&Seat) -> bool) -> usize {
+    fn count(&self, which: impl Fn(&MemberState) -> bool) -> usize {
         self.seats.iter().filter(|seat| which(seat)).count()
     }
 
@@ -289,7 +295,7 @@ impl Ballot {
             .seats
             .iter()
             .filter_map(|seat| match seat {
-                Seat::Confirmed { left, token } if Some(*token) == self.token => Some(*left),
+                MemberState::Confirmed { left, token } if Some(*token) == self.token => Some(*left),
                 _ => None,
             })
             .collect();
@@ -300,7 +306,7 @@ impl Ballot {
     }
 
     fn tokens(&self) -> impl Iterator<Item = Token> {
-        self.seats.iter().filter_map(Seat::token)
+        self.seats.iter().filter_map(MemberState::token)
     }
 
     fn greatest(&self) -> Option<Token> {
@@ -313,12 +319,14 @@ impl Ballot {
             token == known || self.joined.get(member).copied().flatten() == Some(token)
         };
         match self.seats.get(member) {
-            Some(Seat::Granted { token, .. } | Seat::Confirmed { token, .. }) => {
+            Some(MemberState::Granted { token, .. } | MemberState::Confirmed { token, .. }) => {
                 (of_it(*token), of_it(*token))
             }
-            Some(Seat::Unanswered { token }) => (false, of_it(*token)),
-            Some(Seat::Asked | Seat::Failed | Seat::Doubt) => (false, true),
-            None | Some(Seat::Uncounted | Seat::Busy | Seat::Closed) => (false, false),
+            Some(MemberState::Unanswered { token }) => (false, of_it(*token)),
+            Some(MemberState::Asked | MemberState::Failed | MemberState::Doubt) => (false, true),
+            None | Some(MemberState::Uncounted | MemberState::Busy | MemberState::Closed) => {
+                (false, false)
+            }
         }
     }
 
@@ -339,7 +347,7 @@ impl Ballot {
                 return Choice::Token(known);
             }
             if keeps().filter(|(_, perhaps)| *perhaps).count() >= needed {
-                let asked = self.seats.contains(&Seat::Asked);
+                let asked = self.seats.contains(&MemberState::Asked);
                 return if asked { Choice::Open } else { Choice::Uncertain };
             }
         }
@@ -361,7 +369,7 @@ enum Choice {
     Uncertain,
 }
 
-impl Seat {
+impl MemberState {
     /// The token that it granted, if it may be counted.
     const fn token(&self) -> Option<Token> {
         match self {

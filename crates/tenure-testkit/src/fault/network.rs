@@ -49,16 +49,16 @@ struct Fate {
 }
 
 /// One call under way, for as long as it lives.
-struct UnderWay(Arc<AtomicUsize>);
+struct CallInFlight(Arc<AtomicUsize>);
 
-impl UnderWay {
+impl CallInFlight {
     fn new(count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(count.clone())
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for CallInFlight {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -168,7 +168,7 @@ impl Network {
         reply: oneshot::Sender<Result<T, Fault>>,
     ) -> impl Future<Output = ()> + Send + 'static {
         let clock = self.clock.clone();
-        let under_way = UnderWay::new(&self.under_way);
+        let under_way = CallInFlight::new(&self.under_way);
         async move {
             let _under_way = under_way;
             pause(&*clock, fate.request_late).await;

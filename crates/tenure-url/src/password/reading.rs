@@ -30,14 +30,14 @@ static RUNTIME: PerProcess<Handle> = PerProcess::new();
 
 type Read = Result<Secret, Box<dyn Error + Send + Sync>>;
 /// Dropped where nobody waits for the call any more.
-type Gone = oneshot::Receiver<()>;
+type CancelReceiver = oneshot::Receiver<()>;
 
 /// What gives a password, as often as it is asked.
 #[derive(Clone)]
 pub(super) struct Reading(Arc<Inner>);
 
 struct Inner {
-    read: Box<dyn Fn(Gone) -> Read + Send + Sync>,
+    read: Box<dyn Fn(CancelReceiver) -> Read + Send + Sync>,
     left: Arc<Semaphore>,
     process: u32,
     verdicts: Verdicts,
@@ -57,7 +57,7 @@ impl Reading {
         P: Into<Secret>,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        let read = move |gone: Gone| {
+        let read = move |gone: CancelReceiver| {
             let runtime = RUNTIME.get(|| start("tenure-password"))?;
             // Here and not on the runtime's thread: one that blocks all the same stops nobody else.
             runtime.block_on(async {
@@ -70,7 +70,7 @@ impl Reading {
         Self::of(Box::new(read))
     }
 
-    fn of(read: Box<dyn Fn(Gone) -> Read + Send + Sync>) -> Self {
+    fn of(read: Box<dyn Fn(CancelReceiver) -> Read + Send + Sync>) -> Self {
         let (left, process) = (Arc::new(Semaphore::new(CALLS)), process::id());
         Self(Arc::new(Inner { read, left, process, verdicts: Verdicts::default() }))
     }

@@ -14,7 +14,7 @@ use tenure_core::{
 
 use super::{
     guard::Guard,
-    news::{Listener, Post},
+    news::{Listener, NewsSender},
     thread::Thread,
 };
 
@@ -31,7 +31,7 @@ impl BlockingContext {
     /// Blocks until the lock is acquired.
     pub(super) fn acquire<L, G>(&self, lock: L) -> Result<Guard, AcquireError>
     where
-        L: Telling<Output = Result<G, AcquireError>>,
+        L: NotifyingLock<Output = Result<G, AcquireError>>,
         L::IntoFuture: Send + 'static,
         G: Into<crate::Guard> + Send,
     {
@@ -41,14 +41,14 @@ impl BlockingContext {
     /// Blocks until what is asked for is acquired, and tells meanwhile what it waits for.
     pub(super) fn lock<L, T>(&self, lock: L) -> Result<T, AcquireError>
     where
-        L: Telling<Output = Result<T, AcquireError>>,
+        L: NotifyingLock<Output = Result<T, AcquireError>>,
         L::IntoFuture: Send + 'static,
         T: Send,
     {
         if !self.listener.is_somebody() {
             return self.wait(lock.into_future());
         }
-        let telling = |post: Post| lock.telling(post).into_future();
+        let telling = |post: NewsSender| lock.telling(post).into_future();
         self.acquired(self.thread.wait_telling(&self.listener, telling))
     }
 
@@ -107,30 +107,30 @@ pub(super) fn in_forked_child() -> Fault {
 }
 
 /// An acquisition that waits, and says meanwhile that it does.
-pub(super) trait Telling: IntoFuture + Sized {
+pub(super) trait NotifyingLock: IntoFuture + Sized {
     /// The same, with somebody to tell.
-    fn telling(self, post: Post) -> Self;
+    fn telling(self, post: NewsSender) -> Self;
 }
 
-impl<G> Telling for Lock<G>
+impl<G> NotifyingLock for Lock<G>
 where
     Self: IntoFuture,
 {
-    fn telling(self, post: Post) -> Self {
+    fn telling(self, post: NewsSender) -> Self {
         let away = post.clone();
         self.on_busy(move |busy| post.busy(busy)).on_unreachable(move |fault| away.away(fault))
     }
 }
 
-impl Telling for AllLock {
-    fn telling(self, post: Post) -> Self {
+impl NotifyingLock for AllLock {
+    fn telling(self, post: NewsSender) -> Self {
         let away = post.clone();
         self.on_busy(move |busy| post.busy(busy)).on_unreachable(move |fault| away.away(fault))
     }
 }
 
-impl Telling for ReentrantLock {
-    fn telling(self, post: Post) -> Self {
+impl NotifyingLock for ReentrantLock {
+    fn telling(self, post: NewsSender) -> Self {
         let away = post.clone();
         self.on_busy(move |busy| post.busy(busy)).on_unreachable(move |fault| away.away(fault))
     }

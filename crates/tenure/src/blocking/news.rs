@@ -8,15 +8,15 @@ use std::sync::{
 use tenure_core::{Busy, Fault};
 
 /// Is told of something while its caller waits.
-type Tell<T> = Arc<dyn Fn(&T) + Send + Sync>;
+type Callback<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
 /// Who wants to know what a wait is for.
 #[derive(Clone, Default)]
 pub(super) struct Listener {
     /// That the lock is busy.
-    pub(super) on_busy: Option<Tell<Busy>>,
+    pub(super) on_busy: Option<Callback<Busy>>,
     /// That the store is away.
-    pub(super) on_unreachable: Option<Tell<Fault>>,
+    pub(super) on_unreachable: Option<Callback<Fault>>,
 }
 
 impl Listener {
@@ -43,12 +43,12 @@ struct News {
 
 /// Where an acquisition leaves news.
 #[derive(Clone)]
-pub(super) struct Post {
+pub(super) struct NewsSender {
     unheard: Arc<Mutex<News>>,
     ring: Arc<dyn Fn() + Send + Sync>,
 }
 
-impl Post {
+impl NewsSender {
     pub(super) fn busy(&self, busy: &Busy) {
         // Who says that others are in the way is there again.
         self.leave(|unheard| *unheard = News { busy: Some(busy.clone()), away: None });
@@ -85,13 +85,13 @@ pub(super) struct Inbox<T> {
 
 /// The ends of news, of the outcome, and of the caller. Neither of the first two ever blocks: one
 /// message at most says that there is news, and one that all is over.
-pub(super) fn channel<T: Send + 'static>() -> (Post, SyncSender<Message<T>>, Inbox<T>) {
+pub(super) fn channel<T: Send + 'static>() -> (NewsSender, SyncSender<Message<T>>, Inbox<T>) {
     let (sender, messages) = sync_channel(2);
     let unheard = Arc::new(Mutex::default());
     let ring = sender.clone();
     // A caller that waits no longer does not want it.
     let ring = Arc::new(move || drop(ring.try_send(Message::News)));
-    (Post { unheard: unheard.clone(), ring }, sender, Inbox { unheard, messages })
+    (NewsSender { unheard: unheard.clone(), ring }, sender, Inbox { unheard, messages })
 }
 
 impl<T> Inbox<T> {

@@ -28,7 +28,7 @@ use tokio::{
 };
 
 use super::{
-    news::{Listener, Message, Post, channel},
+    news::{Listener, Message, NewsSender, channel},
     thread_waker::ThreadWaker,
 };
 
@@ -105,11 +105,11 @@ impl Thread {
     }
 
     /// As [`Thread::wait_for`], and tells `listener` in the caller what the future leaves in the
-    /// `Post` that it is made with.
+    /// `NewsSender` that it is made with.
     pub(super) fn wait_telling<F>(
         &self,
         listener: &Listener,
-        asking: impl FnOnce(Post) -> F,
+        asking: impl FnOnce(NewsSender) -> F,
     ) -> Option<F::Output>
     where
         F: Future + Send + 'static,

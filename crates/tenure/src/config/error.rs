@@ -96,7 +96,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    pub(super) fn error(&self, Wrong { what, help }: Wrong) -> ConfigError {
+    pub(super) fn error(&self, SettingError { what, help }: SettingError) -> ConfigError {
         // What stands where it does not belong may be a URL.
         ConfigError { origin: self.clone(), what: without_passwords(&what), help }
     }
@@ -120,12 +120,12 @@ impl fmt::Display for Origin {
 
 /// A mistake, before it is known where it stands.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct SettingError {
     pub(super) what: String,
     pub(super) help: String,
 }
 
-impl Wrong {
+impl SettingError {
     pub(super) fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self { what: what.into(), help: help.into() }
     }

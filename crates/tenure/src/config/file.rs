@@ -7,7 +7,7 @@ use toml::de::DeValue;
 
 use super::{
     ConfigError,
-    error::{Origin, Wrong},
+    error::{Origin, SettingError},
     pattern::Pattern,
     table::{Source, Table, kind},
     values,
@@ -89,35 +89,35 @@ fn settings(table: &mut Table<'_>) -> Result<Defaults, ConfigError> {
 
 fn timed(
     value: &DeValue<'_>,
-    read: impl Fn(&str) -> Result<Duration, Wrong>,
-) -> Result<Duration, Wrong> {
+    read: impl Fn(&str) -> Result<Duration, SettingError>,
+) -> Result<Duration, SettingError> {
     match value {
         DeValue::String(text) => read(text),
         DeValue::Integer(number) => Err(values::without_unit(&number.to_string())),
         DeValue::Float(number) => Err(values::without_unit(&number.to_string())),
         other => {
             let what = format!("{} is no length of time", kind(other));
-            Err(Wrong::new(what, "write it like \"500ms\", \"30s\" or \"1m 30s\""))
+            Err(SettingError::new(what, "write it like \"500ms\", \"30s\" or \"1m 30s\""))
         }
     }
 }
 
-fn truth(value: &DeValue<'_>) -> Result<bool, Wrong> {
+fn truth(value: &DeValue<'_>) -> Result<bool, SettingError> {
     match value {
         DeValue::Boolean(truth) => Ok(*truth),
         other => {
             let what = format!("{} is neither true nor false", kind(other));
-            Err(Wrong::new(what, "write true or false, without quotes"))
+            Err(SettingError::new(what, "write true or false, without quotes"))
         }
     }
 }
 
-fn exit_code(value: &DeValue<'_>, least: u8) -> Result<u8, Wrong> {
+fn exit_code(value: &DeValue<'_>, least: u8) -> Result<u8, SettingError> {
     let number = match value {
         DeValue::Integer(number) => u8::from_str_radix(number.as_str(), number.radix()).ok(),
         _ => None,
     };
     let number = number.filter(|number| *number >= least);
     let help = || format!("write a number from {least} to 255");
-    number.ok_or_else(|| Wrong::new("this is no exit code", help()))
+    number.ok_or_else(|| SettingError::new("this is no exit code", help()))
 }

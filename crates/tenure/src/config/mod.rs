@@ -30,7 +30,7 @@ use std::{
 };
 
 pub use error::ConfigError;
-use error::{Origin, Wrong};
+use error::{Origin, SettingError};
 use file::File;
 pub use file::Run;
 use pattern::Pattern;
@@ -268,14 +268,18 @@ impl Config {
     pub(crate) fn unknown_store(&self, scheme: &str, known: &str) -> Option<ConfigError> {
         let (_, origin) = self.store.as_ref().ok()?;
         let what = format!("{scheme:?} is no kind of store");
-        Some(origin.as_ref()?.error(Wrong::new(what, crate::spelling::use_one_of(scheme, known))))
+        Some(
+            origin
+                .as_ref()?
+                .error(SettingError::new(what, crate::spelling::use_one_of(scheme, known))),
+        )
     }
 
     /// Why its store cannot be opened, where its URL is not written as it should be; nothing if it was
     /// not chosen here.
     pub(crate) fn misspelt_store(&self, fault: &Fault) -> Option<ConfigError> {
         let (_, origin) = self.store.as_ref().ok()?;
-        Some(origin.as_ref()?.error(Wrong::new(fault.message_and_cause(), fault.help())))
+        Some(origin.as_ref()?.error(SettingError::new(fault.message_and_cause(), fault.help())))
     }
 
     /// What the lock called `name` uses where code says nothing: what the variables say, then the
@@ -356,7 +360,7 @@ impl Config {
     ) -> Result<(String, Option<Origin>), ConfigError> {
         // Made from a variable that is not set, it would mean a lock on this machine alone.
         if chosen.trim().is_empty() {
-            return Err(origin.error(Wrong::new("the store is empty", EMPTY)));
+            return Err(origin.error(SettingError::new("the store is empty", EMPTY)));
         }
         if chosen.contains(':') {
             return Ok((chosen, Some(origin)));
@@ -367,10 +371,12 @@ impl Config {
         }
         if is_path(&chosen) {
             let what = format!("{chosen:?} is a path and no URL");
-            return Err(origin.error(Wrong::new(what, format!("write file:{}", absolute(&chosen)))));
+            return Err(
+                origin.error(SettingError::new(what, format!("write file:{}", absolute(&chosen))))
+            );
         }
         if !is_name(&chosen) {
-            return Err(origin.error(Wrong::new(NO_URL, write_one(&chosen))));
+            return Err(origin.error(SettingError::new(NO_URL, write_one(&chosen))));
         }
         let names: Vec<_> = self.stores.keys().map(String::as_str).collect();
         let help = match nearest(&chosen, names.iter().copied()) {
@@ -381,7 +387,7 @@ impl Config {
         if !names.is_empty() {
             what += &format!(" (there are {})", names.join(", "));
         }
-        Err(origin.error(Wrong::new(what, help)))
+        Err(origin.error(SettingError::new(what, help)))
     }
 }
 

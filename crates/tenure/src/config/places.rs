@@ -9,7 +9,7 @@ use tenure_core::files::{self, NamedFile};
 
 use super::{
     ConfigError,
-    error::{Origin, Wrong},
+    error::{Origin, SettingError},
     variables::{CONFIG, Variables},
 };
 
@@ -40,12 +40,12 @@ pub(super) fn find(variables: Variables<'_>) -> Result<Option<Place>, ConfigErro
         // Without it locks may be kept on this machine alone.
         if path.as_os_str().is_empty() {
             let help = "name a file, write /dev/null for none, or unset it";
-            return Err(Origin::Variable(CONFIG).error(Wrong::new("it is empty", help)));
+            return Err(Origin::Variable(CONFIG).error(SettingError::new("it is empty", help)));
         }
         let help = "correct the variable TENURE_CONFIG, or unset it";
         return read(&path)
             .map_err(|error| {
-                let wrong = Wrong::new(format!("it cannot be read: {error:#}"), help);
+                let wrong = SettingError::new(format!("it cannot be read: {error:#}"), help);
                 Origin::File(path.clone()).error(wrong)
             })?
             .map(Some);
@@ -56,7 +56,7 @@ pub(super) fn find(variables: Variables<'_>) -> Result<Option<Place>, ConfigErro
             Err(error) if is_absent(&error) => {}
             Err(error) => {
                 let help = "make it readable, or name another with TENURE_CONFIG";
-                let wrong = Wrong::new(format!("it cannot be read: {error:#}"), help);
+                let wrong = SettingError::new(format!("it cannot be read: {error:#}"), help);
                 return Err(Origin::File(path).error(wrong));
             }
         }
@@ -74,7 +74,7 @@ fn read(path: &Path) -> io::Result<Result<Place, ConfigError>> {
             "everybody may change this file (mode {mode:o}), and so choose where locks are kept"
         );
         let help = "take that right away: chmod o-w";
-        return Ok(Err(Origin::File(path.to_owned()).error(Wrong::new(what, help))));
+        return Ok(Err(Origin::File(path.to_owned()).error(SettingError::new(what, help))));
     }
     if let Some(folder) = files::replaceable(path) {
         let what = format!(
@@ -82,7 +82,7 @@ fn read(path: &Path) -> io::Result<Result<Place, ConfigError>> {
             folder.display()
         );
         let help = "take that right away from the folder: chmod o-w";
-        return Ok(Err(Origin::File(path.to_owned()).error(Wrong::new(what, help))));
+        return Ok(Err(Origin::File(path.to_owned()).error(SettingError::new(what, help))));
     }
     let is_read_by_all = mode.is_some_and(|mode| mode & READABLE != 0);
     Ok(Ok(Place { path: path.to_owned(), text, access: Access { stranger, is_read_by_all } }))

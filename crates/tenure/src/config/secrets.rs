@@ -1,21 +1,21 @@
 //! `${NAME}` in a store's URL: a variable, so that no password need stand in a file.
 
-use super::{error::Wrong, variables::Variables};
+use super::{error::SettingError, variables::Variables};
 
 /// `url` with the values of the variables it names.
 ///
 /// A variable that is all of it may hold a whole URL. Within a URL of a server its value is
 /// percent-encoded, so that a password may hold any character.
-pub(super) fn expand(url: &str, variables: Variables<'_>) -> Result<String, Wrong> {
+pub(super) fn expand(url: &str, variables: Variables<'_>) -> Result<String, SettingError> {
     let mut expanded = String::new();
     let mut rest = url;
     while let Some((before, behind)) = rest.split_once("${") {
         let Some((name, behind)) = behind.split_once('}') else {
-            return Err(Wrong::new("a ${ without its }", "write ${NAME}"));
+            return Err(SettingError::new("a ${ without its }", "write ${NAME}"));
         };
         let Some(value) = variables(name) else {
             let what = format!("the variable {name} is not set");
-            return Err(Wrong::new(what, format!("set it, or write no ${{{name}}} here")));
+            return Err(SettingError::new(what, format!("set it, or write no ${{{name}}} here")));
         };
         expanded.push_str(before);
         if expanded.contains("://") {

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     ConfigError,
-    error::{Origin, Wrong},
+    error::{Origin, SettingError},
 };
 
 /// A file and its text, to find the line of a mistake.
@@ -40,7 +40,7 @@ impl<'t> Source<'t> {
             let at = error.span().map_or(0, |span| span.start);
             // Its message, unlike its text, does not repeat the line, which may hold a password.
             let what = format!("this is not TOML: {}", error.message());
-            self.origin(at).error(Wrong::new(what, "see https://toml.io for what it may be"))
+            self.origin(at).error(SettingError::new(what, "see https://toml.io for what it may be"))
         })?;
         Ok(Table::new(self, String::new(), table.into_inner()))
     }
@@ -69,11 +69,11 @@ impl<'t> Table<'t> {
     pub(super) fn take<T>(
         &mut self,
         key: &'static str,
-        read: impl Fn(DeValue<'t>) -> Result<T, Wrong>,
+        read: impl Fn(DeValue<'t>) -> Result<T, SettingError>,
     ) -> Result<Option<T>, ConfigError> {
         let Some(Entry { value, origin, .. }) = self.entry(key) else { return Ok(None) };
-        let value = read(value).map_err(|Wrong { what, help }| {
-            origin.error(Wrong::new(format!("{key}: {what}"), help))
+        let value = read(value).map_err(|SettingError { what, help }| {
+            origin.error(SettingError::new(format!("{key}: {what}"), help))
         })?;
         Ok(Some(value))
     }
@@ -107,7 +107,7 @@ impl<'t> Table<'t> {
             Some(meant) => format!("did you mean {meant}?"),
             None => format!("it may hold {}", listed(&self.known)),
         };
-        Err(origin.error(Wrong::new(what, help)))
+        Err(origin.error(SettingError::new(what, help)))
     }
 
     fn entry(&mut self, key: &'static str) -> Option<Entry<'t>> {
@@ -125,7 +125,7 @@ impl<'t> Entry<'t> {
             other => {
                 let what = format!("{} is {} and no table", self.key, kind(&other));
                 let help = format!("write {title} on a line of its own, and its settings below");
-                Err(self.origin.error(Wrong::new(what, help)))
+                Err(self.origin.error(SettingError::new(what, help)))
             }
         }
     }
@@ -136,7 +136,7 @@ impl<'t> Entry<'t> {
             DeValue::String(text) => Ok((text.into_owned(), self.origin)),
             other => {
                 let what = format!("{} is {} and no text", self.key, kind(&other));
-                Err(self.origin.error(Wrong::new(what, "write text in quotes")))
+                Err(self.origin.error(SettingError::new(what, "write text in quotes")))
             }
         }
     }

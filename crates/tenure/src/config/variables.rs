@@ -4,7 +4,7 @@ use tenure_core::Defaults;
 
 use super::{
     ConfigError,
-    error::{Origin, Wrong},
+    error::{Origin, SettingError},
     values,
 };
 
@@ -50,7 +50,7 @@ pub(super) fn defaults(variables: Variables<'_>) -> Result<Defaults, ConfigError
 fn read<T>(
     variables: Variables<'_>,
     name: &'static str,
-    value: impl Fn(&str) -> Result<T, Wrong>,
+    value: impl Fn(&str) -> Result<T, SettingError>,
 ) -> Result<Option<T>, ConfigError> {
     let text = variables(name);
     text.map(|text| value(&text).map_err(|wrong| Origin::Variable(name).error(wrong))).transpose()

@@ -47,9 +47,9 @@ pub(crate) type Outcome<T> = Result<(T, Vec<Wake>), QueueError>;
 
 /// Says that nobody waits for an answer any more.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct GivenUp(Arc<AtomicBool>);
+pub(crate) struct CancelFlag(Arc<AtomicBool>);
 
-impl GivenUp {
+impl CancelFlag {
     pub(crate) fn give_up(&self) {
         self.0.store(true, Ordering::Release);
     }
@@ -109,7 +109,7 @@ impl Inner {
         &self,
         name: &LockName,
         decision: &Decision<F>,
-        given_up: &GivenUp,
+        given_up: &CancelFlag,
     ) -> Result<T, Fault>
     where
         F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
@@ -123,7 +123,7 @@ impl Inner {
         patience: &mut Patience,
         name: &LockName,
         decision: &Decision<F>,
-        given_up: &GivenUp,
+        given_up: &CancelFlag,
     ) -> Result<T, Fault>
     where
         F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
@@ -148,7 +148,7 @@ impl Inner {
         &self,
         name: &LockName,
         decision: &Decision<F>,
-        given_up: Option<&GivenUp>,
+        given_up: Option<&CancelFlag>,
     ) -> Result<Step<T>, Fault>
     where
         F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,

@@ -9,7 +9,7 @@ use tenure_core::{
 };
 
 use crate::{
-    decisions::{self, decide::GivenUp},
+    decisions::{self, decide::CancelFlag},
     disk::{
         dir::Dir,
         slots::{Kind, Room, Slots},
@@ -46,7 +46,7 @@ impl Inner {
         })?;
         names.sort();
         for name in names {
-            let looked = self.decide_blocking(&name, &decisions::inspect(), &GivenUp::default());
+            let looked = self.decide_blocking(&name, &decisions::inspect(), &CancelFlag::default());
             // One name in trouble must not hide the others.
             let snapshot = match looked {
                 Ok(snapshot) => snapshot,

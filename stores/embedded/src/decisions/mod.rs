@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        decisions::decide::GivenUp,
+        decisions::decide::CancelFlag,
         inner::LIMITS,
         machine::{ThisMachine, lock_directory::LockDirectory},
     };
@@ -147,7 +147,7 @@ mod tests {
         let name = LockName::new("crowd").unwrap();
         let asks = |store: &Inner, number| {
             let ask = ask(number);
-            store.decide_blocking(&name, &acquire(store, &ask), &GivenUp::default())
+            store.decide_blocking(&name, &acquire(store, &ask), &CancelFlag::default())
         };
         for number in 0..=LIMITS.max_waiters {
             let store = &stores[usize::from(number % 2 == 0)];

@@ -12,7 +12,7 @@ use tenure_core::{
 };
 
 use crate::{
-    decisions::decide::{Decision, GivenUp, Outcome},
+    decisions::decide::{CancelFlag, Decision, Outcome},
     disk::patience::Patience,
     error,
     inner::Inner,
@@ -27,7 +27,7 @@ impl Inner {
     pub(crate) fn renew(
         &self,
         holds: &[Renewal],
-        given_up: &GivenUp,
+        given_up: &CancelFlag,
     ) -> Vec<Result<Renewed, Fault>> {
         // Others look for the store where it was: holds in one that was moved must end.
         if !self.layout.root.dir.is_in_place() {
@@ -56,7 +56,7 @@ impl Inner {
         &self,
         hold: &Renewal,
         patience: &mut Patience,
-        given_up: &GivenUp,
+        given_up: &CancelFlag,
     ) -> Result<Renewed, Fault> {
         self.decide_within(patience, &hold.name, &renew(hold), given_up)
     }

@@ -102,7 +102,7 @@ impl Dir {
                 Err(why) => Err(why.into()),
             };
         }
-        let workshop = Workshop::within(self, name)?;
+        let workshop = PrivateDir::within(self, name)?;
         mkdirat(&workshop.dir, name, Mode::S_IRWXU)?;
         let made = workshop.dir.sub(name)?.ok_or(Errno::ENOENT)?;
         share(&made.file, access, access.dir_mode())?;
@@ -252,13 +252,13 @@ impl AsFd for Dir {
 
 /// A directory of this process alone, in one that others may write: what is made in it nobody can
 /// exchange before it has its mode.
-pub(crate) struct Workshop<'a> {
+pub(crate) struct PrivateDir<'a> {
     within: &'a Dir,
     name: String,
     pub(crate) dir: Dir,
 }
 
-impl<'a> Workshop<'a> {
+impl<'a> PrivateDir<'a> {
     /// Sets one up to make `name`.
     pub(crate) fn within(within: &'a Dir, name: &str) -> io::Result<Self> {
         let name = unfinished(name)?;
@@ -277,7 +277,7 @@ impl<'a> Workshop<'a> {
     }
 }
 
-impl Drop for Workshop<'_> {
+impl Drop for PrivateDir<'_> {
     fn drop(&mut self) {
         // It is empty, or none of ours.
         let _ = self.within.remove_dir(&self.name);

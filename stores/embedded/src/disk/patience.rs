@@ -33,9 +33,9 @@ impl Patience {
 
 /// A kernel lock on a file, given back when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Locked<'a>(&'a File);
+pub(crate) struct FileLock<'a>(&'a File);
 
-impl<'a> Locked<'a> {
+impl<'a> FileLock<'a> {
     /// Takes the lock; `None` when another process has it.
     pub(crate) fn try_take(file: &'a File) -> io::Result<Option<Self>> {
         match file.try_lock() {
@@ -60,7 +60,7 @@ impl<'a> Locked<'a> {
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for FileLock<'_> {
     fn drop(&mut self) {
         // It fails for no file that is open, and closing the file would unlock it too.
         let _ = self.0.unlock();

@@ -20,7 +20,7 @@ use crate::{
     disk::{
         age::touch,
         create,
-        patience::{Locked, Patience},
+        patience::{FileLock, Patience},
         slots::{Damage, Kind, Record, Room, Slots, WriteError},
     },
     error,
@@ -176,8 +176,8 @@ impl ClockFile {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> Result<Locked<'_>, Fault> {
-        Locked::take(&self.file, Patience::of(PATIENCE))
+    fn lock(&self) -> Result<FileLock<'_>, Fault> {
+        FileLock::take(&self.file, Patience::of(PATIENCE))
             .map_err(|why| error::io("lock", &self.path, why))?
             .ok_or_else(|| error::stays_locked(&self.path))
     }

@@ -14,7 +14,7 @@ use crate::{
     disk::{
         age::touch,
         create,
-        patience::{Locked, Patience},
+        patience::{FileLock, Patience},
         slots::{Damage, Kind, Record, Room, Slots},
     },
     error,
@@ -87,7 +87,7 @@ impl Floor {
         if *known >= time {
             return Ok(());
         }
-        let _locked = Locked::take(&self.file, Patience::of(PATIENCE))
+        let _locked = FileLock::take(&self.file, Patience::of(PATIENCE))
             .map_err(|why| error::io("lock", &self.path, why))?
             .ok_or_else(|| error::stays_locked(&self.path))?;
         let (seq, floor) =

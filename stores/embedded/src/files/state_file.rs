@@ -15,7 +15,7 @@ use crate::{
         create,
         dir::Dir,
         links,
-        patience::Locked,
+        patience::FileLock,
         slots::{Damage, Kind, Record, Room, Slots},
     },
     error,
@@ -103,7 +103,7 @@ impl StateFile {
     pub(crate) fn enter(&self) -> Result<Option<Section<'_>>, Fault> {
         let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..TRIES {
-            let tried = Locked::try_take(&self.file);
+            let tried = FileLock::try_take(&self.file);
             if let Some(locked) = tried.map_err(|why| error::io("lock", &self.path, why))? {
                 return Ok(Some(Section { file: self, _locked: locked, _inside: inside }));
             }
@@ -122,7 +122,7 @@ impl StateFile {
 pub(crate) struct Section<'a> {
     file: &'a StateFile,
     // Given back in this order.
-    _locked: Locked<'a>,
+    _locked: FileLock<'a>,
     _inside: MutexGuard<'a, ()>,
 }
 

@@ -34,7 +34,7 @@ const IDLE: Duration = Duration::from_secs(10);
 
 /// A socket, and who listens there. Dropping it ends that.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct HintListener {
     ear: Arc<HintSocket>,
     members: Arc<Members>,
     /// What tenure's own thread listens with first.
@@ -56,7 +56,7 @@ enum ListenerThread {
     Runtime(Id),
 }
 
-impl Listening {
+impl HintListener {
     /// Nobody listens yet. What is said until somebody does is kept by the system. With a `spare` of the
     /// same socket tenure's own thread listens also when there are no more files.
     ///
@@ -155,7 +155,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for HintListener {
     fn drop(&mut self) {
         if self.members.are_ours() {
             self.ear.over.store(true, Ordering::Release);
@@ -168,7 +168,7 @@ impl Drop for Listening {
 /// One that listens. Its place is free again when it is dropped, however that comes about.
 struct Task {
     ear: Arc<HintSocket>,
-    listening: Weak<Listening>,
+    listening: Weak<HintListener>,
     place: ListenerThread,
     is_opening: bool,
     has_left: bool,

@@ -15,7 +15,7 @@ use std::{
 
 use crate::disk::{
     access::Access,
-    dir::{Dir, Workshop},
+    dir::{Dir, PrivateDir},
     short_path::ShortPath,
 };
 
@@ -25,7 +25,7 @@ pub(crate) fn bind(dir: &Dir, name: &str, access: Access) -> io::Result<UnixData
         return UnixDatagram::bind(ShortPath::of(dir).join(name));
     }
     // Where nobody can exchange it before it has its mode.
-    let workshop = Workshop::within(dir, name)?;
+    let workshop = PrivateDir::within(dir, name)?;
     let made = ShortPath::of(&workshop.dir).join(name);
     let socket = UnixDatagram::bind(&made)?;
     let _ = chown(&made, None, Some(access.gid()));

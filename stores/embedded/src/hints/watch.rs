@@ -22,7 +22,7 @@ use tenure_core::{
 
 use crate::{
     files::layout::{SOCKET, WAKE_SOCKET},
-    hints::{hint, listening::Listening, sender::Sender, socket},
+    hints::{hint, listening::HintListener, sender::Sender, socket},
     members::{Members, name_of},
 };
 
@@ -33,18 +33,18 @@ pub(crate) struct Watch {
     own: Client,
     sender: Sender,
     /// Where holders are told, and waiters by whoever finds no other socket of theirs.
-    receiver: io::Result<Arc<Listening>>,
+    receiver: io::Result<Arc<HintListener>>,
     is_listening: AtomicBool,
     /// Kept for those who begin to wait.
-    _waiting: Arc<Waiting>,
+    _waiting: Arc<WaiterSocket>,
 }
 
 /// Where waiters are told, once there are some.
 #[derive(Debug)]
-struct Waiting {
+struct WaiterSocket {
     members: Arc<Members>,
     board: HintBoard,
-    receiver: OnceLock<Option<Arc<Listening>>>,
+    receiver: OnceLock<Option<Arc<HintListener>>>,
 }
 
 impl Watch {
@@ -55,7 +55,7 @@ impl Watch {
         if let Err(error) = &receiver {
             tracing::debug!(%error, "no socket for hints: waiters look by themselves");
         }
-        let waiting = Arc::new(Waiting {
+        let waiting = Arc::new(WaiterSocket {
             members: members.clone(),
             board: board.clone(),
             receiver: OnceLock::new(),
@@ -122,11 +122,11 @@ impl Watch {
 
     fn start(&self) {
         self.is_listening.store(true, Ordering::Relaxed);
-        self.receiver.iter().for_each(Listening::on_own_thread);
+        self.receiver.iter().for_each(HintListener::on_own_thread);
     }
 }
 
-impl Waiting {
+impl WaiterSocket {
     /// Somebody is about to wait: it is to be woken where it waits.
     fn begins(&self) {
         let receiver = self.receiver.get_or_init(|| {
@@ -144,10 +144,10 @@ impl Waiting {
     }
 }
 
-fn bind(members: &Arc<Members>, ending: &str, board: &HintBoard) -> io::Result<Arc<Listening>> {
+fn bind(members: &Arc<Members>, ending: &str, board: &HintBoard) -> io::Result<Arc<HintListener>> {
     let name = format!("{}{ending}", name_of(members.own()));
     let socket = socket::bind(members.dir(), &name, members.layout().access())?;
     // Who holds is told also if there are no more files by then. A waiter looks by itself.
     let spare = (ending == SOCKET).then(|| socket.try_clone()).transpose()?;
-    Listening::new(socket, spare, board, members)
+    HintListener::new(socket, spare, board, members)
 }

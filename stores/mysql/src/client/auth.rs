@@ -4,7 +4,7 @@ use super::{
     Error,
     bits::can,
     key,
-    packets::{OF_LOGIN, Packets, Room},
+    packets::{ByteBudget, OF_LOGIN, Packets},
     proof,
     read::{Greeting, NONCE, Reader, refusal},
     stream::Encryption,
@@ -36,7 +36,7 @@ pub(crate) async fn log_in(
     mut packets: Packets,
     way: &Endpoint<'_>,
 ) -> Result<(Packets, u32), Error> {
-    let mut room = Room(OF_LOGIN);
+    let mut room = ByteBudget(OF_LOGIN);
     let greeting = Greeting::read(&packets.read(&mut room).await?)?;
     if greeting.capabilities & NEEDED != NEEDED {
         return Err(Error::odd("it is older than any that is known"));
@@ -63,7 +63,7 @@ pub(crate) async fn log_in(
 struct Login<'a> {
     way: &'a Endpoint<'a>,
     packets: Packets,
-    room: Room,
+    room: ByteBudget,
     plugin: &'static str,
     nonce: Vec<u8>,
 }

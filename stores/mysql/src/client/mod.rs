@@ -56,7 +56,7 @@ pub(crate) struct Prepared {
 
 /// What a statement came to.
 #[derive(Debug, Default)]
-pub(crate) struct Done {
+pub(crate) struct StatementResult {
     /// The rows that it found.
     pub(crate) rows: Vec<Row>,
     /// How many it wrote.
@@ -79,7 +79,7 @@ impl Conn {
     }
 
     /// Carries out a text of one or more statements. What each of them came to.
-    pub(crate) async fn query(&mut self, text: &str) -> Result<Vec<Done>, Error> {
+    pub(crate) async fn query(&mut self, text: &str) -> Result<Vec<StatementResult>, Error> {
         self.begin()?;
         self.packets.command(QUERY, text.as_bytes()).await?;
         let done = self.answers(None).await;
@@ -87,7 +87,11 @@ impl Conn {
     }
 
     /// Carries out one statement with these values in the place of its `?`.
-    pub(crate) async fn execute(&mut self, text: &str, values: &[Value]) -> Result<Done, Error> {
+    pub(crate) async fn execute(
+        &mut self,
+        text: &str,
+        values: &[Value],
+    ) -> Result<StatementResult, Error> {
         let prepared = self.prepare(text).await?;
         let (id, mut columns) = (prepared.id, prepared.columns.clone());
         if usize::from(prepared.parameters) != values.len() {

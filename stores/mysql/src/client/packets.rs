@@ -27,9 +27,9 @@ const EACH: usize = 64;
 const CHUNK: usize = 16 * 1024;
 
 /// What may still come of an answer.
-pub(crate) struct Room(pub(crate) usize);
+pub(crate) struct ByteBudget(pub(crate) usize);
 
-impl Room {
+impl ByteBudget {
     pub(crate) fn take(&mut self, length: usize) -> Result<(), Error> {
         self.0 = self.0.checked_sub(length).ok_or(Error::odd("its answer is too long"))?;
         Ok(())
@@ -69,7 +69,7 @@ impl Packets {
     }
 
     /// The next packet. Memory is taken as bytes come, never because a length was named.
-    pub(crate) async fn read(&mut self, room: &mut Room) -> Result<Vec<u8>, Error> {
+    pub(crate) async fn read(&mut self, room: &mut ByteBudget) -> Result<Vec<u8>, Error> {
         room.take(EACH)?;
         let mut packet = Vec::new();
         loop {

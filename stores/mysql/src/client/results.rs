@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    Conn, Done, Error, Prepared,
+    Conn, Error, Prepared, StatementResult,
     bits::{can, status},
-    packets::{OF_ANSWER, Room},
+    packets::{ByteBudget, OF_ANSWER},
     read::{Column, Header, OkPacket, Reader, Row, Statement, refusal},
 };
 
@@ -14,7 +14,7 @@ const OF_ROW: usize = 64;
 const OF_VALUE: usize = 72;
 
 impl Conn {
-    async fn packet(&mut self, room: &mut Room) -> Result<Vec<u8>, Error> {
+    async fn packet(&mut self, room: &mut ByteBudget) -> Result<Vec<u8>, Error> {
         let packet = self.packets.read(room).await?;
         match refusal(&packet) {
             Some(said) => Err(said?),
@@ -27,8 +27,8 @@ impl Conn {
     pub(super) async fn answers(
         &mut self,
         mut prepared: Option<&mut Arc<[Column]>>,
-    ) -> Result<Vec<Done>, Error> {
-        let mut room = Room(OF_ANSWER);
+    ) -> Result<Vec<StatementResult>, Error> {
+        let mut room = ByteBudget(OF_ANSWER);
         let mut all = Vec::new();
         loop {
             let done = self.one_answer(prepared.as_deref_mut(), &mut room).await?;
@@ -43,14 +43,14 @@ impl Conn {
     async fn one_answer(
         &mut self,
         prepared: Option<&mut Arc<[Column]>>,
-        room: &mut Room,
-    ) -> Result<Done, Error> {
+        room: &mut ByteBudget,
+    ) -> Result<StatementResult, Error> {
         let packet = self.packet(room).await?;
         if let Some(word) = packet.strip_prefix(&[0]) {
             let word = OkPacket::read(Reader(word))?;
             self.status = word.status;
             let OkPacket { affected, number, .. } = word;
-            return Ok(Done { rows: Vec::new(), affected, number });
+            return Ok(StatementResult { rows: Vec::new(), affected, number });
         }
         let is_prepared = prepared.is_some();
         let columns = match Header::read(&packet, prepared.as_deref())? {
@@ -64,14 +64,14 @@ impl Conn {
             }
         };
         let rows = self.rows(&columns, is_prepared, room).await?;
-        Ok(Done { rows, affected: 0, number: 0 })
+        Ok(StatementResult { rows, affected: 0, number: 0 })
     }
 
     async fn rows(
         &mut self,
         columns: &[Column],
         is_prepared: bool,
-        room: &mut Room,
+        room: &mut ByteBudget,
     ) -> Result<Vec<Row>, Error> {
         let mut rows = Vec::new();
         loop {
@@ -95,7 +95,11 @@ impl Conn {
         }
     }
 
-    async fn columns(&mut self, count: usize, room: &mut Room) -> Result<Arc<[Column]>, Error> {
+    async fn columns(
+        &mut self,
+        count: usize,
+        room: &mut ByteBudget,
+    ) -> Result<Arc<[Column]>, Error> {
         let mut columns = Vec::new();
         for _ in 0..count {
             columns.push(Column::read(&self.packet(room).await?)?);
@@ -108,7 +112,7 @@ impl Conn {
 
     /// A statement as it was prepared.
     pub(super) async fn made(&mut self, text: &str) -> Result<Prepared, Error> {
-        let room = &mut Room(OF_ANSWER);
+        let room = &mut ByteBudget(OF_ANSWER);
         let made = Statement::read(&self.packet(room).await?)?;
         self.columns(made.parameters.into(), room).await?;
         let columns = self.columns(made.columns.into(), room).await?;

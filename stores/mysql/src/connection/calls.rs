@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 const LOOKS: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct UnderWay(Arc<Mutex<State>>);
+pub(crate) struct InFlightCalls(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -22,7 +22,7 @@ struct State {
     callers: HashMap<u64, Weak<()>>,
 }
 
-impl UnderWay {
+impl InFlightCalls {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -61,7 +61,7 @@ impl UnderWay {
 /// One call. Dropped when it is over.
 #[derive(Debug)]
 pub(crate) struct Call {
-    all: UnderWay,
+    all: InFlightCalls,
     number: u64,
 }
 

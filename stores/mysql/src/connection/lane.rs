@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::{
     connection::{
-        calls::UnderWay,
+        calls::InFlightCalls,
         open::Maker,
         session::Session,
         turnstile::{Pass, Turnstile},
@@ -51,13 +51,13 @@ const NEEDED: Duration = Duration::from_secs(10);
 /// not end in time, or in an order that is not understood, ends with its connection: no later call can take the answer
 /// for its own.
 #[derive(Clone, Debug)]
-pub(crate) struct Lane(Arc<Inner>);
+pub(crate) struct ConnectionPool(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     maker: Maker,
     turnstile: Turnstile,
-    under_way: UnderWay,
+    under_way: InFlightCalls,
     state: Arc<Mutex<State>>,
 }
 
@@ -96,7 +96,7 @@ struct State {
     failed: Option<(Timestamp, Fault)>,
 }
 
-impl Lane {
+impl ConnectionPool {
     /// At most so many connections.
     pub(crate) fn new(maker: Maker, most: usize) -> Self {
         Self::of(maker, most, Arc::default())
@@ -109,7 +109,7 @@ impl Lane {
     }
 
     fn of(maker: Maker, most: usize, state: Arc<Mutex<State>>) -> Self {
-        let (turnstile, under_way) = (Turnstile::new(most), UnderWay::default());
+        let (turnstile, under_way) = (Turnstile::new(most), InFlightCalls::default());
         Self(Arc::new(Inner { maker, turnstile, under_way, state }))
     }
 

@@ -6,7 +6,7 @@ use tenure_core::{Fault, FaultKind};
 use tokio::time::Instant;
 
 use crate::{
-    client::{Conn, Done, Error, Row, Value, status},
+    client::{Conn, Error, Row, StatementResult, Value, status},
     error::{self, Failure},
     tables::rows::value,
 };
@@ -42,7 +42,7 @@ pub(crate) struct Session {
 
 /// What a statement that writes came to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Written {
+pub(crate) struct WriteResult {
     /// How many rows.
     pub(crate) rows: u64,
     /// The number that it left for us.
@@ -72,7 +72,7 @@ impl Session {
         found.is_ok_and(|found| self.is_named(&found))
     }
 
-    fn is_named(&self, found: &[Done]) -> bool {
+    fn is_named(&self, found: &[StatementResult]) -> bool {
         let row = found.first().and_then(|done| done.rows.first());
         row.and_then(|row| value::<Option<u32>>(row, 0).ok().flatten()) == Some(self.mark)
     }
@@ -179,7 +179,7 @@ impl Session {
         &mut self,
         statement: &str,
         values: Vec<Value>,
-    ) -> Result<Written, Failure> {
+    ) -> Result<WriteResult, Failure> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -197,19 +197,20 @@ impl Session {
         &mut self,
         statement: &str,
         values: Vec<Value>,
-    ) -> Result<Written, Failure> {
+    ) -> Result<WriteResult, Failure> {
         let prepared = self.conn.prepare(statement).await.map(|_| ());
         prepared.map_err(|error| self.failed(error))?;
         // What is not committed had no effect.
         self.in_doubt = !self.in_transaction;
         let done = self.conn.execute(statement, &values).await;
-        let Done { affected: rows, number, .. } = done.map_err(|error| self.failed(error))?;
+        let StatementResult { affected: rows, number, .. } =
+            done.map_err(|error| self.failed(error))?;
         if !self.in_transaction && !self.commits() {
             self.is_over = true;
             return Err(uncommitted().into());
         }
         self.in_doubt = false;
-        Ok(Written { rows, number })
+        Ok(WriteResult { rows, number })
     }
 
     /// Begins a transaction.

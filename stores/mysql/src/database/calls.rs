@@ -8,7 +8,7 @@ use tenure_sql::{Notifications, Row};
 
 use crate::{
     client::{Row as Found, Value},
-    connection::{lane::Lane, session::Session},
+    connection::{lane::ConnectionPool, session::Session},
     database::{Mysql, watch::waits},
     error::Failure,
 };
@@ -20,7 +20,7 @@ impl Mysql {
 
     pub(super) async fn call_by<T, W>(
         &self,
-        lane: &Lane,
+        lane: &ConnectionPool,
         hurries: bool,
         work: W,
     ) -> Result<T, Failure>
@@ -39,7 +39,7 @@ impl Mysql {
         self.call_by(self.lane(), false, work).await.map_err(Failure::fault)
     }
 
-    pub(super) fn lane(&self) -> &Lane {
+    pub(super) fn lane(&self) -> &ConnectionPool {
         if self.is_engine { &self.common.engine } else { &self.common.callers }
     }
 

@@ -11,7 +11,8 @@ use tenure_sql::SweepBudget;
 use tokio::task::JoinHandle;
 
 use crate::{
-    MysqlOptions, connection::lane::Lane, database::watch::Watch, tables::statements::Statements,
+    MysqlOptions, connection::lane::ConnectionPool, database::watch::Watch,
+    tables::statements::Statements,
 };
 
 /// What all connections of one store have in common.
@@ -22,10 +23,10 @@ pub(crate) struct Common {
     pub(crate) statements: Arc<Statements>,
     pub(crate) client: Client,
     pub(crate) board: HintBoard,
-    pub(crate) callers: Lane,
-    pub(crate) engine: Lane,
-    pub(crate) renewals: Lane,
-    pub(crate) watching: Lane,
+    pub(crate) callers: ConnectionPool,
+    pub(crate) engine: ConnectionPool,
+    pub(crate) renewals: ConnectionPool,
+    pub(crate) watching: ConnectionPool,
     pub(crate) watch: Arc<Watch>,
     /// The bounds while nobody is woken.
     pub(crate) unwatched_limits: Limits,

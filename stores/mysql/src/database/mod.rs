@@ -34,7 +34,7 @@ use crate::{
     MysqlOptions,
     client::Value,
     connection::{
-        lane::{Lane, Limits as CallLimits},
+        lane::{ConnectionPool, Limits as CallLimits},
         open::Maker,
         tls::Tls,
     },
@@ -87,14 +87,14 @@ impl Mysql {
             Fault::new(FaultKind::Unreachable, what, "see what keeps this process from them")
                 .because(error)
         })?;
-        let engine = Lane::new(maker.clone(), OF_ENGINE);
+        let engine = ConnectionPool::new(maker.clone(), OF_ENGINE);
         let common = Common {
             location: options.location(),
             capabilities: capabilities(&options.sql.limits),
             statements: Arc::new(Statements::new(&options.tables)),
             client: Client(client),
             board: HintBoard::new(),
-            callers: Lane::new(maker, options.sql.connections),
+            callers: ConnectionPool::new(maker, options.sql.connections),
             // Most of the time one is enough for all of it.
             renewals: engine.beside(1),
             watching: engine.beside(1),

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// What has one of our names.
-struct Found {
+struct FoundTable {
     is_view: bool,
     /// How many of our columns it has.
     columns: i64,
@@ -153,7 +153,7 @@ impl Maker {
     }
 
     /// What has our names, by what they end with.
-    async fn there(&self, session: &mut Session) -> Result<HashMap<String, Found>, Fault> {
+    async fn there(&self, session: &mut Session) -> Result<HashMap<String, FoundTable>, Fault> {
         let tables = &self.options.tables;
         let ours = |table: &str, columns: &[&str]| {
             format!("when '{tables}_{table}' then c.column_name in ('{}')", columns.join("', '"))
@@ -173,7 +173,7 @@ impl Maker {
         let found = rows.iter().map(|row| {
             let kind: String = value(row, 1)?;
             let columns = value(row, 2)?;
-            Ok((value(row, 0)?, Found { is_view: kind.eq_ignore_ascii_case("VIEW"), columns }))
+            Ok((value(row, 0)?, FoundTable { is_view: kind.eq_ignore_ascii_case("VIEW"), columns }))
         });
         found.collect::<Result<_, Fault>>()
     }

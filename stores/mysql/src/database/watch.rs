@@ -19,7 +19,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::{
     client::Row,
-    connection::lane::Lane,
+    connection::lane::ConnectionPool,
     error::Failure,
     tables::{
         rows::{hex, name, value},
@@ -43,14 +43,14 @@ const SURELY_OVER: Duration = Duration::from_secs(1);
 /// The names that are looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    names: Mutex<BTreeMap<LockName, Watched>>,
+    names: Mutex<BTreeMap<LockName, WatchedName>>,
     changed: Notify,
     /// Whether the last look worked, so that waiters need not look by themselves that often.
     works: AtomicBool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Watched {
+struct WatchedName {
     /// How often it was asked for.
     asked: u64,
     /// The version that waiters were told of.
@@ -82,7 +82,7 @@ impl Watch {
         self.works.load(Ordering::Relaxed)
     }
 
-    fn names(&self) -> MutexGuard<'_, BTreeMap<LockName, Watched>> {
+    fn names(&self) -> MutexGuard<'_, BTreeMap<LockName, WatchedName>> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -119,7 +119,12 @@ impl Watch {
         pause(since.map(|since| now - since))
     }
 
-    fn heard(&self, board: &HintBoard, before: &BTreeMap<LockName, Watched>, rows: &[Seen]) {
+    fn heard(
+        &self,
+        board: &HintBoard,
+        before: &BTreeMap<LockName, WatchedName>,
+        rows: &[ChangedRow],
+    ) {
         let seen: BTreeMap<_, _> = rows.iter().map(|seen| (&seen.name, seen)).collect();
         let now = Instant::now();
         let mut names = self.names();
@@ -147,7 +152,7 @@ fn pause(waited: Option<Duration>) -> Duration {
 }
 
 /// What a row that changed says to this process.
-struct Seen {
+struct ChangedRow {
     name: LockName,
     version: i64,
     /// How long its last place is kept, if it has any.
@@ -159,16 +164,19 @@ struct Seen {
 
 /// What it looks with.
 pub(crate) struct RowPoller {
-    pub(crate) lane: Lane,
+    pub(crate) lane: ConnectionPool,
     pub(crate) statements: Arc<Statements>,
     pub(crate) client: Client,
     pub(crate) board: HintBoard,
 }
 
 impl RowPoller {
-    async fn look(&self, names: &BTreeMap<LockName, Watched>) -> Result<Vec<Seen>, Failure> {
+    async fn look(
+        &self,
+        names: &BTreeMap<LockName, WatchedName>,
+    ) -> Result<Vec<ChangedRow>, Failure> {
         let (client, statements) = (self.client, self.statements.clone());
-        let one = |(name, watched): (&LockName, &Watched)| {
+        let one = |(name, watched): (&LockName, &WatchedName)| {
             format!("[\"{}\",\"\",{}]", hex(name.as_str().as_bytes()), watched.told)
         };
         let all: Vec<_> = names.iter().map(one).collect();
@@ -201,7 +209,7 @@ fn is_next(state: &NameState, client: Client) -> bool {
     there.take(2).any(|waiter| waiter.client == client)
 }
 
-fn seen(row: &Row, client: Client) -> Result<Seen, Fault> {
+fn seen(row: &Row, client: Client) -> Result<ChangedRow, Fault> {
     let others: Option<Vec<u8>> = value(row, 3)?;
     let now = u64::try_from(value::<i64>(row, 2)?).unwrap_or_default();
     let state = others.and_then(|bytes| state_of(&bytes)).unwrap_or_default();
@@ -209,7 +217,7 @@ fn seen(row: &Row, client: Client) -> Result<Seen, Fault> {
     let is_offered = |presence| matches!(presence, Presence::Offered(_));
     let offered = waiters.iter().filter(|waiter| is_offered(waiter.presence));
     let kept = waiters.iter().map(|waiter| waiter.keep_until).max();
-    Ok(Seen {
+    Ok(ChangedRow {
         name: name(row)?,
         version: value(row, 1)?,
         left: kept.map(|until| until.since(Timestamp::from_nanos(now.saturating_mul(1_000)))),

@@ -25,13 +25,13 @@ struct State {
     next: u64,
     /// How many are not sent yet.
     waiting: usize,
-    sent: VecDeque<Sent>,
+    sent: VecDeque<SentCall>,
     /// When the last one began or was answered.
     used: Instant,
 }
 
 #[derive(Debug)]
-struct Sent {
+struct SentCall {
     number: u64,
     at: Instant,
     /// Whether its caller left before the answer.
@@ -124,7 +124,7 @@ impl Flight<'_> {
         let number = state.next;
         state.next += 1;
         state.waiting = state.waiting.saturating_sub(1);
-        state.sent.push_back(Sent { number, at: Instant::now(), is_left: false });
+        state.sent.push_back(SentCall { number, at: Instant::now(), is_left: false });
         drop(state);
         self.number = Some(number);
     }

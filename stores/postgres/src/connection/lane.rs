@@ -8,8 +8,8 @@ use tokio::time::timeout;
 use crate::{
     PostgresOptions,
     connection::{
-        connection_count::Count,
-        leaving::Leaving,
+        connection_count::ConnectionCount,
+        leaving::AbandonedSessions,
         notices::{Inbox, hear},
         open::{Connection, connect},
     },
@@ -27,8 +27,8 @@ pub(crate) struct Maker {
     pub(crate) tls: Tls,
     pub(crate) home: Arc<StoreThread>,
     pub(crate) mail: Inbox,
-    pub(crate) count: Count,
-    pub(crate) leaving: Leaving,
+    pub(crate) count: ConnectionCount,
+    pub(crate) leaving: AbandonedSessions,
 }
 
 impl Maker {

@@ -12,7 +12,7 @@ use std::{
 const MOST: usize = 32;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Leaving(Arc<Mutex<State>>);
+pub(crate) struct AbandonedSessions(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -20,13 +20,13 @@ struct State {
     all: BTreeSet<u64>,
 }
 
-impl Leaving {
+impl AbandonedSessions {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One more, unless there are too many.
-    pub(crate) fn begin(&self) -> Option<Left> {
+    pub(crate) fn begin(&self) -> Option<AbandonedSession> {
         let mut state = self.state();
         if state.all.len() >= MOST {
             return None;
@@ -35,7 +35,7 @@ impl Leaving {
         state.next += 1;
         state.all.insert(number);
         drop(state);
-        Some(Left { all: self.clone(), number })
+        Some(AbandonedSession { all: self.clone(), number })
     }
 
     /// The last of them.
@@ -51,12 +51,12 @@ impl Leaving {
 
 /// One of them. Dropped when its answer is over.
 #[derive(Debug)]
-pub(crate) struct Left {
-    all: Leaving,
+pub(crate) struct AbandonedSession {
+    all: AbandonedSessions,
     number: u64,
 }
 
-impl Drop for Left {
+impl Drop for AbandonedSession {
     fn drop(&mut self) {
         self.all.state().all.remove(&self.number);
     }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn so_many_are_kept_and_each_counts_until_it_is_over() {
-        let leaving = Leaving::default();
+        let leaving = AbandonedSessions::default();
         assert!(leaving.last().is_none() && leaving.is_over(0));
         let mut all: Vec<_> = (0..MOST).map(|_| leaving.begin().unwrap()).collect();
         assert!(leaving.begin().is_none());

@@ -17,7 +17,7 @@ use tokio_postgres::{
 
 use crate::{
     error,
-    protocol::tls::Polled,
+    protocol::tls::PolledConnection,
     tables::messages::{self, Message},
 };
 
@@ -26,13 +26,13 @@ const WAITS_FOR_REPLICAS: &str = "SyncRepWaitForLSN";
 
 /// What one connection was told.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ConnectionNotices {
     /// How often a commit may be on this server alone.
     doubts: AtomicU64,
     is_over: watch::Sender<bool>,
 }
 
-impl Heard {
+impl ConnectionNotices {
     /// How often it was said of a commit that no replica may have it. What was under way meanwhile is in doubt.
     pub(crate) fn doubts(&self) -> u64 {
         self.doubts.load(Ordering::Acquire)
@@ -67,7 +67,7 @@ impl Inbox {
 }
 
 /// Keeps a connection alive, and hears what comes over it.
-pub(crate) async fn hear(mut polled: Polled, heard: Arc<Heard>, mail: Inbox) {
+pub(crate) async fn hear(mut polled: PolledConnection, heard: Arc<ConnectionNotices>, mail: Inbox) {
     while let Some(message) = poll_fn(|context| polled.poll(context)).await {
         let message = match message {
             Ok(message) => message,

@@ -27,17 +27,17 @@ use crate::{
     PostgresOptions,
     config::{options::Binding, url::DIALECT},
     connection::{
-        connection_count::Counted,
+        connection_count::ConnectionCountGuard,
         flights::Flights,
-        leaving::Leaving,
-        notices::Heard,
+        leaving::AbandonedSessions,
+        notices::ConnectionNotices,
         plans::Plans,
         settings::{TOLD, TOLD_LATER},
     },
     error::{self, Failure},
     protocol::{
         answers::{Answers, Tag},
-        tls::{NotMade, Polled, Tls},
+        tls::{ConnectError, PolledConnection, Tls},
     },
     tables::{
         schema::{FORMAT, is_in_public, of_another, tables},
@@ -56,15 +56,15 @@ pub(crate) struct Connection {
     /// What was sent over it and is not answered yet.
     pub(crate) flights: Flights,
     /// What it was told without having asked.
-    pub(crate) heard: Arc<Heard>,
+    pub(crate) heard: Arc<ConnectionNotices>,
     pub(crate) answers: Arc<Answers>,
     pub(crate) home: Arc<StoreThread>,
     /// Whether somebody waits for what its callers do not wait for any more.
     pub(crate) is_looked_after: AtomicBool,
     /// For how long an answer is waited for.
     pub(crate) patience: Duration,
-    pub(crate) counted: Option<Counted>,
-    pub(crate) leaving: Leaving,
+    pub(crate) counted: Option<ConnectionCountGuard>,
+    pub(crate) leaving: AbandonedSessions,
     /// The time limit of its statements, in milliseconds.
     limit: u128,
     /// What keeps it alive. Who gives up a session that hangs leaves nothing of it.
@@ -74,20 +74,20 @@ pub(crate) struct Connection {
 }
 
 /// The right to ask something of a session that others use, too.
-pub(crate) struct Turn<'a> {
+pub(crate) struct SessionGuard<'a> {
     is_answered: bool,
     is_spoiled: &'a AtomicBool,
     _alone: MutexGuard<'a, ()>,
 }
 
-impl Turn<'_> {
+impl SessionGuard<'_> {
     /// The answer is there.
     pub(crate) fn end(mut self) {
         self.is_answered = true;
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for SessionGuard<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
             self.is_spoiled.store(true, Ordering::Relaxed);
@@ -152,7 +152,7 @@ pub(crate) async fn connect(
     options: &PostgresOptions,
     tls: &Tls,
     home: &Arc<StoreThread>,
-) -> Result<(Connection, Polled), Fault> {
+) -> Result<(Connection, PolledConnection), Fault> {
     let sql = &options.sql;
     // A host that is silent leaves time for the others. The driver has no time limit for what comes after a host
     // has taken the connection, as one does that is frozen.
@@ -184,14 +184,14 @@ async fn opened(
     server: &(String, u16),
     location: &str,
     connect_timeout: Duration,
-) -> Result<(Connection, Polled), Fault> {
+) -> Result<(Connection, PolledConnection), Fault> {
     let login =
         format!("{}@{}:{}", options.sql.user.as_deref().unwrap_or_default(), server.0, server.1);
     let secret = match &options.sql.password {
         Some(password) => Some(password.read(&login, location, connect_timeout).await?),
         None => None,
     };
-    let refused = |error: NotMade| {
+    let refused = |error: ConnectError| {
         let fault = error::of_connecting(&error, location);
         match options.sql.password.as_ref().zip(secret.as_ref()) {
             Some((password, secret)) if error::refuses_password(&error) => {
@@ -236,7 +236,7 @@ async fn opened(
             is_looked_after: AtomicBool::new(false),
             patience: options.sql.response_timeout,
             counted: None,
-            leaving: Leaving::default(),
+            leaving: AbandonedSessions::default(),
             limit,
             kept: std::sync::Mutex::default(),
             turn: Mutex::new(()),
@@ -246,8 +246,8 @@ async fn opened(
     ))
 }
 
-fn is_unsupported(error: &NotMade) -> bool {
-    let NotMade::Told(error) = error else { return false };
+fn is_unsupported(error: &ConnectError) -> bool {
+    let ConnectError::Told(error) = error else { return false };
     error.code() == Some(&SqlState::PROTOCOL_VIOLATION)
         || error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED)
 }
@@ -277,10 +277,10 @@ impl Connection {
 
     /// Waits until nobody waits for an answer. A pooler gives the session to the next one after each answer: to
     /// what was sent already, that one would get the answer. None where an answer that nobody waited for may come.
-    pub(crate) async fn turn(&self) -> Option<Turn<'_>> {
+    pub(crate) async fn turn(&self) -> Option<SessionGuard<'_>> {
         let alone = self.turn.lock().await;
         let (is_answered, is_spoiled) = (false, &self.is_spoiled);
-        self.is_usable().then_some(Turn { is_answered, is_spoiled, _alone: alone })
+        self.is_usable().then_some(SessionGuard { is_answered, is_spoiled, _alone: alone })
     }
 
     /// Looks whether what this session commits stays, and whether the tables are there.

@@ -36,10 +36,10 @@ use crate::{
     PostgresOptions,
     capabilities::capabilities,
     connection::{
-        connection_count::Count,
+        connection_count::ConnectionCount,
         lane::Maker,
         lanes::Lanes,
-        leaving::Leaving,
+        leaving::AbandonedSessions,
         notices::Inbox,
         open::{Connection, lock_limit},
     },
@@ -77,7 +77,7 @@ impl Postgres {
         let home = Arc::new(StoreThread::start("tenure-postgres", Duration::ZERO)?);
         let options = Arc::new(options);
         let mail = Inbox { board: HintBoard::new(), hello: Arc::default() };
-        let (count, leaving) = (Count::default(), Leaving::default());
+        let (count, leaving) = (ConnectionCount::default(), AbandonedSessions::default());
         let maker = Maker { options: options.clone(), tls, home, mail, count, leaving };
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {

@@ -14,7 +14,9 @@ use tokio_postgres::{
 };
 
 use crate::{
-    connection::{hidden::Hidden, lanes::Lanes, leaving::Left, open::Connection, plans::FORGET},
+    connection::{
+        hidden::Hidden, lanes::Lanes, leaving::AbandonedSession, open::Connection, plans::FORGET,
+    },
     error::{self, Failure, late},
     tables::statements::Statement,
 };
@@ -136,7 +138,7 @@ impl Connection {
         writes: bool,
     ) -> Result<Vec<Row>, Failure> {
         let failed = |error| error::of_statement(error, writes);
-        let mut looks_after = LooksAfter { connection: self, over: None };
+        let mut looks_after = AbandonedCallGuard { connection: self, over: None };
         let mut flight = self.flights.begin();
         if !self.is_direct.load(Ordering::Relaxed) {
             let typed: Vec<(Hidden<'_>, Type)> =
@@ -217,7 +219,7 @@ impl Connection {
     }
 
     /// Keeps a session of a pooler while what was asked is under way, for as long as a server would that we tell its limit.
-    async fn see_out(self: Arc<Self>, mut over: watch::Receiver<u64>, _left: Left) {
+    async fn see_out(self: Arc<Self>, mut over: watch::Receiver<u64>, _left: AbandonedSession) {
         let until = Instant::now() + self.patience * 2;
         while !self.client.is_closed() && Instant::now() < until {
             if tokio::time::timeout(LOOKS, over.changed()).await.is_ok() {
@@ -252,13 +254,13 @@ fn hidden<'a>(parameters: &Parameters<'a>) -> impl ExactSizeIterator<Item = Hidd
 }
 
 /// Of a call that is left somebody has to see whether it is ever answered. Dropped after the call.
-struct LooksAfter<'a> {
+struct AbandonedCallGuard<'a> {
     connection: &'a Arc<Connection>,
     /// Changes as soon as the answer is over, in a session that others use, too.
     over: Option<watch::Receiver<u64>>,
 }
 
-impl Drop for LooksAfter<'_> {
+impl Drop for AbandonedCallGuard<'_> {
     fn drop(&mut self) {
         let connection = self.connection;
         if let Some(over) = self.over.take() {

@@ -23,7 +23,7 @@ const PART: u32 = 14;
 const GAP: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
 /// The connections that were tried.
-type Tried = Mutex<Vec<Arc<Connection>>>;
+type TriedConnections = Mutex<Vec<Arc<Connection>>>;
 
 impl Postgres {
     /// The rows of those that are extended. By whichever way, and however often: the effect is the same.
@@ -35,7 +35,7 @@ impl Postgres {
         let shortest = holds.iter().map(|hold| hold.ttl).min().unwrap_or_default();
         let gap = (shortest / PART).clamp(GAP.0, GAP.1);
         let until = Instant::now() + self.limit();
-        let tried = Tried::default();
+        let tried = TriedConnections::default();
         let mut ways = FuturesUnordered::new();
         let mut failure = Failure::Fault(late("the database did not answer", true));
         for way in 1..=WAYS {
@@ -55,7 +55,7 @@ impl Postgres {
 
     async fn extended_by(
         &self,
-        tried: &Tried,
+        tried: &TriedConnections,
         fresh: bool,
         parameters: &Parameters<'_>,
         until: Instant,
@@ -76,7 +76,7 @@ impl Postgres {
     }
 }
 
-fn all(tried: &Tried) -> Vec<Arc<Connection>> {
+fn all(tried: &TriedConnections) -> Vec<Arc<Connection>> {
     tried.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 

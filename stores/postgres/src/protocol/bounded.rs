@@ -16,14 +16,14 @@ use crate::{
 };
 
 /// What the driver reads from and writes to.
-pub(crate) struct Bounded<S> {
+pub(crate) struct CheckedStream<S> {
     stream: S,
     frames: Frames,
     answers: Arc<Answers>,
     end_point: Option<Vec<u8>>,
 }
 
-impl<S> Bounded<S> {
+impl<S> CheckedStream<S> {
     pub(crate) const fn new(stream: S, logins: Logins, answers: Arc<Answers>) -> Self {
         Self { stream, frames: Frames::new(logins), answers, end_point: None }
     }
@@ -35,7 +35,7 @@ impl<S> Bounded<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Bounded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for CheckedStream<S> {
     fn channel_binding(&self) -> ChannelBinding {
         match &self.end_point {
             Some(end_point) => ChannelBinding::tls_server_end_point(end_point.clone()),
@@ -44,7 +44,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Bounded<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CheckedStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -60,7 +60,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CheckedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -28,7 +28,7 @@ const COLUMNS: usize = 6;
 
 /// Why the connection is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum FrameError {
     /// The server wants the password in a way that is not accepted.
     Login(Login),
     /// It wants a proof by so many rounds: as few as make it cheap to guess from, or more than anybody needs.
@@ -41,7 +41,7 @@ pub(crate) enum Refused {
     Odd(&'static str),
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Login(login) => write!(f, "the server wants {}", login.what()),
@@ -57,9 +57,9 @@ impl fmt::Display for Refused {
     }
 }
 
-impl Error for Refused {}
+impl Error for FrameError {}
 
-const TOO_LONG: Refused = Refused::Odd("an answer is too long");
+const TOO_LONG: FrameError = FrameError::Odd("an answer is too long");
 
 /// What comes from a server, as it comes.
 #[derive(Debug)]
@@ -122,7 +122,11 @@ impl Frames {
     }
 
     /// Looks at what comes next, of an answer that is to have this.
-    pub(crate) fn pass(&mut self, mut bytes: &[u8], expected: Option<Tag>) -> Result<(), Refused> {
+    pub(crate) fn pass(
+        &mut self,
+        mut bytes: &[u8],
+        expected: Option<Tag>,
+    ) -> Result<(), FrameError> {
         self.expected = expected;
         while let Some((first, rest)) = bytes.split_first() {
             if self.left == 0 {
@@ -149,9 +153,9 @@ impl Frames {
         Ok(())
     }
 
-    fn begin(&mut self, tag: u8, length: u32) -> Result<(), Refused> {
+    fn begin(&mut self, tag: u8, length: u32) -> Result<(), FrameError> {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let length = length.checked_sub(4).ok_or(Refused::Odd("a message is cut"))?;
+        let length = length.checked_sub(4).ok_or(FrameError::Odd("a message is cut"))?;
         (self.tag, self.left) = (tag, length);
         self.body.clear();
         let is_word = matches!(tag, b'A' | b'E' | b'N' | b'R' | b'S' | b'T' | b't');
@@ -172,12 +176,12 @@ impl Frames {
         }
     }
 
-    fn take(&mut self, length: usize) -> Result<(), Refused> {
+    fn take(&mut self, length: usize) -> Result<(), FrameError> {
         take(&mut self.room, length)
     }
 
     /// A message is there.
-    fn end(&mut self) -> Result<(), Refused> {
+    fn end(&mut self) -> Result<(), FrameError> {
         self.attribute()?;
         match self.tag {
             b'R' => self.login(),
@@ -192,7 +196,7 @@ impl Frames {
                 Ok(())
             }
             b'D' => {
-                let [a, b] = *self.body else { return Err(Refused::Odd("a row is cut")) };
+                let [a, b] = *self.body else { return Err(FrameError::Odd("a row is cut")) };
                 self.take(VALUE * usize::from(u16::from_be_bytes([a, b])))
             }
             // Of a type that it does not know the driver asks the server, which may name another one that it does not
@@ -208,7 +212,7 @@ impl Frames {
     }
 
     /// Refuses what is not the answer to what was asked.
-    fn attribute(&mut self) -> Result<(), Refused> {
+    fn attribute(&mut self) -> Result<(), FrameError> {
         let Some(tag) = self.expected else { return Ok(()) };
         match self.tag {
             b'T' if has_column(&self.body, &tag.to_string()) => {
@@ -221,16 +225,16 @@ impl Frames {
                 Ok(())
             }
             b'Z' if self.has_failed => Ok(()),
-            b'T' => Err(Refused::Others),
-            b'D' | b'C' | b'I' | b'n' | b's' | b'Z' if !self.is_ours => Err(Refused::Others),
+            b'T' => Err(FrameError::Others),
+            b'D' | b'C' | b'I' | b'n' | b's' | b'Z' if !self.is_ours => Err(FrameError::Others),
             _ => Ok(()),
         }
     }
 
-    fn login(&mut self) -> Result<(), Refused> {
+    fn login(&mut self) -> Result<(), FrameError> {
         let code = self.body.first_chunk().map(|code| u32::from_be_bytes(*code));
         let login = match code {
-            Some(0) if self.owes_proof => return Err(Refused::Unproven),
+            Some(0) if self.owes_proof => return Err(FrameError::Unproven),
             Some(0) if self.was_asked => return Ok(()),
             Some(0) => Login::None,
             Some(3) => Login::Password,
@@ -239,7 +243,7 @@ impl Frames {
             Some(11) => {
                 let rounds = rounds(&self.body);
                 let is_accepted = self.logins.accept_rounds(rounds);
-                return if is_accepted { Ok(()) } else { Err(Refused::Rounds(rounds)) };
+                return if is_accepted { Ok(()) } else { Err(FrameError::Rounds(rounds)) };
             }
             // Whether it is one the driver says.
             Some(12) => {
@@ -250,11 +254,11 @@ impl Frames {
         };
         self.was_asked = true;
         self.owes_proof = login == Login::Scram;
-        if self.logins.accept(login) { Ok(()) } else { Err(Refused::Login(login)) }
+        if self.logins.accept(login) { Ok(()) } else { Err(FrameError::Login(login)) }
     }
 }
 
-fn take(room: &mut usize, length: usize) -> Result<(), Refused> {
+fn take(room: &mut usize, length: usize) -> Result<(), FrameError> {
     *room = room.checked_sub(length).ok_or(TOO_LONG)?;
     Ok(())
 }
@@ -267,12 +271,12 @@ fn rounds(body: &[u8]) -> u32 {
     rounds.map_or(0, |digits| digits.parse().unwrap_or(u32::MAX))
 }
 
-fn known(types: Option<Vec<u32>>) -> Result<(), Refused> {
-    let types = types.ok_or(Refused::Odd("a list of columns is cut"))?;
+fn known(types: Option<Vec<u32>>) -> Result<(), FrameError> {
+    let types = types.ok_or(FrameError::Odd("a list of columns is cut"))?;
     if types.into_iter().all(|id| Type::from_oid(id).is_some()) {
         return Ok(());
     }
-    Err(Refused::Odd("a column is of a type that no statement of ours asks for"))
+    Err(FrameError::Odd("a column is of a type that no statement of ours asks for"))
 }
 
 fn has_column(body: &[u8], name: &str) -> bool {

@@ -21,7 +21,7 @@ use tokio_postgres::{
 use crate::{
     PostgresOptions,
     config::logins::Logins,
-    protocol::{answers::Answers, bounded::Bounded},
+    protocol::{answers::Answers, bounded::CheckedStream},
 };
 
 /// How connections are made.
@@ -37,15 +37,15 @@ pub(crate) struct Tls {
 }
 
 /// What has to be polled for a connection to be alive.
-pub(crate) enum Polled {
-    Plain(Box<Connection<Socket, Bounded<Socket>>>),
+pub(crate) enum PolledConnection {
+    Plain(Box<Connection<Socket, CheckedStream<Socket>>>),
     /// By a socket in the file system.
-    Local(Box<Connection<Bounded<UnixStream>, NoTlsStream>>),
+    Local(Box<Connection<CheckedStream<UnixStream>, NoTlsStream>>),
     #[cfg(feature = "tls")]
     Encrypted(Box<Connection<Socket, encrypted::Stream>>),
 }
 
-impl Polled {
+impl PolledConnection {
     /// The next message that nobody asked for. None once the connection is over.
     pub(crate) fn poll(
         &mut self,
@@ -101,7 +101,7 @@ impl Tls {
         &self,
         config: &Config,
         answers: &Arc<Answers>,
-    ) -> Result<(Client, Polled), NotMade> {
+    ) -> Result<(Client, PolledConnection), ConnectError> {
         let mut config = config.clone();
         // As for libpq: what others can reach of it are its permissions.
         if let [Host::Unix(folder)] = config.get_hosts() {
@@ -114,7 +114,7 @@ impl Tls {
         if let Some(connector) = &self.encrypted {
             match config.connect(connector.once(answers)).await {
                 Ok((client, connection)) => {
-                    return Ok((client, Polled::Encrypted(Box::new(connection))));
+                    return Ok((client, PolledConnection::Encrypted(Box::new(connection))));
                 }
                 Err(error) if self.may_be_plain && is_without_tls(&error) => {}
                 Err(error) => return Err(error.into()),
@@ -123,7 +123,7 @@ impl Tls {
         // The driver has one place for a stream of ours: where it would speak TLS from the first byte on.
         config.ssl_negotiation(SslNegotiation::Direct);
         let (client, connection) = config.connect(Plain(self.plain, answers.clone())).await?;
-        Ok((client, Polled::Plain(Box::new(connection))))
+        Ok((client, PolledConnection::Plain(Box::new(connection))))
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn is_without_tls(error: &Error) -> bool {
 
 /// Why there is no connection.
 #[derive(Debug)]
-pub(crate) enum NotMade {
+pub(crate) enum ConnectError {
     /// The driver says so.
     Told(Error),
     /// The socket in the file system cannot be used.
@@ -143,7 +143,7 @@ pub(crate) enum NotMade {
     ReadOnly,
 }
 
-impl From<Error> for NotMade {
+impl From<Error> for ConnectError {
     fn from(error: Error) -> Self {
         Self::Told(error)
     }
@@ -160,35 +160,40 @@ impl Local {
         mut config: Config,
         path: &Path,
         answers: &Arc<Answers>,
-    ) -> Result<(Client, Polled), NotMade> {
+    ) -> Result<(Client, PolledConnection), ConnectError> {
         config.ssl_mode(SslMode::Disable);
-        let stream = UnixStream::connect(path).await.map_err(NotMade::Socket)?;
-        let stream = Bounded::new(stream, self.0, answers.clone());
+        let stream = UnixStream::connect(path).await.map_err(ConnectError::Socket)?;
+        let stream = CheckedStream::new(stream, self.0, answers.clone());
         let (client, connection) = config.connect_raw(stream, NoTls).await?;
-        let mut polled = Polled::Local(Box::new(connection));
+        let mut polled = PolledConnection::Local(Box::new(connection));
         // Of a stream of ours the driver does not ask it.
         if config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite
             && is_read_only(&client, &mut polled).await?
         {
-            return Err(NotMade::ReadOnly);
+            return Err(ConnectError::ReadOnly);
         }
         Ok((client, polled))
     }
 }
 
 /// Whether the server takes no writes, where nobody else polls the connection.
-async fn is_read_only(client: &Client, polled: &mut Polled) -> Result<bool, NotMade> {
+async fn is_read_only(
+    client: &Client,
+    polled: &mut PolledConnection,
+) -> Result<bool, ConnectError> {
     let mut said = pin!(client.simple_query("show transaction_read_only"));
     let said = poll_fn(|context| {
         loop {
             match polled.poll(context) {
                 Poll::Ready(Some(Ok(_))) => {}
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(NotMade::Told(error))),
+                Poll::Ready(Some(Err(error))) => {
+                    return Poll::Ready(Err(ConnectError::Told(error)));
+                }
                 Poll::Ready(None) => {
                     let broke = io::ErrorKind::ConnectionAborted.into();
-                    return Poll::Ready(Err(NotMade::Socket(broke)));
+                    return Poll::Ready(Err(ConnectError::Socket(broke)));
                 }
-                Poll::Pending => return said.as_mut().poll(context).map_err(NotMade::Told),
+                Poll::Pending => return said.as_mut().poll(context).map_err(ConnectError::Told),
             }
         }
     });
@@ -203,7 +208,7 @@ async fn is_read_only(client: &Client, polled: &mut Polled) -> Result<bool, NotM
 pub(crate) struct Plain(Logins, Arc<Answers>);
 
 impl MakeTlsConnect<Socket> for Plain {
-    type Stream = Bounded<Socket>;
+    type Stream = CheckedStream<Socket>;
     type TlsConnect = Self;
     type Error = io::Error;
 
@@ -213,12 +218,12 @@ impl MakeTlsConnect<Socket> for Plain {
 }
 
 impl TlsConnect<Socket> for Plain {
-    type Stream = Bounded<Socket>;
+    type Stream = CheckedStream<Socket>;
     type Error = io::Error;
-    type Future = Ready<io::Result<Bounded<Socket>>>;
+    type Future = Ready<io::Result<CheckedStream<Socket>>>;
 
     fn connect(self, stream: Socket) -> Self::Future {
-        ready(Ok(Bounded::new(stream, self.0, self.1)))
+        ready(Ok(CheckedStream::new(stream, self.0, self.1)))
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) use self::{
         confirm::Confirm,
         greet::{Endpoint, greet},
         journal::{Journal, Step},
-        pipeline::Hear,
+        pipeline::PushHandler,
     },
     failure::Failure,
     protocol::{

@@ -27,7 +27,7 @@ struct Stock<T> {
 }
 
 /// That one more may be lent.
-pub(crate) struct Turn<T> {
+pub(crate) struct PoolPermit<T> {
     all: Arc<Pool<T>>,
     permit: Arc<OwnedSemaphorePermit>,
 }
@@ -54,10 +54,10 @@ impl<T> Pool<T> {
     ///
     /// # Cancel safety
     /// Cancel-safe.
-    pub(crate) async fn turn(self: &Arc<Self>) -> Option<Turn<T>> {
+    pub(crate) async fn turn(self: &Arc<Self>) -> Option<PoolPermit<T>> {
         // Nobody closes it.
         let permit = self.left.clone().acquire_owned().await.ok()?;
-        Some(Turn { all: self.clone(), permit: Arc::new(permit) })
+        Some(PoolPermit { all: self.clone(), permit: Arc::new(permit) })
     }
 
     /// Whether somebody has one, who gives it back.
@@ -70,7 +70,7 @@ impl<T> Pool<T> {
     }
 }
 
-impl<T: Clone> Turn<T> {
+impl<T: Clone> PoolPermit<T> {
     /// Lends one that nobody has. Those that are of no use end.
     pub(crate) fn idle(&self, is_of_use: impl Fn(&T) -> bool) -> Option<Pooled<T>> {
         let mut stock = self.all.stock();

@@ -17,7 +17,7 @@ use crate::{
         capabilities::capabilities,
         hints::BoundedHintSet,
         layout::{
-            fields::Refused,
+            fields::ReplyError,
             keys::{Key, Keys},
             records::Records,
             reply::Reply,
@@ -27,7 +27,7 @@ use crate::{
         wakeups::Watch,
     },
     options::{RedisOptions, Replicas},
-    servers::{Answered, NodeRef, Route, Transport},
+    servers::{NodeRef, ReplyOrPart, Route, Transport},
 };
 
 /// What all ways to lock have in common. Clones are the same client.
@@ -174,14 +174,14 @@ impl Context {
         kind: &'static BatchKind,
         echo: &OwnerText,
         call: Call,
-    ) -> Result<Answered<Reply>, Fault> {
+    ) -> Result<ReplyOrPart<Reply>, Fault> {
         Ok(match self.transport.run_batched(kind, echo, call).await? {
-            Answered::Whole(whole) => Answered::Whole(Reply::from(whole)),
-            Answered::Part(part) => Answered::Part(part),
+            ReplyOrPart::Whole(whole) => ReplyOrPart::Whole(Reply::from(whole)),
+            ReplyOrPart::Part(part) => ReplyOrPart::Part(part),
         })
     }
 
-    pub(crate) fn refused(&self, refused: Refused) -> Fault {
+    pub(crate) fn refused(&self, refused: ReplyError) -> Fault {
         refused.fault(&self.transport.place)
     }
 }

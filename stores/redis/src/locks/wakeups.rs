@@ -138,16 +138,16 @@ impl Drop for EndOfTask {
 }
 
 /// As long as it is there something is heard, also if the task ends with its runtime.
-struct Heard<'a>(&'a AtomicBool);
+struct ListeningGuard<'a>(&'a AtomicBool);
 
-impl<'a> Heard<'a> {
+impl<'a> ListeningGuard<'a> {
     fn at(is_heard: &'a AtomicBool) -> Self {
         is_heard.store(true, Ordering::Release);
         Self(is_heard)
     }
 }
 
-impl Drop for Heard<'_> {
+impl Drop for ListeningGuard<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }
@@ -180,7 +180,7 @@ impl Listener {
             let longest = match self.open().await {
                 Ok((connection, ended)) => match self.subscribe(&connection, all).await {
                     Ok(()) => {
-                        let _heard = Heard::at(&self.is_heard);
+                        let _heard = ListeningGuard::at(&self.is_heard);
                         self.board.wake_all();
                         self.board.evictions_missed();
                         let since = Instant::now();

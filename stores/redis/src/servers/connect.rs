@@ -7,7 +7,7 @@ use tenure_core::{Fault, FaultKind};
 
 use crate::{
     client::{
-        BatchKind, Compare, Confirm, Connection, Endpoint, Epoch, Failure, Hear, Journal,
+        BatchKind, Compare, Confirm, Connection, Endpoint, Epoch, Failure, Journal, PushHandler,
         ServerError, Step, error, greet, text,
     },
     options::RedisOptions,
@@ -24,7 +24,7 @@ pub(crate) enum Purpose {
     /// Calls about locks, of which these kinds go together.
     Calls(&'static [&'static BatchKind]),
     /// What the server says of its own accord. It is dropped when the connection ends.
-    Hints(Hear),
+    Hints(PushHandler),
 }
 
 /// Opens a connection in the runtime of the caller. It ends as soon as another server has the locks.

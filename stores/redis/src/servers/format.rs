@@ -23,7 +23,7 @@ const NONE_TOLD: &str = "the server does not tell; its records are looked at one
 const NOT_TOLD: [&str; 3] = ["NOPERM", "MOVED", "ASK"];
 
 /// Why nothing could be read.
-pub(crate) enum Unread {
+pub(crate) enum FormatError {
     /// What is there is not ours to use.
     Refused(Fault),
     Failed(Failure),
@@ -44,8 +44,8 @@ pub(crate) async fn check(
         match question.read(place, connection.send(&question.words).await) {
             Ok(Some(found)) => return Ok(found),
             Ok(None) => {}
-            Err(Unread::Refused(fault)) => return Err(fault),
-            Err(Unread::Failed(failure)) => return Err(error::of_connecting(place, failure)),
+            Err(FormatError::Refused(fault)) => return Err(fault),
+            Err(FormatError::Failed(failure)) => return Err(error::of_connecting(place, failure)),
         }
     }
     Ok(NONE_TOLD.to_owned())
@@ -72,18 +72,18 @@ impl Question<'_> {
         &self,
         place: &str,
         told: Result<Value, Failure>,
-    ) -> Result<Option<String>, Unread> {
+    ) -> Result<Option<String>, FormatError> {
         match told {
             Ok(Value::Nil) if self.writes => Ok(Some(format!("{FORMAT}, from now on"))),
             Ok(Value::Nil) => Ok(Some("none yet".to_owned())),
             Ok(Value::Bytes(found)) if found == FORMAT.as_bytes() => Ok(Some(FORMAT.to_owned())),
-            Ok(Value::Bytes(found)) => Err(Unread::Refused(unknown(self.key, place, &found))),
+            Ok(Value::Bytes(found)) => Err(FormatError::Refused(unknown(self.key, place, &found))),
             Ok(_) => Ok(Some(NONE_TOLD.to_owned())),
             Err(error) if error.code() == Some("WRONGTYPE") => {
-                Err(Unread::Refused(not_ours(self.key, place)))
+                Err(FormatError::Refused(not_ours(self.key, place)))
             }
             Err(error) if error.is_an_answer() && (self.writes || is_for_good(&error)) => Ok(None),
-            Err(error) => Err(Unread::Failed(error)),
+            Err(error) => Err(FormatError::Failed(error)),
         }
     }
 }

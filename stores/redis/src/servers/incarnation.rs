@@ -25,12 +25,12 @@ pub(crate) async fn ask(transport: &Transport) -> Result<Incarnation, Fault> {
     transport.ask_anew().await?;
     let told = transport.send(&NodeRef::Only, &["INFO", "server", "replication"]).await?;
     read(&told).map_err(|unknown| match unknown {
-        Unknown::Replica => Fault::new(
+        IncarnationError::Replica => Fault::new(
             FaultKind::Unreachable,
             format!("Redis at {place} is a replica, whose memory is its primary's"),
             "point the URL to the primary, or wait for the fail-over to end",
         ),
-        Unknown::NotTold => Fault::new(
+        IncarnationError::NotTold => Fault::new(
             FaultKind::Unsupported,
             format!("Redis at {place} does not tell its run_id, so a restart would go unnoticed"),
             "use a server whose INFO has run_id and master_replid, or, if no restart can lose what it \
@@ -55,24 +55,25 @@ fn is_told(run: &str) -> bool {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Unknown {
+enum IncarnationError {
     Replica,
     NotTold,
 }
 
-fn read(told: &Value) -> Result<Incarnation, Unknown> {
+fn read(told: &Value) -> Result<Incarnation, IncarnationError> {
     let info = match told {
         Value::Bytes(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
         Value::Text(text) => text,
         _ => "",
     };
     if field(info, "role").is_some_and(|role| role != "master") {
-        return Err(Unknown::Replica);
+        return Err(IncarnationError::Replica);
     }
     // Both are random; half of each is more than enough to tell one from the next.
     let half = |name| {
-        let digits = field(info, name).and_then(|id| id.get(..16)).ok_or(Unknown::NotTold)?;
-        u64::from_str_radix(digits, 16).map_err(|_| Unknown::NotTold)
+        let digits =
+            field(info, name).and_then(|id| id.get(..16)).ok_or(IncarnationError::NotTold)?;
+        u64::from_str_radix(digits, 16).map_err(|_| IncarnationError::NotTold)
     };
     let (run, replication) = (half("run_id")?, half("master_replid")?);
     let both = u128::from(run) << 64 | u128::from(replication);
@@ -86,7 +87,7 @@ mod tests {
     const RUN: &str = "1674e5779b2fd8a164d897ff4646ace275b79a66";
     const REPLICATION: &str = "eb2053cea0d8984b88d3b9cc40c90d9345999840";
 
-    fn told(role: &str, run: &str, replication: &str) -> Result<Incarnation, Unknown> {
+    fn told(role: &str, run: &str, replication: &str) -> Result<Incarnation, IncarnationError> {
         let text = format!(
             "# Server\r\nrun_id:{run}\r\n# Replication\r\nrole:{role}\r\nmaster_replid:{replication}\r\n"
         );
@@ -103,11 +104,11 @@ mod tests {
 
     #[test]
     fn what_is_not_told_is_not_guessed() {
-        assert_eq!(told("slave", RUN, REPLICATION), Err(Unknown::Replica));
+        assert_eq!(told("slave", RUN, REPLICATION), Err(IncarnationError::Replica));
         for run in ["", "1674", "a managed service hides it"] {
-            assert_eq!(told("master", run, REPLICATION), Err(Unknown::NotTold), "{run:?}");
+            assert_eq!(told("master", run, REPLICATION), Err(IncarnationError::NotTold), "{run:?}");
         }
-        assert_eq!(read(&Value::Nil), Err(Unknown::NotTold));
+        assert_eq!(read(&Value::Nil), Err(IncarnationError::NotTold));
     }
 
     #[test]

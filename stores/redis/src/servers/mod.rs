@@ -14,5 +14,5 @@ pub(crate) mod transport;
 
 pub(crate) use self::{
     route::{NodeRef, Route, TopologyClients},
-    transport::{Answered, Transport},
+    transport::{ReplyOrPart, Transport},
 };

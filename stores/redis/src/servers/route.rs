@@ -8,7 +8,7 @@ use crate::{
     client::{Confirm, Tag, connection::confirm::Needed, protocol::epoch},
     options::{Address, Deployment, HostPort, RedisOptions, Replicas},
     servers::{
-        cluster::{self, Cluster, Manner},
+        cluster::{self, Cluster, QueryMode},
         error, keys,
         sentinel::{self, Group, Primary},
     },
@@ -112,7 +112,7 @@ impl Route {
     /// All who have locks.
     pub(crate) async fn node_refs(&self, clients: &TopologyClients) -> Result<Vec<NodeRef>, Fault> {
         let Self::Cluster(cluster) = self else { return Ok(vec![NodeRef::Only]) };
-        cluster.ask(&clients.nodes, Manner::OneByOne).await?;
+        cluster.ask(&clients.nodes, QueryMode::OneByOne).await?;
         Ok(cluster.map().nodes().iter().map(|node| NodeRef::Node(node.place.clone())).collect())
     }
 
@@ -158,7 +158,9 @@ impl Route {
         match self {
             Self::Always(_) => Ok(()),
             Self::Sentinels(group) => group.ask_anew(&clients.sentinels).await,
-            Self::Cluster(cluster) => cluster.ask(&clients.nodes, Manner::OneByOne).await.map(drop),
+            Self::Cluster(cluster) => {
+                cluster.ask(&clients.nodes, QueryMode::OneByOne).await.map(drop)
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How one attempt ended.
-pub(crate) enum Attempted {
+pub(crate) enum AttemptOutcome {
     /// It is written, or there was nothing to write.
     Done,
     /// Nothing was: to be tried again after this pause.
@@ -31,7 +31,7 @@ pub(crate) async fn attempt<D: Database + ?Sized>(
     name: &LockName,
     seen: Option<Box<RowSnapshot>>,
     decide: impl FnOnce(&mut NameState, &Moment<'_>) -> (Notifications, bool) + Send,
-) -> Result<Attempted, Fault> {
+) -> Result<AttemptOutcome, Fault> {
     let began = Instant::now();
     let snapshot = match seen {
         Some(snapshot) => *snapshot,
@@ -41,7 +41,7 @@ pub(crate) async fn attempt<D: Database + ?Sized>(
     let decided = decided(database, name, &snapshot, decide)?;
     let (reservations, is_same) = (&decided.reservations, decided.is_same);
     if is_same && !retry.0.has_reserved(reservations) {
-        return Ok(Attempted::Done);
+        return Ok(AttemptOutcome::Done);
     }
     if let Some(pause) = retry.yields_for(reservations, snapshot.now)
         && !is_same
@@ -49,18 +49,18 @@ pub(crate) async fn attempt<D: Database + ?Sized>(
     {
         let pause =
             retry.after_yield((database, name), reservations, snapshot.now, (looked, pause)).await;
-        return Ok(Attempted::Again(pause));
+        return Ok(AttemptOutcome::Again(pause));
     }
     let others = retry.0.others(reservations, snapshot.now);
     let row = snapshot.row.after(decided.state, &others).map_err(|_| corrupt(database, name))?;
     // Where nothing but a turn is given back, it ends by itself, too.
     if database.write(name, &row, &decided.notifications).await? || is_same {
-        return Ok(Attempted::Done);
+        return Ok(AttemptOutcome::Done);
     }
     let pause =
         retry.after_loss((database, name), reservations, snapshot.now, began.elapsed()).await;
     // Whoever comes to join the line can wait for those who make it move.
-    Ok(Attempted::Again(if decided.is_urgent { pause / 4 } else { pause }))
+    Ok(AttemptOutcome::Again(if decided.is_urgent { pause / 4 } else { pause }))
 }
 
 /// Changes the state of a name as `decide` says, which is asked again whenever somebody came between. `seen` is
@@ -82,11 +82,11 @@ pub(crate) async fn change<D: Database + ?Sized, T: Response + Send>(
             rest
         });
         match attempted.await? {
-            Attempted::Done => {
+            AttemptOutcome::Done => {
                 let answered = answered.ok_or_else(|| overtaken(name))?;
                 return answered.map_err(|refused| refusal(database, &refused));
             }
-            Attempted::Again(pause) => sleep(pause).await,
+            AttemptOutcome::Again(pause) => sleep(pause).await,
         }
     }
     Err(overtaken(name))

@@ -49,7 +49,7 @@ impl Response for Renewed {}
 impl Response for Vec<Contender> {}
 
 /// What becomes of a name by what was decided on it.
-pub(crate) struct Decided {
+pub(crate) struct Decision {
     pub(crate) state: NameState,
     /// Whether nothing is to be written. What time alone has changed, it changes for the next one, too.
     pub(crate) is_same: bool,
@@ -66,7 +66,7 @@ pub(crate) fn decided<D: Database + ?Sized>(
     name: &LockName,
     snapshot: &RowSnapshot,
     decide: impl FnOnce(&mut NameState, &Moment<'_>) -> (Notifications, bool),
-) -> Result<Decided, Fault> {
+) -> Result<Decision, Fault> {
     let read = snapshot.row.state_and_reservations(snapshot.floor);
     let (mut before, reservations) = read.map_err(|_| corrupt(database, name))?;
     let mut state = before.clone();
@@ -78,7 +78,7 @@ pub(crate) fn decided<D: Database + ?Sized>(
         |state: &NameState| state.holders.iter().map(|holder| holder.owner).collect::<Vec<_>>();
     let is_waited_for = before.waiters.iter().any(|waiter| waiter.presence != Presence::Absent);
     let is_urgent = is_waited_for && holds(&before) != holds(&state);
-    Ok(Decided { state, is_same, is_urgent, reservations, notifications })
+    Ok(Decision { state, is_same, is_urgent, reservations, notifications })
 }
 
 /// What was decided, apart from whom to tell and whether it has to be there for certain. A refusal changes nothing.

@@ -32,7 +32,7 @@ use tokio::{
 use crate::{
     Database, Notifications, RowSnapshot,
     write::{
-        attempt::{Attempted, attempt, overtaken},
+        attempt::{AttemptOutcome, attempt, overtaken},
         decision::{refusal, split_outcome},
         request::Request,
         retry::WriteRetry,
@@ -49,10 +49,10 @@ const ATTEMPTS: usize = 4;
 /// How often it is looked whether an ask is still being written.
 const LOOKS: Duration = Duration::from_millis(5);
 
-type Answered<W> = Result<<W as Request>::Response, Refused>;
+type WriteResult<W> = Result<<W as Request>::Response, WriteError>;
 
 /// Why there is no answer.
-enum Refused {
+enum WriteError {
     ByRules(QueueError),
     ByStore(Fault),
 }
@@ -60,7 +60,7 @@ enum Refused {
 /// What one caller wants, who waits for the answer.
 struct Member<W: Request> {
     want: W,
-    answer_sender: oneshot::Sender<Answered<W>>,
+    answer_sender: oneshot::Sender<WriteResult<W>>,
     answer: Option<Result<W::Response, QueueError>>,
     /// For how long it is tried, and until when, by the clock of the one that tries.
     limit: Duration,
@@ -79,12 +79,12 @@ impl<W: Request> Member<W> {
     fn done(self) {
         if let Some(answer) = self.answer {
             // Whoever asked may have left.
-            let _ = self.answer_sender.send(answer.map_err(Refused::ByRules));
+            let _ = self.answer_sender.send(answer.map_err(WriteError::ByRules));
         }
     }
 
     fn failed(self, fault: Fault) {
-        let _ = self.answer_sender.send(Err(Refused::ByStore(fault)));
+        let _ = self.answer_sender.send(Err(WriteError::ByStore(fault)));
     }
 }
 
@@ -107,7 +107,7 @@ impl<W: Request> Group<W> {
         &mut self,
         database: &D,
         name: &LockName,
-    ) -> Result<Attempted, Fault> {
+    ) -> Result<AttemptOutcome, Fault> {
         let (members, client) = (&mut self.members, database.client());
         let decide = |state: &mut NameState, at: &Moment<'_>| {
             let (mut all, mut needs_own_commit) = (Notifications::default(), false);
@@ -224,9 +224,9 @@ pub(crate) async fn carry_out<D: Database + ?Sized, W: Request>(
             }
         }
     };
-    told.unwrap_or_else(|| Err(Refused::ByStore(ended()))).map_err(|refused| match refused {
-        Refused::ByRules(refused) => refusal(&**database, &refused),
-        Refused::ByStore(fault) => fault,
+    told.unwrap_or_else(|| Err(WriteError::ByStore(ended()))).map_err(|refused| match refused {
+        WriteError::ByRules(refused) => refusal(&**database, &refused),
+        WriteError::ByStore(fault) => fault,
     })
 }
 
@@ -255,7 +255,7 @@ impl<D: ?Sized, W: Request> Drop for Leader<D, W> {
 struct FinishedAttempt<W: Request> {
     number: u64,
     group: Group<W>,
-    attempted: Result<Attempted, Fault>,
+    attempted: Result<AttemptOutcome, Fault>,
 }
 
 impl<D: ?Sized, W: Request> Leader<D, W> {
@@ -318,12 +318,12 @@ impl<D: ?Sized, W: Request> Leader<D, W> {
         let queue = queues.entry(self.name.clone()).or_default();
         queue.written.retain(|(other, _)| *other != number);
         let is_again = match &attempted {
-            Ok(Attempted::Done) => false,
-            Ok(Attempted::Again(_)) if next.is_none() => {
+            Ok(AttemptOutcome::Done) => false,
+            Ok(AttemptOutcome::Again(_)) if next.is_none() => {
                 *next = Some(group);
                 return;
             }
-            Ok(Attempted::Again(_)) => true,
+            Ok(AttemptOutcome::Again(_)) => true,
             // Of one alone it is known whom it is about.
             Err(fault) => {
                 group.members.iter_mut().for_each(|member| member.is_apart = true);
@@ -389,7 +389,7 @@ impl<D: Database + ?Sized, W: Request> Leader<D, W> {
         let (database, name, number) = (self.database.clone(), self.name.clone(), self.number);
         async move {
             let attempted = group.attempt(&*database, &name).await;
-            if let Ok(Attempted::Again(pause)) = &attempted {
+            if let Ok(AttemptOutcome::Again(pause)) = &attempted {
                 sleep(*pause).await;
             }
             FinishedAttempt { number, group, attempted }
@@ -408,7 +408,7 @@ mod tests {
 
     use super::*;
 
-    fn member(number: u8) -> (Member<Ask>, oneshot::Receiver<Answered<Ask>>) {
+    fn member(number: u8) -> (Member<Ask>, oneshot::Receiver<WriteResult<Ask>>) {
         let (answer_sender, answer) = oneshot::channel();
         let ask = Ask {
             owner: Owner::from_bytes([number; 16]),

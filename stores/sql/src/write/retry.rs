@@ -9,7 +9,7 @@ use crate::{
     Database,
     random::random_part,
     row::reservation::Reservation,
-    write::turn_policy::{Look, Step, TurnPolicy},
+    write::turn_policy::{RowReadTime, Step, TurnPolicy},
 };
 
 /// One call among others that want to write the same row: what the policy says, carried out.
@@ -73,7 +73,7 @@ impl WriteRetry {
             return pause;
         }
         let mut id = [0; 16];
-        if getrandom::fill(&mut id).is_ok() {
+        if self.0.has_id() || getrandom::fill(&mut id).is_ok() {
             let turn = self.0.reserve(reservations, server, id);
             let mut empty = Vec::new();
             NameState::default().write_to(&mut empty);
@@ -85,6 +85,6 @@ impl WriteRetry {
     }
 }
 
-fn look(server: i64) -> Look {
-    Look { server, here: Instant::now(), random: random_part() }
+fn look(server: i64) -> RowReadTime {
+    RowReadTime { server, here: Instant::now(), random: random_part() }
 }

@@ -53,7 +53,7 @@ pub(crate) enum Step {
 
 /// When an attempt looked at the row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct RowReadTime {
     /// By the server's clock, in microseconds since 1970.
     pub(crate) server: i64,
     pub(crate) here: Instant,
@@ -120,7 +120,11 @@ impl TurnPolicy {
     }
 
     /// How long to leave it to others whose turn is before that of this call, if it has to.
-    pub(crate) fn yields_for(&self, reservations: &[Reservation], look: Look) -> Option<Duration> {
+    pub(crate) fn yields_for(
+        &self,
+        reservations: &[Reservation],
+        look: RowReadTime,
+    ) -> Option<Duration> {
         if look.here >= self.yields_until {
             return None;
         }
@@ -141,7 +145,7 @@ impl TurnPolicy {
     pub(crate) fn after_yield(
         &mut self,
         reservations: &[Reservation],
-        look: Look,
+        look: RowReadTime,
         (looked, pause): (Duration, Duration),
     ) -> Step {
         self.count(looked * 2);
@@ -152,7 +156,7 @@ impl TurnPolicy {
     pub(crate) fn after_loss(
         &mut self,
         reservations: &[Reservation],
-        look: Look,
+        look: RowReadTime,
         took: Duration,
     ) -> Step {
         self.count(took);
@@ -181,7 +185,7 @@ impl TurnPolicy {
         self.fastest = Some(self.fastest.map_or(took, |fastest| fastest.min(took)));
     }
 
-    fn may_reserve(&self, reservations: &[Reservation], look: Look) -> bool {
+    fn may_reserve(&self, reservations: &[Reservation], look: RowReadTime) -> bool {
         let tolerated = TOLERATED_FOR.min((self.until - self.began) / PART);
         let has_lost_enough =
             self.tries >= TOLERATED && look.here.saturating_duration_since(self.began) >= tolerated;
@@ -196,6 +200,11 @@ impl TurnPolicy {
             return Duration::ZERO;
         }
         PAUSE.min(Duration::from_millis(1) * self.tries).mul_f64(random)
+    }
+
+    /// Whether it has reserved the row before, by an id that stays its own.
+    pub(crate) const fn has_id(&self) -> bool {
+        self.id.is_some()
     }
 
     /// The reservation to write, by this id unless it has one already.

@@ -12,7 +12,7 @@ use crate::{
     client::{CreateMode, Error, Stat},
     contenders::{
         data,
-        entries::{CreatedNode, Entry, Known},
+        entries::{CreatedNode, Entry, OwnerState},
         layout::{self, LockPath},
         node::{self, Base, Node},
         queue::{ContenderQueue, Standing},
@@ -27,7 +27,7 @@ use crate::{
 const TRIES: u32 = 16;
 
 /// One ask that is being answered.
-pub(crate) struct Asking<'a> {
+pub(crate) struct PendingAsk<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) session: &'a Arc<Session>,
     pub(crate) name: &'a LockName,
@@ -71,19 +71,19 @@ impl Shared {
         // Not before that wait, in which a place that is counted from here could end before it is made.
         let begun = SystemClock.now();
         let place = LockPath::new(&self.options.base, name);
-        let asking = Asking { shared: self, session: &session, name, ask, base, place, begun };
+        let asking = PendingAsk { shared: self, session: &session, name, ask, base, place, begun };
         asking.answer().await
     }
 }
 
-impl Asking<'_> {
+impl PendingAsk<'_> {
     async fn answer(&self) -> Result<Answer, Fault> {
         for _ in 0..TRIES {
             let answer = match self.known().await? {
-                Known::Holds(..) if self.downgrades() => self.downgrade().await?,
-                Known::Holds(placed, token) => self.grant_again(&placed, token).await?,
-                Known::Queued(placed) => self.stand(&placed, None).await?,
-                Known::Nothing => self.begin().await?,
+                OwnerState::Holds(..) if self.downgrades() => self.downgrade().await?,
+                OwnerState::Holds(placed, token) => self.grant_again(&placed, token).await?,
+                OwnerState::Queued(placed) => self.stand(&placed, None).await?,
+                OwnerState::Nothing => self.begin().await?,
             };
             if let Some(answer) = answer {
                 return Ok(answer);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_core::{Clock, Fault, SystemClock, Timestamp, proto::queue::Kind};
 
 use crate::{
-    calls::asking::Asking,
+    calls::asking::PendingAsk,
     contenders::{node::Base, queue::ContenderQueue},
     error,
 };
@@ -13,7 +13,7 @@ use crate::{
 /// How long the number of a directory's children tells how many wait there, once these were seen to be contenders.
 const COUNTS: Duration = Duration::from_secs(1);
 
-impl Asking<'_> {
+impl PendingAsk<'_> {
     /// Refuses one who has no place yet, without making a node, where others were refused a moment ago and the line is
     /// still full.
     pub(crate) async fn refuse_if_full(&self) -> Result<(), Fault> {

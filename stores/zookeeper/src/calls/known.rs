@@ -3,17 +3,17 @@
 use tenure_core::{Fault, proto::queue::Mode};
 
 use crate::{
-    calls::asking::Asking,
+    calls::asking::PendingAsk,
     contenders::{
-        entries::{CreatedNode, Known},
+        entries::{CreatedNode, OwnerState},
         node::{Base, Node},
     },
     error,
 };
 
-impl Asking<'_> {
+impl PendingAsk<'_> {
     /// What is known of the owner, once what ended is gone and what is in doubt was looked for.
-    pub(crate) async fn known(&self) -> Result<Known, Fault> {
+    pub(crate) async fn known(&self) -> Result<OwnerState, Fault> {
         let owner = &self.ask.owner;
         let seen = self.entries().with(owner, |entry| {
             let over = entry.session != self.session.number();
@@ -25,17 +25,17 @@ impl Asking<'_> {
             (over, ended, elsewhere, entry.in_doubt, entry.base, entry.mode, has)
         });
         let Some((over, ended, elsewhere, in_doubt, base, mode, has)) = seen else {
-            return Ok(Known::Nothing);
+            return Ok(OwnerState::Nothing);
         };
         if over {
             self.entries().remove(owner);
-            return Ok(Known::Nothing);
+            return Ok(OwnerState::Nothing);
         }
         if ended {
             while self.entries().with(owner, |_| ()).is_some() {
                 self.shared.let_go(self.session, owner).await?;
             }
-            return Ok(Known::Nothing);
+            return Ok(OwnerState::Nothing);
         }
         if elsewhere {
             return Err(error::other_name());
@@ -50,16 +50,16 @@ impl Asking<'_> {
             return Err(error::other_mode());
         }
         match (token, placed) {
-            (Some(token), Some(proof)) => Ok(Known::Holds(proof, token)),
+            (Some(token), Some(proof)) => Ok(OwnerState::Holds(proof, token)),
             // It was made by a turn, or no answer told of it.
             (None, Some(_)) if used_up => Err(error::used_up(self.name.as_str())),
-            (None, Some(placed)) => Ok(Known::Queued(placed)),
+            (None, Some(placed)) => Ok(OwnerState::Queued(placed)),
             // What is left of it is no place in the line.
             _ => {
                 while self.entries().with(owner, |_| ()).is_some() {
                     self.shared.let_go(self.session, owner).await?;
                 }
-                Ok(Known::Nothing)
+                Ok(OwnerState::Nothing)
             }
         }
     }

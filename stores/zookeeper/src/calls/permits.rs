@@ -8,7 +8,7 @@ use tenure_core::{
 };
 
 use crate::{
-    calls::asking::Asking,
+    calls::asking::PendingAsk,
     client::Error,
     contenders::{
         entries::CreatedNode,
@@ -26,7 +26,7 @@ pub(crate) struct PermitQueues {
     beside: ContenderQueue,
 }
 
-impl Asking<'_> {
+impl PendingAsk<'_> {
     /// Nobody knows the owner yet.
     pub(crate) async fn begin_permits(&self) -> Result<Option<Answer>, Fault> {
         if self.ask.intent != Intent::Try {

@@ -2,9 +2,9 @@
 
 use tenure_core::{Fault, proto::queue::Kind};
 
-use crate::{calls::asking::Asking, contenders::queue::ContenderQueue, error};
+use crate::{calls::asking::PendingAsk, contenders::queue::ContenderQueue, error};
 
-impl Asking<'_> {
+impl PendingAsk<'_> {
     /// Refuses a name that others use as another kind of lock.
     pub(crate) async fn refuse_other_kinds(&self, queue: &ContenderQueue) -> Result<(), Fault> {
         if let Some(other) = queue.other_than(self.base.kind()) {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A hold that is there as far as this process knows.
-struct Standing {
+struct LiveHold {
     at: usize,
     /// Its nodes, all of which have to be there.
     paths: Vec<String>,
@@ -41,7 +41,7 @@ impl Shared {
     }
 
     /// Those that are held in the present session and have not ended.
-    fn standing(&self, holds: &[Renewal], now: Timestamp) -> Vec<Standing> {
+    fn standing(&self, holds: &[Renewal], now: Timestamp) -> Vec<LiveHold> {
         let Some(session) = self.sessions.there() else { return Vec::new() };
         let held = |at: usize, hold: &Renewal| {
             self.entries.with(&hold.owner, |entry| {
@@ -49,7 +49,7 @@ impl Shared {
                 let same = entry.session == session.number() && entry.name == hold.name;
                 let paths = entry.proofs();
                 let base = entry.base;
-                (held && same && !paths.is_empty()).then_some(Standing { at, paths, base })
+                (held && same && !paths.is_empty()).then_some(LiveHold { at, paths, base })
             })?
         };
         holds.iter().enumerate().filter_map(|(at, hold)| held(at, hold)).collect()
@@ -68,7 +68,7 @@ impl Shared {
     async fn renew_batch(
         &self,
         holds: &[Renewal],
-        batch: &[Standing],
+        batch: &[LiveHold],
         begun: Timestamp,
     ) -> Result<Vec<Result<Renewed, Fault>>, Fault> {
         let session = self.sessions.get().await?;

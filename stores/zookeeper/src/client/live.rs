@@ -26,7 +26,7 @@ pub(super) const CHUNK: usize = 16 * 1024;
 pub(super) const PING: i32 = -2;
 
 /// What was sent and is not answered yet. Answers come in the order of requests.
-pub(super) struct Asked {
+pub(super) struct PendingRequest {
     pub(super) xid: i32,
     pub(super) watch: Option<(Kind, String)>,
     pub(super) answer: Option<Answers>,
@@ -39,7 +39,7 @@ pub(super) struct Live {
     pub(super) input: BytesMut,
     pub(super) output: BytesMut,
     pub(super) needs_flush: bool,
-    pub(super) asked: VecDeque<Asked>,
+    pub(super) asked: VecDeque<PendingRequest>,
     /// Logins, which are answered ahead of what is asked.
     pub(super) logins: VecDeque<(Writer, Option<Answers>)>,
     pub(super) is_pinging: bool,

@@ -16,7 +16,7 @@ use tokio::{
 use super::{
     Client, Connector, Error, EventType, LastFailure, Result, SessionState,
     calls::{Call, Command, ROOM},
-    live::{ANSWER, Asked, CHUNK, Live, PING, write_some},
+    live::{ANSWER, CHUNK, Live, PING, PendingRequest, write_some},
     servers::Servers,
     stream::{self, Encryption},
     watches::Watches,
@@ -274,7 +274,7 @@ impl Session {
         }
         for body in self.watches.requests(self.last) {
             live.request(SET_WATCHES, op::SET_WATCHES, &body);
-            live.asked.push_back(Asked { xid: SET_WATCHES, watch: None, answer: None });
+            live.asked.push_back(PendingRequest { xid: SET_WATCHES, watch: None, answer: None });
         }
         // A server that wants a login says so to whatever else it is asked.
         live.ping();
@@ -379,7 +379,7 @@ impl Session {
                 self.is_closing = true;
                 let xid = self.next_xid();
                 live.request(xid, op::CLOSE, &Writer::default());
-                live.asked.push_back(Asked { xid, watch: None, answer: None });
+                live.asked.push_back(PendingRequest { xid, watch: None, answer: None });
             }
             // Also what nobody waits for any more: what is taken back by it would stay otherwise.
             Some(Command::Call(Call { op: op::AUTH, body, answer, .. })) => {
@@ -392,7 +392,7 @@ impl Session {
                 }
                 let xid = self.next_xid();
                 live.request(xid, op, &body);
-                live.asked.push_back(Asked { xid, watch, answer: Some(answer) });
+                live.asked.push_back(PendingRequest { xid, watch, answer: Some(answer) });
             }
             Some(Command::Forget(watched)) => {
                 if let Some((kind, path)) = self.watches.forget(watched) {
@@ -401,7 +401,7 @@ impl Session {
                     body.int(kind.number());
                     let xid = self.next_xid();
                     live.request(xid, op::REMOVE_WATCHES, &body);
-                    live.asked.push_back(Asked { xid, watch: None, answer: None });
+                    live.asked.push_back(PendingRequest { xid, watch: None, answer: None });
                 }
             }
         }

@@ -12,21 +12,22 @@ type One = Arc<tokio::sync::Mutex<()>>;
 
 /// The owners that are asked for at this moment.
 #[derive(Debug, Default)]
-pub(crate) struct Asks(Mutex<BTreeMap<Owner, One>>);
+pub(crate) struct OwnerLocks(Mutex<BTreeMap<Owner, One>>);
 
 /// Nobody else asks for this owner until it is dropped.
-pub(crate) struct Alone<'a> {
-    asks: &'a Asks,
+pub(crate) struct OwnerGuard<'a> {
+    asks: &'a OwnerLocks,
     owner: Owner,
     one: Option<One>,
     turn: Option<OwnedMutexGuard<()>>,
 }
 
-impl Asks {
+impl OwnerLocks {
     /// Waits for its turn.
-    pub(crate) async fn alone(&self, owner: &Owner) -> Alone<'_> {
+    pub(crate) async fn alone(&self, owner: &Owner) -> OwnerGuard<'_> {
         let one = self.lock().entry(*owner).or_default().clone();
-        let mut alone = Alone { asks: self, owner: *owner, one: Some(one.clone()), turn: None };
+        let mut alone =
+            OwnerGuard { asks: self, owner: *owner, one: Some(one.clone()), turn: None };
         alone.turn = Some(one.lock_owned().await);
         alone
     }
@@ -36,7 +37,7 @@ impl Asks {
     }
 }
 
-impl Drop for Alone<'_> {
+impl Drop for OwnerGuard<'_> {
     fn drop(&mut self) {
         let mut all = self.asks.lock();
         self.turn = None;
@@ -56,7 +57,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_is_alone_until_it_is_dropped_and_nothing_is_remembered_of_it() {
-        let (asks, owner) = (Asks::default(), Owner::from_bytes([1; 16]));
+        let (asks, owner) = (OwnerLocks::default(), Owner::from_bytes([1; 16]));
         let first = asks.alone(&owner).await;
         drop(asks.alone(&Owner::from_bytes([2; 16])).await);
         {

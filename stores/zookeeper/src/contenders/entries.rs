@@ -141,18 +141,18 @@ pub(crate) struct Entries(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    all: Mutex<All>,
+    all: Mutex<EntryMap>,
     /// Somebody ends earlier than all others did.
     earlier: Notify,
 }
 
 #[derive(Debug, Default)]
-struct All {
+struct EntryMap {
     of: BTreeMap<Owner, Entry>,
     ends: BTreeSet<(Timestamp, Owner)>,
 }
 
-impl All {
+impl EntryMap {
     fn put(&mut self, owner: Owner, entry: Entry) -> bool {
         self.take(&owner);
         let first = self.ends.first().is_none_or(|(first, _)| entry.until < *first);
@@ -235,13 +235,13 @@ impl Entries {
         self.0.earlier.notified().await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, All> {
+    fn lock(&self) -> MutexGuard<'_, EntryMap> {
         self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What this process knows of an owner.
-pub(crate) enum Known {
+pub(crate) enum OwnerState {
     Nothing,
     /// It has a place in the line.
     Queued(CreatedNode),

@@ -28,14 +28,14 @@ pub(crate) struct Sessions {
     place: String,
     pub(crate) home: StoreThread,
     pub(crate) board: HintBoard,
-    present: Mutex<Present>,
+    present: Mutex<CurrentSession>,
     last_failure: LastFailure,
     /// Held by who begins the next one.
     beginning: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct Present {
+struct CurrentSession {
     session: Option<Arc<Session>>,
     begun: u64,
     pause: Pause,
@@ -201,7 +201,7 @@ impl Sessions {
         }
     }
 
-    fn present(&self) -> MutexGuard<'_, Present> {
+    fn present(&self) -> MutexGuard<'_, CurrentSession> {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -51,7 +51,7 @@ use crate::{exit, system};
 const LOOK: Duration = Duration::from_millis(10);
 
 /// What tenure hands over before all else.
-struct Handed {
+struct GuardianFiles {
     /// What the command reads.
     stdin: OwnedFd,
     /// What keeps the hold alive in the store's eyes, if anything does.
@@ -72,7 +72,7 @@ fn refuse(error: &io::Error) {
     }
 }
 
-fn prepare() -> io::Result<Handed> {
+fn prepare() -> io::Result<GuardianFiles> {
     signals::deaf_to().thread_block()?;
     // Whoever started tenure may have blocked that, too.
     SigSet::from(Signal::SIGCHLD).thread_unblock()?;
@@ -82,7 +82,7 @@ fn prepare() -> io::Result<Handed> {
     group::adopt_orphans()?;
     let mut files = descriptors::receive(io::stdin())?.into_iter();
     let stdin = files.next().ok_or(io::ErrorKind::InvalidData)?;
-    Ok(Handed { stdin, liveness: files.next() })
+    Ok(GuardianFiles { stdin, liveness: files.next() })
 }
 
 #[cfg(target_os = "linux")]
@@ -92,7 +92,7 @@ use standby::stand_by as play;
 use be_guardian as play;
 
 /// Does the guardian's work, from the first order on.
-fn be_guardian(handed: Handed) -> io::Result<()> {
+fn be_guardian(handed: GuardianFiles) -> io::Result<()> {
     let socket = io::stdin().as_fd().try_clone_to_owned().inspect_err(refuse)?;
     let runtime = system::runtime().inspect_err(refuse)?;
     runtime.block_on(guard(UnixStream::from(socket), handed))
@@ -102,9 +102,9 @@ fn be_guardian(handed: Handed) -> io::Result<()> {
     clippy::future_not_send,
     reason = "it runs on one thread, as the timer of the system wants it"
 )]
-async fn guard(socket: UnixStream, handed: Handed) -> io::Result<()> {
+async fn guard(socket: UnixStream, handed: GuardianFiles) -> io::Result<()> {
     // Kept open to the very end: the store counts this process's life as tenure's.
-    let Handed { stdin, liveness } = handed;
+    let GuardianFiles { stdin, liveness } = handed;
     socket.set_nonblocking(true)?;
     let mut link = Link::new(tokio::net::UnixStream::from_std(socket)?);
     let Some(Order::Start { command, foreground, failed, json, terms, deadline }) =

@@ -12,14 +12,14 @@ use nix::{
     unistd::{Pid, dup2_stdin, setpgid},
 };
 
-use super::{Handed, LOOK, be_guardian, group, refuse, remains::Remains};
+use super::{GuardianFiles, LOOK, be_guardian, group, refuse, remains::Remains};
 use crate::exit;
 
 /// Starts the guardian and stands by until nothing of its work is left.
 ///
 /// The guardian is a copy of this process, made before there is any runtime or thread, and shares its
 /// command line. To start the program once more would cost more than all that both of them do.
-pub(super) fn stand_by(handed: Handed) -> io::Result<()> {
+pub(super) fn stand_by(handed: GuardianFiles) -> io::Result<()> {
     // Nothing that can fail comes after the fork: without this process a guardian would be alone.
     let nothing = File::open("/dev/null").inspect_err(refuse)?;
     let guardian = match fork().inspect_err(refuse)? {
@@ -29,7 +29,7 @@ pub(super) fn stand_by(handed: Handed) -> io::Result<()> {
         }),
         Fork::Parent(guardian) => guardian,
     };
-    let Handed { stdin, liveness } = handed;
+    let GuardianFiles { stdin, liveness } = handed;
     drop(stdin);
     // The socket is the guardian's alone: its end tells tenure of the guardian's.
     let _ = dup2_stdin(nothing);
@@ -46,7 +46,7 @@ pub(super) fn stand_by(handed: Handed) -> io::Result<()> {
     Ok(())
 }
 
-fn become_guardian(handed: Handed) -> io::Result<()> {
+fn become_guardian(handed: GuardianFiles) -> io::Result<()> {
     nix::sys::prctl::set_name(c"lock-guardian")?;
     // Whoever kills the standby's group is not to kill the guardian with it.
     let this = Pid::from_raw(0);

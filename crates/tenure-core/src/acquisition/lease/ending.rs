@@ -11,17 +11,17 @@ use tenure_proto::{
     local::{Handoff, turn::AtRelease},
 };
 
-use super::{Ended, Held, Lease, State};
+use super::{EndOutcome, Held, Lease, State};
 use crate::{
     acquisition::Acquisition,
-    engine::End,
+    engine::HoldEnd,
     error::Lost,
     local::{Head, Locked, Waiter},
     options::HoldRequest,
 };
 
 /// What is told of a hold that was let go of.
-struct Past {
+struct EndedHold {
     token: Token,
     held_for: Duration,
     /// Not one that was passed on and not taken.
@@ -33,25 +33,29 @@ struct Past {
 impl Lease {
     /// Ends the hold of `generation`: it goes to the next task of this process, or the store is to
     /// be told.
-    pub(crate) fn end(self: &Arc<Self>, generation: u32) -> Ended {
+    pub(crate) fn end(self: &Arc<Self>, generation: u32) -> EndOutcome {
         let is_it = |state: &State| state.hold.generation() == generation;
         self.end_if(is_it, true)
     }
 
     /// Ends the hold of `generation` as [`Lease::end`] does, but no task of this process gets the lease:
     /// it leaves the process.
-    pub(crate) fn leave_process(self: &Arc<Self>, generation: u32) -> Ended {
+    pub(crate) fn leave_process(self: &Arc<Self>, generation: u32) -> EndOutcome {
         self.end_if(|state| state.hold.generation() == generation, false)
     }
 
     /// A forked copy holds nothing: the lease is its parent's to end.
-    fn end_if(self: &Arc<Self>, is_it: impl FnOnce(&State) -> bool, to_others_here: bool) -> Ended {
+    fn end_if(
+        self: &Arc<Self>,
+        is_it: impl FnOnce(&State) -> bool,
+        to_others_here: bool,
+    ) -> EndOutcome {
         let now = self.context.now();
         let ended =
             if self.context.forked() { None } else { self.let_go(now, is_it, to_others_here) };
         ended.unwrap_or_else(|| {
             let token = self.lock().token;
-            Ended::Lost(self.loss(token, LostReason::Taken))
+            EndOutcome::Lost(self.loss(token, LostReason::Taken))
         })
     }
 
@@ -72,16 +76,16 @@ impl Lease {
         now: Timestamp,
         is_it: impl FnOnce(&State) -> bool,
         to_others_here: bool,
-    ) -> Option<Ended> {
+    ) -> Option<EndOutcome> {
         let mut queue = self.head().and_then(Head::lock);
         let mut state = self.lock();
         if !is_it(&state) {
             return None;
         }
         if let Action::TellLost(reason) = state.hold.next_action(now) {
-            return Some(Ended::Lost(self.end_lost(queue, state, now, reason)));
+            return Some(EndOutcome::Lost(self.end_lost(queue, state, now, reason)));
         }
-        let past = Past {
+        let past = EndedHold {
             token: state.token,
             held_for: now.since(state.held_since),
             was_held: state.hold.claimed(),
@@ -129,16 +133,16 @@ impl Lease {
         waiter: Waiter<Self>,
         token: Token,
         now: Timestamp,
-        past: &Past,
-    ) -> Ended {
+        past: &EndedHold,
+    ) -> EndOutcome {
         let unwanted = self.pass(state, queue, waiter, token, now, past);
         // The hold that was let go of has ended well, whatever became of the next one.
         match unwanted.map(|mut held| held.end()) {
-            Some(Ended::Leaving(mut acquisition)) => {
+            Some(EndOutcome::Leaving(mut acquisition)) => {
                 acquisition.believe(past.was_held);
-                Ended::Leaving(acquisition)
+                EndOutcome::Leaving(acquisition)
             }
-            Some(Ended::HandedOver | Ended::Lost(_)) | None => Ended::HandedOver,
+            Some(EndOutcome::HandedOver | EndOutcome::Lost(_)) | None => EndOutcome::HandedOver,
         }
     }
 
@@ -150,8 +154,8 @@ impl Lease {
         mut state: MutexGuard<'_, State>,
         next: Handoff<Waiter<Self>>,
         go_together: bool,
-        past: &Past,
-    ) -> Ended {
+        past: &EndedHold,
+    ) -> EndOutcome {
         let keep_until = state.keep_until;
         let mut acquisition = self.leave(&mut state, keep_until, past.was_held);
         if go_together
@@ -166,14 +170,14 @@ impl Lease {
         }
         self.tell_end(past);
         match acquisition {
-            Some(acquisition) => Ended::Leaving(acquisition),
-            None => Ended::HandedOver,
+            Some(acquisition) => EndOutcome::Leaving(acquisition),
+            None => EndOutcome::HandedOver,
         }
     }
 
     /// Tells of the end of a hold when nothing is locked: whoever hears of it may look at the lock.
-    fn tell_end(&self, past: &Past) {
-        let &Past { token, held_for, was_held, to_others_here } = past;
+    fn tell_end(&self, past: &EndedHold) {
+        let &EndedHold { token, held_for, was_held, to_others_here } = past;
         let observer = &self.context.observer;
         match was_held {
             true if to_others_here => observer.released(self.name(), token, held_for),
@@ -231,7 +235,7 @@ impl Lease {
         waiter: Waiter<Self>,
         token: Token,
         now: Timestamp,
-        past: &Past,
+        past: &EndedHold,
     ) -> Option<Held> {
         let request = &waiter.request;
         state.hold.pass(now, request.terms, self.context.claim_window());
@@ -274,7 +278,7 @@ impl Lease {
         // The store keeps the lease until its own end, also where the hold ended before.
         let terms = state.hold.terms();
         let until = state.hold.deadline_for(&terms).saturating_add(terms.grace.rounded());
-        let end = End { token: state.token, until, keep_until, believed };
+        let end = HoldEnd { token: state.token, until, keep_until, believed };
         let (context, name, tainted) = (&self.context, self.name(), state.tainted_until());
         Some(Box::new(Acquisition::over(context, name, self.owner, slot, tainted, end)))
     }

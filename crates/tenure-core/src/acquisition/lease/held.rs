@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use tenure_proto::Token;
 
-use super::{Ended, Lease};
+use super::{EndOutcome, Lease};
 use crate::options::HoldRequest;
 
 /// A hold of a lease; dropping it ends the hold.
@@ -38,13 +38,13 @@ impl Held {
     }
 
     /// Ends the hold; what the store is to be told is for the caller to send.
-    pub(crate) fn end(&mut self) -> Ended {
+    pub(crate) fn end(&mut self) -> EndOutcome {
         self.over = true;
         self.lease.end(self.generation)
     }
 
     /// Ends the hold, which no task of this process gets.
-    pub(crate) fn leave_process(&mut self) -> Ended {
+    pub(crate) fn leave_process(&mut self) -> EndOutcome {
         self.over = true;
         self.lease.leave_process(self.generation)
     }

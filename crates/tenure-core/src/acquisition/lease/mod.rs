@@ -51,13 +51,13 @@ pub(crate) struct HandoverState {
 pub(crate) struct Lease {
     context: Arc<Context>,
     owner: Owner,
-    line: Line,
+    line: LeaseQueue,
     state: Mutex<State>,
 }
 
 /// Where the tasks of its process queue for it.
 #[derive(Debug)]
-enum Line {
+enum LeaseQueue {
     /// It has the head of the queue of this name.
     Head(Head<Lease>),
     /// At the store alone: a fair lock of this name.
@@ -65,7 +65,7 @@ enum Line {
 }
 
 /// How a hold ended.
-pub(crate) enum Ended {
+pub(crate) enum EndOutcome {
     /// A task of this process has the lease now, or asks the store for its turn.
     HandedOver,
     /// It had been lost before.
@@ -98,7 +98,7 @@ impl Lease {
         let lease = Arc::new(Self {
             context: context.clone(),
             owner,
-            line: head.map_or_else(|| Line::Apart(uses()), Line::Head),
+            line: head.map_or_else(|| LeaseQueue::Apart(uses()), LeaseQueue::Head),
             state: Mutex::new(State {
                 hold,
                 token,
@@ -130,15 +130,15 @@ impl Lease {
 
     fn uses(&self) -> &NameUse {
         match &self.line {
-            Line::Head(head) => head.name(),
-            Line::Apart(name) => name,
+            LeaseQueue::Head(head) => head.name(),
+            LeaseQueue::Apart(name) => name,
         }
     }
 
     fn head(&self) -> Option<&Head<Self>> {
         match &self.line {
-            Line::Head(head) => Some(head),
-            Line::Apart(_) => None,
+            LeaseQueue::Head(head) => Some(head),
+            LeaseQueue::Apart(_) => None,
         }
     }
 

@@ -26,13 +26,13 @@ pub(super) struct State {
     pub(super) label: Label,
     pub(super) told_lost: bool,
     /// What most leases do not have.
-    pub(super) rare: Option<Box<Rare>>,
+    pub(super) rare: Option<Box<LeaseExtras>>,
 }
 
 /// What a lease has of which somebody wants to hear more, whose release is requested, or with which
 /// something went wrong.
 #[derive(Debug, Default)]
-pub(super) struct Rare {
+pub(super) struct LeaseExtras {
     /// Until when a call that was given up may still arrive.
     pub(super) tainted_until: Timestamp,
     /// Why the last renewal failed, if it did.

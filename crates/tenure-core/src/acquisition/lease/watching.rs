@@ -7,11 +7,11 @@ use tenure_proto::{Owner, Renewed, Timestamp, hold::Action};
 use super::{Lease, State};
 use crate::{
     Fault, LockName,
-    engine::{Job, WakesEngine, Watched},
+    engine::{Job, WakeOnDrop, WatchedLease},
     store::Renewal,
 };
 
-impl Watched for Lease {
+impl WatchedLease for Lease {
     fn name(&self) -> &LockName {
         self.name()
     }
@@ -104,7 +104,7 @@ impl Lease {
         self: &Arc<Self>,
         state: &mut State,
         now: Timestamp,
-    ) -> WakesEngine<'_> {
+    ) -> WakeOnDrop<'_> {
         self.unplan(state);
         let at = match state.hold.next_action(now) {
             Action::WaitUntil(at) => at,

@@ -17,7 +17,7 @@ use tenure_proto::{
 };
 
 use super::{
-    group::{Asked, groups},
+    group::{GroupOutcome, groups},
     guard::AllGuard,
     part::Part,
 };
@@ -32,13 +32,13 @@ use crate::{
 
 /// Which locks are asked for, as they were given.
 #[derive(Clone)]
-pub(super) struct Asking {
+pub(super) struct MultiLockRequest {
     locks: Vec<(Target, Options)>,
     /// For all of them.
     pub(super) options: Options,
 }
 
-impl Asking {
+impl MultiLockRequest {
     pub(super) fn new(locks: Vec<(Target, Options)>) -> Self {
         Self { locks, options: Options::default() }
     }
@@ -131,11 +131,11 @@ async fn lock_once(
     let mut held = Held::default();
     for group in groups(parts) {
         match first(group.lock_together(rest()), held.lost()).await {
-            Either::One(Ok(Asked::Held(guards))) => {
+            Either::One(Ok(GroupOutcome::Held(guards))) => {
                 held.0.extend(guards);
                 continue;
             }
-            Either::One(Ok(Asked::Apart { doubted: may })) => *doubted |= may,
+            Either::One(Ok(GroupOutcome::Apart { doubted: may })) => *doubted |= may,
             Either::One(Err(error)) => return Err(error.after(*doubted)),
             Either::Other(_) => return Ok(None),
         }
@@ -181,7 +181,7 @@ impl Drop for Held {
     }
 }
 
-impl fmt::Debug for Asking {
+impl fmt::Debug for MultiLockRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.locks.iter().map(|(target, _)| target)).finish()
     }
@@ -193,11 +193,11 @@ type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 #[derive(Debug)]
 #[must_use = "nothing is acquired until this is awaited"]
 pub struct AllLock {
-    asking: Asking,
+    asking: MultiLockRequest,
 }
 
 impl AllLock {
-    pub(super) fn new(asking: Asking) -> Self {
+    pub(super) fn new(asking: MultiLockRequest) -> Self {
         Self { asking }
     }
 
@@ -232,11 +232,11 @@ impl IntoFuture for AllLock {
 #[derive(Debug)]
 #[must_use = "nothing is acquired until this is awaited"]
 pub struct AllTryLock {
-    asking: Asking,
+    asking: MultiLockRequest,
 }
 
 impl AllTryLock {
-    pub(super) fn new(asking: Asking) -> Self {
+    pub(super) fn new(asking: MultiLockRequest) -> Self {
         Self { asking }
     }
 

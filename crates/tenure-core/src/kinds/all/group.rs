@@ -8,7 +8,7 @@ use super::part::Part;
 use crate::{
     AcquireError, Busy, Fault, FaultKind,
     acquire::timed_out,
-    acquire::together::{Joint, Wanted, try_together},
+    acquire::together::{JointOutcome, LockRequest, try_together},
     acquisition::guard::Guard,
     context::Context,
 };
@@ -20,7 +20,7 @@ pub(super) struct Group<'a> {
 }
 
 /// What came of asking for all of them at once.
-pub(super) enum Asked {
+pub(super) enum GroupOutcome {
     Held(Vec<Guard>),
     /// They are to be asked for one by one. `doubted` if the store may have granted all of them, which is
     /// being taken back.
@@ -38,14 +38,14 @@ pub(super) fn groups(parts: &[Part]) -> impl Iterator<Item = Group<'_>> + Send {
 
 impl Group<'_> {
     /// Asks for all of them at once. It waits for nobody, so it cannot be part of a circle.
-    async fn together(&self, until: Timestamp) -> Result<Joint, AcquireError> {
+    async fn together(&self, until: Timestamp) -> Result<JointOutcome, AcquireError> {
         if self.parts.len() < 2 {
-            return Ok(Joint::Apart);
+            return Ok(JointOutcome::Apart);
         }
         let wanted: Vec<_> = self
             .parts
             .iter()
-            .map(|Part { target, name, settings, .. }| Wanted {
+            .map(|Part { target, name, settings, .. }| LockRequest {
                 name,
                 settings,
                 called: target.called(),
@@ -58,10 +58,10 @@ impl Group<'_> {
     /// one of them is busy.
     pub(super) async fn try_together(&self) -> Result<Option<Vec<Guard>>, Option<AcquireError>> {
         match self.together(Timestamp::NEVER).await.map_err(Some)? {
-            Joint::Held(guards) => Ok(Some(guards)),
-            Joint::Apart => Ok(None),
-            Joint::Failed(fault) => Err(Some(self.failed(fault))),
-            Joint::Busy(index, ..) | Joint::BusyHere(index) => {
+            JointOutcome::Held(guards) => Ok(Some(guards)),
+            JointOutcome::Apart => Ok(None),
+            JointOutcome::Failed(fault) => Err(Some(self.failed(fault))),
+            JointOutcome::Busy(index, ..) | JointOutcome::BusyHere(index) => {
                 self.context().observer.contended(&self.part(index).name);
                 Err(None)
             }
@@ -73,33 +73,33 @@ impl Group<'_> {
     pub(super) async fn lock_together(
         &self,
         wait: Option<Duration>,
-    ) -> Result<Asked, AcquireError> {
+    ) -> Result<GroupOutcome, AcquireError> {
         let asked = self.context().now();
         // Without a wait, an answer is waited for as it is for a try.
         let tries = wait.is_some_and(|wait| wait.is_zero());
         let wait = wait.filter(|_| !tries);
         let give_up = wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
         let busy = match self.together(give_up).await? {
-            Joint::Held(guards) => return Ok(Asked::Held(guards)),
-            Joint::Failed(fault) if tries || self.context().now() >= give_up => {
+            JointOutcome::Held(guards) => return Ok(GroupOutcome::Held(guards)),
+            JointOutcome::Failed(fault) if tries || self.context().now() >= give_up => {
                 return Err(self.failed(fault));
             }
             // Who asks for the first alone rides out what passes, and can say which one fails.
-            Joint::Failed(fault) => {
-                return Ok(Asked::Apart { doubted: fault.kind() == FaultKind::InDoubt });
+            JointOutcome::Failed(fault) => {
+                return Ok(GroupOutcome::Apart { doubted: fault.kind() == FaultKind::InDoubt });
             }
-            Joint::Apart => return Ok(Asked::Apart { doubted: false }),
-            Joint::Busy(index, holder, ahead) => {
+            JointOutcome::Apart => return Ok(GroupOutcome::Apart { doubted: false }),
+            JointOutcome::Busy(index, holder, ahead) => {
                 Busy { name: self.part(index).name.clone(), holder, ahead, here: false }
             }
-            Joint::BusyHere(index) => {
+            JointOutcome::BusyHere(index) => {
                 let part = self.part(index);
                 let queues = &self.first.target.acquirer().queues;
                 queues.in_the_way(&part.settings.uses(&part.name), None)
             }
         };
         if !tries {
-            return Ok(Asked::Apart { doubted: false });
+            return Ok(GroupOutcome::Apart { doubted: false });
         }
         Err(timed_out(self.context(), asked, busy))
     }

@@ -12,7 +12,7 @@ pub use guard::AllGuard;
 
 use tenure_proto::queue::Kind;
 
-use self::asking::Asking;
+use self::asking::MultiLockRequest;
 use super::{mutex::Mutex, target::Target};
 use crate::{
     acquire::Acquirer,
@@ -62,7 +62,7 @@ use crate::{
 #[derive(Clone)]
 #[must_use = "a handle does nothing until it is locked"]
 pub struct All {
-    asking: Asking,
+    asking: MultiLockRequest,
 }
 
 impl All {
@@ -77,7 +77,11 @@ impl All {
             let target = Target::new(acquirer, name, Kind::Mutex).known_as("all");
             (target, Options::default())
         };
-        Self { asking: Asking::new(names.into_iter().map(|name| lock(name.as_ref())).collect()) }
+        Self {
+            asking: MultiLockRequest::new(
+                names.into_iter().map(|name| lock(name.as_ref())).collect(),
+            ),
+        }
     }
 
     /// All of these mutexes, which may have settings of their own and lie in different stores.
@@ -89,7 +93,7 @@ impl All {
     /// [`AllGuard::deadline`] compares the deadlines of all parts, so their `Tenure`s must tell time
     /// by the same clock, as they do unless a test gave them another.
     pub fn of(mutexes: impl IntoIterator<Item = Mutex>) -> Self {
-        Self { asking: Asking::new(mutexes.into_iter().map(Mutex::into_parts).collect()) }
+        Self { asking: MultiLockRequest::new(mutexes.into_iter().map(Mutex::into_parts).collect()) }
     }
 
     setters!(asking.options);

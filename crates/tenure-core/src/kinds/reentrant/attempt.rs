@@ -16,7 +16,7 @@ use tenure_proto::{
 
 use super::{
     guard::ReentrantGuard,
-    scope::{Key, Scope, SharedHold, Stay},
+    scope::{Key, Scope, ScopeEntryGuard, SharedHold},
 };
 use crate::{
     AcquireError, Busy, Fault, NameError,
@@ -26,8 +26,8 @@ use crate::{
     options::{Options, setters},
 };
 
-type Locked = Result<ReentrantGuard, AcquireError>;
-type Tried = Result<Option<ReentrantGuard>, AcquireError>;
+type LockResult = Result<ReentrantGuard, AcquireError>;
+type TryLockResult = Result<Option<ReentrantGuard>, AcquireError>;
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What every acquisition of one lock by a scope knows.
@@ -77,7 +77,7 @@ impl Attempt {
         Ok(hold.map(|hold| self.entered(hold)))
     }
 
-    fn stay(&self) -> Result<Stay, AcquireError> {
+    fn stay(&self) -> Result<ScopeEntryGuard, AcquireError> {
         let key = self.asked.key.as_ref().map_err(NameError::clone)?;
         let target = &self.asked.target;
         let scope = self.scope.clone().or_else(Scope::current);
@@ -92,7 +92,7 @@ impl Attempt {
         ReentrantGuard::new(hold)
     }
 
-    async fn lock(self) -> Locked {
+    async fn lock(self) -> LockResult {
         let stay = self.stay()?;
         let target = &self.asked.target;
         let mut settings = target.settings(Mode::Exclusive, self.asked.options.clone())?;
@@ -115,7 +115,7 @@ impl Attempt {
         Ok(ReentrantGuard::new(hold))
     }
 
-    async fn try_lock(self) -> Tried {
+    async fn try_lock(self) -> TryLockResult {
         let stay = self.stay()?;
         let gate = stay.gate();
         let Ok(_passed) = gate.try_lock() else { return Ok(None) };
@@ -168,8 +168,8 @@ impl ReentrantLock {
 }
 
 impl IntoFuture for ReentrantLock {
-    type Output = Locked;
-    type IntoFuture = Entering<Locked>;
+    type Output = LockResult;
+    type IntoFuture = Entering<LockResult>;
 
     fn into_future(self) -> Self::IntoFuture {
         Entering::new(self.attempt, |entered| entered, |attempt| Box::pin(attempt.lock()))
@@ -193,8 +193,8 @@ impl ReentrantTryLock {
 }
 
 impl IntoFuture for ReentrantTryLock {
-    type Output = Tried;
-    type IntoFuture = Entering<Tried>;
+    type Output = TryLockResult;
+    type IntoFuture = Entering<TryLockResult>;
 
     fn into_future(self) -> Self::IntoFuture {
         Entering::new(
@@ -209,7 +209,7 @@ impl IntoFuture for ReentrantTryLock {
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Entering<T> {
     state: State<T>,
-    entered: fn(Locked) -> T,
+    entered: fn(LockResult) -> T,
     acquire: fn(Attempt) -> Work<T>,
 }
 
@@ -220,7 +220,11 @@ enum State<T> {
 }
 
 impl<T> Entering<T> {
-    fn new(attempt: Attempt, entered: fn(Locked) -> T, acquire: fn(Attempt) -> Work<T>) -> Self {
+    fn new(
+        attempt: Attempt,
+        entered: fn(LockResult) -> T,
+        acquire: fn(Attempt) -> Work<T>,
+    ) -> Self {
         Self { state: State::Asked(attempt), entered, acquire }
     }
 }

@@ -94,7 +94,7 @@ struct Entry {
     hold: Weak<SharedHold>,
     /// Lets one future of the scope at a time ask for the lock.
     gate: Arc<tokio::sync::Mutex<()>>,
-    /// How many [`Stay`]s there are; the entry goes with the last of them.
+    /// How many [`ScopeEntryGuard`]s there are; the entry goes with the last of them.
     stays: usize,
 }
 
@@ -103,12 +103,12 @@ struct Entry {
 pub(crate) struct SharedHold {
     // Dropped first, so that the lock is on its way before the scope forgets it.
     pub(crate) guard: Guard,
-    _stay: Stay,
+    _stay: ScopeEntryGuard,
 }
 
 /// Keeps the entry of a lock in its scope.
 #[derive(Debug)]
-pub(crate) struct Stay {
+pub(crate) struct ScopeEntryGuard {
     scope: Scope,
     key: Key,
     gate: Arc<tokio::sync::Mutex<()>>,
@@ -186,7 +186,7 @@ impl Scope {
     }
 
     /// Makes or keeps the entry of a lock that is about to be acquired.
-    pub(crate) fn stay(&self, key: &Key) -> Stay {
+    pub(crate) fn stay(&self, key: &Key) -> ScopeEntryGuard {
         let mut entries = self.lock();
         let entry = entries.entry(key.clone()).or_insert_with(|| Entry {
             hold: Weak::new(),
@@ -194,7 +194,7 @@ impl Scope {
             stays: 0,
         });
         entry.stays += 1;
-        Stay { scope: self.clone(), key: key.clone(), gate: entry.gate.clone() }
+        ScopeEntryGuard { scope: self.clone(), key: key.clone(), gate: entry.gate.clone() }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Entry>> {
@@ -212,7 +212,7 @@ impl Key {
     }
 }
 
-impl Stay {
+impl ScopeEntryGuard {
     pub(crate) fn name(&self) -> &LockName {
         &self.key.name
     }
@@ -237,7 +237,7 @@ impl Stay {
     }
 }
 
-impl Drop for Stay {
+impl Drop for ScopeEntryGuard {
     fn drop(&mut self) {
         let mut entries = self.scope.lock();
         let Some(entry) = entries.get_mut(&self.key) else { return };

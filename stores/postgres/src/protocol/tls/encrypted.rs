@@ -14,7 +14,7 @@ use tokio_rustls::{TlsConnector, client};
 use super::end_point::end_point;
 use crate::{
     config::logins::Logins,
-    protocol::{answers::Answers, bounded::Bounded},
+    protocol::{answers::Answers, bounded::CheckedStream},
 };
 
 /// How encrypted connections are made.
@@ -28,7 +28,7 @@ pub(crate) struct Connecting(Connector, Arc<Answers>);
 pub(crate) struct ToServer(TlsConnector, ServerName<'static>, Logins, Arc<Answers>);
 
 /// An encrypted stream.
-pub(crate) type Stream = Bounded<client::TlsStream<Socket>>;
+pub(crate) type Stream = CheckedStream<client::TlsStream<Socket>>;
 
 impl Connector {
     pub(crate) fn new(options: &TlsOptions, logins: Logins) -> Result<Self, Fault> {
@@ -63,7 +63,7 @@ impl TlsConnect<Socket> for ToServer {
             let stream = tls.connect(name, stream).await?;
             let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
             let end_point = shown.and_then(|certificate| end_point(certificate));
-            Ok(Bounded::new(stream, logins, answers).bound_to(end_point))
+            Ok(CheckedStream::new(stream, logins, answers).bound_to(end_point))
         })
     }
 }

@@ -14,7 +14,7 @@ const MOST: usize = 32;
 
 /// What a call is told.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum CallReply {
     /// The reply to it.
     Whole(Value),
     /// Its part of the reply to several calls.
@@ -23,7 +23,7 @@ pub(crate) enum Told {
     Refused(Box<ServerError>),
 }
 
-pub(crate) type Outcome = Result<Told, Failure>;
+pub(crate) type Outcome = Result<CallReply, Failure>;
 
 pub(crate) type Answer = oneshot::Sender<Outcome>;
 
@@ -136,10 +136,10 @@ impl Expected {
     pub(crate) fn tell(self, reply: Value) -> bool {
         // Whoever asked may be gone.
         match (self, reply) {
-            (Self::One(answer), reply) => drop(answer.send(Ok(Told::Whole(reply)))),
+            (Self::One(answer), reply) => drop(answer.send(Ok(CallReply::Whole(reply)))),
             (Self::Many(_, answers), Value::Error(error)) => {
                 for answer in answers {
-                    let _ = answer.send(Ok(Told::Refused(error.clone())));
+                    let _ = answer.send(Ok(CallReply::Refused(error.clone())));
                 }
             }
             (Self::Many(echo, answers), Value::Array(parts)) => {
@@ -148,7 +148,7 @@ impl Expected {
                     return false;
                 }
                 for (answer, part) in answers.into_iter().zip(parts.into_iter().skip(1)) {
-                    let _ = answer.send(Ok(Told::Part(part)));
+                    let _ = answer.send(Ok(CallReply::Part(part)));
                 }
             }
             (Self::Many(..), _) => return false,
@@ -215,8 +215,8 @@ mod tests {
         let reply = Value::Array(vec![bytes(&[b'0'; 32]), bytes(b"12"), Value::Nil]);
         assert!(expected.tell(reply));
         let told: Vec<_> = told.into_iter().map(|mut told| told.try_recv().unwrap()).collect();
-        assert!(matches!(&told[0], Ok(Told::Part(part)) if *part == bytes(b"12")));
-        assert!(matches!(&told[1], Ok(Told::Part(Value::Nil))));
+        assert!(matches!(&told[0], Ok(CallReply::Part(part)) if *part == bytes(b"12")));
+        assert!(matches!(&told[1], Ok(CallReply::Part(Value::Nil))));
     }
 
     #[test]

@@ -16,10 +16,10 @@ use tokio::{
 };
 
 use crate::client::{
-    Failure, Hear, Value,
+    Failure, PushHandler, Value,
     connection::{
         batch::Expected,
-        pipeline::{Awaited, Pipeline, broken},
+        pipeline::{PendingReply, Pipeline, broken},
         stream::Reader,
     },
     protocol::{self, Nonsense},
@@ -42,7 +42,7 @@ pub(crate) struct Driver {
     /// How much has to stand there before there is a reply.
     needed: usize,
     replies: Vec<Value>,
-    answered: Vec<Awaited>,
+    answered: Vec<PendingReply>,
     /// Replies that are not confirmed yet.
     held: Vec<(Expected, Value)>,
     /// Why they will not be, if that is known.
@@ -56,7 +56,7 @@ pub(crate) struct Driver {
     /// The tasks that have something to send had their chance to.
     gathered: bool,
     patience: Duration,
-    hear: Option<Hear>,
+    hear: Option<PushHandler>,
     /// Runs while somebody calls.
     timer: Option<Pin<Box<Sleep>>>,
     last_look: Look,
@@ -75,7 +75,7 @@ impl Driver {
         pipeline: Arc<Pipeline>,
         reader: Reader,
         patience: Duration,
-        hear: Option<Hear>,
+        hear: Option<PushHandler>,
     ) -> Self {
         Self {
             pipeline,
@@ -155,16 +155,16 @@ impl Driver {
         drop(state);
         let mut told = self.answered.drain(..).zip(self.replies.drain(..));
         let all = told.all(|(awaited, reply)| match awaited {
-            Awaited::Reply(expected) => expected.tell(instead(&mut self.refused, reply)),
-            Awaited::Held(expected) => {
+            PendingReply::Reply(expected) => expected.tell(instead(&mut self.refused, reply)),
+            PendingReply::Held(expected) => {
                 self.held.push((expected, instead(&mut self.refused, reply)));
                 true
             }
-            Awaited::Asking => {
+            PendingReply::Asking => {
                 self.refused = matches!(reply, Value::Error(_)).then_some(reply);
                 true
             }
-            Awaited::Mark => {
+            PendingReply::Mark => {
                 // Without it what is confirmed may be older than what was asked for.
                 self.lacking = match reply {
                     Value::Error(error) => Some(Failure::Unmarked(error.to_string())),
@@ -172,12 +172,12 @@ impl Driver {
                 };
                 true
             }
-            Awaited::Followers(enough) => {
+            PendingReply::Followers(enough) => {
                 let lacks = || enough.follow_too_many(&reply).map(Failure::Unconfirmed);
                 self.lacking = self.lacking.take().or_else(lacks);
                 true
             }
-            Awaited::Confirmation { enough, .. } => {
+            PendingReply::Confirmation { enough, .. } => {
                 let lacks = enough.lacks(&reply).map(Failure::Unconfirmed);
                 let lacks = self.lacking.take().or(lacks);
                 self.held.drain(..).all(|(expected, reply)| match (&lacks, &reply) {

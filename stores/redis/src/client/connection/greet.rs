@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_url::{Certificates, Secret};
 
 use crate::{
-    client::{Connection, Failure, Hear, Journal, Step, Value, connection::stream, text},
+    client::{Connection, Failure, Journal, PushHandler, Step, Value, connection::stream, text},
     options::{Address, login::Login},
 };
 
@@ -23,7 +23,7 @@ pub(crate) struct Endpoint<'a> {
 /// Connects, and says who we are.
 pub(crate) async fn greet(
     whom: &Endpoint<'_>,
-    hear: Option<Hear>,
+    hear: Option<PushHandler>,
     journal: &mut Journal,
 ) -> Result<(Connection, Greeting), Failure> {
     let (reader, writer) = stream::open(whom.address, whom.certificates, journal).await?;

@@ -27,11 +27,11 @@ use std::{
 use futures_util::future::join_all;
 use tokio::{sync::oneshot, task::AbortHandle};
 
-pub(crate) use crate::client::connection::pipeline::Manner;
+pub(crate) use crate::client::connection::pipeline::SendMode;
 use crate::client::{
-    BatchKind, Call, Compare, Confirm, Echo, Epoch, Failure, Hear, Script, Value, command,
+    BatchKind, Call, Compare, Confirm, Echo, Epoch, Failure, PushHandler, Script, Value, command,
     connection::{
-        batch::{Outcome, Told},
+        batch::{CallReply, Outcome},
         driver::Driver,
         pipeline::{Pipeline, broken},
         stream::{Reader, Writer},
@@ -69,7 +69,7 @@ impl Connection {
         reader: Reader,
         writer: Writer,
         patience: Duration,
-        hear: Option<Hear>,
+        hear: Option<PushHandler>,
     ) -> Self {
         let pipeline = Arc::new(Pipeline::new(writer));
         let driver = Driver::new(pipeline.clone(), reader, patience, hear);
@@ -115,7 +115,7 @@ impl Connection {
         &self,
         call: &Call,
         script: &Script,
-        manner: Manner,
+        manner: SendMode,
     ) -> Result<Value, Failure> {
         let epoch = self.epoch.as_ref().filter(|_| script.makes_tokens);
         let ahead = epoch.map(Epoch::argument).unwrap_or_default();
@@ -166,11 +166,11 @@ impl Connection {
     /// When this is dropped, the command is sent all the same, now if it was not yet, and its reply
     /// goes nowhere.
     pub(crate) async fn call(&self, write: Write<'_>) -> Result<Value, Failure> {
-        self.called(write, false, Manner::Usual).await
+        self.called(write, false, SendMode::Usual).await
     }
 
     /// The same for a write, which has to be confirmed where that is wanted.
-    pub(crate) async fn write(&self, write: Write<'_>, manner: Manner) -> Result<Value, Failure> {
+    pub(crate) async fn write(&self, write: Write<'_>, manner: SendMode) -> Result<Value, Failure> {
         self.called(write, true, manner).await
     }
 
@@ -178,14 +178,16 @@ impl Connection {
         &self,
         write: Write<'_>,
         counts: bool,
-        manner: Manner,
+        manner: SendMode,
     ) -> Result<Value, Failure> {
         let (sender, answer) = oneshot::channel();
         self.pipeline.send(write, counts, manner, sender);
         match self.told(answer).await? {
-            Told::Whole(Value::Error(error)) | Told::Refused(error) => Err(Failure::Server(error)),
-            Told::Whole(value) => Ok(value),
-            Told::Part(_) => Err(Failure::Nonsense),
+            CallReply::Whole(Value::Error(error)) | CallReply::Refused(error) => {
+                Err(Failure::Server(error))
+            }
+            CallReply::Whole(value) => Ok(value),
+            CallReply::Part(_) => Err(Failure::Nonsense),
         }
     }
 
@@ -200,7 +202,7 @@ impl Connection {
         let (sender, answer) = oneshot::channel();
         self.pipeline.gather(kind, call, echo, sender);
         match self.told(answer).await? {
-            Told::Whole(Value::Error(error)) => Err(Failure::Server(error)),
+            CallReply::Whole(Value::Error(error)) => Err(Failure::Server(error)),
             told => Ok(told),
         }
     }
@@ -218,15 +220,15 @@ impl Connection {
         let mut values = Vec::with_capacity(answers.len());
         for answer in answers {
             match self.told(answer).await? {
-                Told::Whole(value) => values.push(value),
-                Told::Part(_) | Told::Refused(_) => return Err(Failure::Nonsense),
+                CallReply::Whole(value) => values.push(value),
+                CallReply::Part(_) | CallReply::Refused(_) => return Err(Failure::Nonsense),
             }
         }
         Ok(values)
     }
 
     async fn told(&self, answer: oneshot::Receiver<Outcome>) -> Outcome {
-        let mut call = UnderWay { pipeline: &self.pipeline, answered: false };
+        let mut call = PendingCall { pipeline: &self.pipeline, answered: false };
         let answer = answer.await;
         call.answered = true;
         answer.unwrap_or_else(|_| Err(broken()))
@@ -239,7 +241,7 @@ impl Connection {
     }
 
     /// The same, sent in this manner.
-    pub(crate) async fn say(&self, words: &[&str], manner: Manner) -> Result<Value, Failure> {
+    pub(crate) async fn say(&self, words: &[&str], manner: SendMode) -> Result<Value, Failure> {
         self.called(&|out| command(words, out), false, manner).await
     }
 
@@ -280,12 +282,12 @@ impl Connection {
 }
 
 /// A call whose answer has not come.
-struct UnderWay<'a> {
+struct PendingCall<'a> {
     pipeline: &'a Pipeline,
     answered: bool,
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         // Else what takes this call back, over another connection, might overtake it.
         if !self.answered {
@@ -325,7 +327,7 @@ mod tests {
         let connection = Connection::start(Box::new(reader), Writer::Tcp(writer), patience, None);
         let send = || {
             let (sender, answer) = oneshot::channel();
-            connection.pipeline.send(&|out| out.push(b'x'), false, Manner::Usual, sender);
+            connection.pipeline.send(&|out| out.push(b'x'), false, SendMode::Usual, sender);
             answer
         };
         let mut answers: Vec<_> = (0..MOST_WAITING).map(|_| send()).collect();

@@ -25,11 +25,11 @@ const FEWEST: usize = 4;
 const FORGETS: usize = 16;
 
 /// Is told what the server says of its own accord, on the task of the connection.
-pub(crate) type Hear = Box<dyn Fn(&[Value]) + Send>;
+pub(crate) type PushHandler = Box<dyn Fn(&[Value]) + Send>;
 
 /// How a command is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum SendMode {
     Usual,
     /// To the node of a cluster that gets the slot, which refuses others.
     Asking,
@@ -48,7 +48,7 @@ pub(crate) struct State {
     /// Commands that nobody writes yet.
     pub(crate) out: Vec<u8>,
     /// What is to come, in its order.
-    pub(crate) waiting: VecDeque<Awaited>,
+    pub(crate) waiting: VecDeque<PendingReply>,
     /// Calls that go out together, by their kind.
     batches: [Batch; BatchKind::COUNT],
     /// How many calls are under way.
@@ -81,7 +81,7 @@ pub(crate) struct State {
 }
 
 /// What a reply is for.
-pub(crate) enum Awaited {
+pub(crate) enum PendingReply {
     /// A call, or several.
     Reply(Expected),
     /// The same, told when it is confirmed.
@@ -96,7 +96,7 @@ pub(crate) enum Awaited {
     Confirmation { calls: usize, enough: ReplicaQuorum },
 }
 
-impl Awaited {
+impl PendingReply {
     /// How many calls have come to their end with it.
     fn count(&self) -> usize {
         match self {
@@ -126,7 +126,7 @@ impl Pipeline {
         &self,
         write: &dyn Fn(&mut Vec<u8>),
         counts: bool,
-        manner: Manner,
+        manner: SendMode,
         sender: Answer,
     ) {
         let mut state = self.lock();
@@ -134,10 +134,10 @@ impl Pipeline {
             return;
         }
         let now = state.is_idle();
-        if manner == Manner::Asking {
+        if manner == SendMode::Asking {
             command(&["ASKING"], &mut state.out);
             // Should it be refused, the command behind it is, too.
-            state.waiting.push_back(Awaited::Asking);
+            state.waiting.push_back(PendingReply::Asking);
         }
         write(&mut state.out);
         state.expect(Expected::One(sender), counts);
@@ -247,7 +247,7 @@ impl Pipeline {
             state.out = Vec::new();
             let waiting = std::mem::take(&mut state.waiting);
             let batches = state.batches.each_mut().map(Batch::give_up);
-            waiting.into_iter().flat_map(Awaited::answers).chain(batches.into_iter().flatten())
+            waiting.into_iter().flat_map(PendingReply::answers).chain(batches.into_iter().flatten())
         };
         for answer in waiting {
             // Whoever asked may be gone.
@@ -297,9 +297,9 @@ impl State {
         let calls = std::mem::take(&mut self.unconfirmed);
         if let (Some(confirm), 1..) = (&self.confirm, calls) {
             let enough = confirm.write(&mut self.out);
-            self.waiting.push_back(Awaited::Mark);
-            self.waiting.extend(confirm.asks().map(|_| Awaited::Followers(enough)));
-            self.waiting.push_back(Awaited::Confirmation { calls, enough });
+            self.waiting.push_back(PendingReply::Mark);
+            self.waiting.extend(confirm.asks().map(|_| PendingReply::Followers(enough)));
+            self.waiting.push_back(PendingReply::Confirmation { calls, enough });
             self.confirming += 1;
         }
     }
@@ -328,26 +328,27 @@ impl State {
     fn expect(&mut self, expected: Expected, counts: bool) {
         if counts && self.confirm.is_some() {
             self.unconfirmed += expected.count();
-            self.waiting.push_back(Awaited::Held(expected));
+            self.waiting.push_back(PendingReply::Held(expected));
         } else {
-            self.waiting.push_back(Awaited::Reply(expected));
+            self.waiting.push_back(PendingReply::Reply(expected));
         }
     }
 
     /// Whose turn it is to be answered, when so many replies have come; `None` when nobody asked.
-    pub(crate) fn answered(&mut self, count: usize) -> Option<impl Iterator<Item = Awaited>> {
+    pub(crate) fn answered(&mut self, count: usize) -> Option<impl Iterator<Item = PendingReply>> {
         if count > self.waiting.len() {
             return None;
         }
         self.answered += u64::try_from(count).unwrap_or(u64::MAX);
-        let answered: usize = self.waiting.iter().take(count).map(Awaited::count).sum();
+        let answered: usize = self.waiting.iter().take(count).map(PendingReply::count).sum();
         if count > 0 {
             // It is forgotten slowly, as replies come in parts.
             self.peak = self.calls.max(self.peak - self.peak.div_ceil(FORGETS));
             self.burst = answered;
         }
         self.calls -= answered;
-        let confirms = |awaited: &Awaited| matches!(awaited, Awaited::Confirmation { .. });
+        let confirms =
+            |awaited: &PendingReply| matches!(awaited, PendingReply::Confirmation { .. });
         if self.confirming > 0 {
             self.confirming -= self.waiting.iter().take(count).filter(|one| confirms(one)).count();
         }
@@ -392,7 +393,7 @@ mod tests {
         pipeline.flush();
         let before = pipeline.lock().out.len();
         let (second, _other) = oneshot::channel();
-        pipeline.send(&|out| out.push(b'z'), false, Manner::Usual, second);
+        pipeline.send(&|out| out.push(b'z'), false, SendMode::Usual, second);
         let state = pipeline.lock();
         assert!(before > 0 && state.out.len() == before + 1 && state.out.ends_with(b"z"));
         assert_eq!(state.waiting.len(), 2);

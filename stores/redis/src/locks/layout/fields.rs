@@ -17,7 +17,7 @@ pub(crate) struct Fields(pub(crate) IntoIter<Value>);
 
 /// Why a reply was no answer.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum ReplyError {
     /// The reply, or what the server keeps, makes no sense.
     Corrupt,
     /// What the server keeps is in the format of this number, which another version of tenure writes.
@@ -30,7 +30,7 @@ pub(crate) enum Refused {
     Queue(QueueError),
 }
 
-pub(crate) type Parsed<T> = Result<T, Refused>;
+pub(crate) type Parsed<T> = Result<T, ReplyError>;
 
 impl Fields {
     pub(crate) fn contender(&mut self) -> Parsed<Contender> {
@@ -38,7 +38,7 @@ impl Fields {
         let (token, since) = self.grant()?;
         let left = match self.0.next() {
             Some(Value::Int(left)) => u64::try_from(left).ok().map(Duration::from_millis),
-            _ => return Err(Refused::Corrupt),
+            _ => return Err(ReplyError::Corrupt),
         };
         let lingering = self.number()? == 1;
         let mut contender = Contender::new(self.text()?, mode);
@@ -59,7 +59,7 @@ impl Fields {
 
     pub(crate) fn waiting(&mut self) -> Parsed<(u64, Waiting)> {
         let mode = self.mode()?;
-        let place = self.text()?.parse().map_err(|_| Refused::Corrupt)?;
+        let place = self.text()?.parse().map_err(|_| ReplyError::Corrupt)?;
         let since = self.text()?.parse().ok();
         let mut waiting = Waiting::new(self.text()?, mode);
         (waiting.since, waiting.kind) = (since, self.kind()?);
@@ -76,7 +76,7 @@ impl Fields {
         let text = self.text()?;
         let mut words = text.split([' ', '/']);
         let number =
-            |word: Option<&str>| word.and_then(|word| word.parse().ok()).ok_or(Refused::Corrupt);
+            |word: Option<&str>| word.and_then(|word| word.parse().ok()).ok_or(ReplyError::Corrupt);
         match words.next() {
             Some("x") => Ok(Mode::Exclusive),
             Some("s") => Ok(Mode::Shared),
@@ -84,7 +84,7 @@ impl Fields {
                 let (take, of) = (number(words.next())?, number(words.next())?);
                 Ok(Mode::Permits { take, of })
             }
-            _ => Err(Refused::Corrupt),
+            _ => Err(ReplyError::Corrupt),
         }
     }
 
@@ -94,18 +94,18 @@ impl Fields {
         let text = self.text()?;
         let text = text.strip_suffix(wire::WITHOUT_SCRIPTS).unwrap_or(&text);
         let (since, raised) = text.split_once('/').unwrap_or((text, ""));
-        let since = since.parse().map_err(|_| Refused::Corrupt)?;
+        let since = since.parse().map_err(|_| ReplyError::Corrupt)?;
         let token = match raised {
             "" => Token::from_time(since),
             raised => raised.parse().ok().and_then(Token::from_raw),
         };
-        Ok((token.ok_or(Refused::Corrupt)?, since))
+        Ok((token.ok_or(ReplyError::Corrupt)?, since))
     }
 
     pub(crate) fn text(&mut self) -> Parsed<String> {
         match self.0.next() {
-            Some(Value::Bytes(bytes)) => String::from_utf8(bytes).map_err(|_| Refused::Corrupt),
-            _ => Err(Refused::Corrupt),
+            Some(Value::Bytes(bytes)) => String::from_utf8(bytes).map_err(|_| ReplyError::Corrupt),
+            _ => Err(ReplyError::Corrupt),
         }
     }
 
@@ -113,7 +113,7 @@ impl Fields {
         match self.0.next() {
             // A lease that somebody made endless, or that is just over, shows as below zero.
             Some(Value::Int(number)) => Ok(u64::try_from(number).unwrap_or(0)),
-            _ => Err(Refused::Corrupt),
+            _ => Err(ReplyError::Corrupt),
         }
     }
 
@@ -126,18 +126,18 @@ impl Fields {
     }
 
     pub(crate) fn rows(&mut self) -> Parsed<Self> {
-        rows(self.0.next().ok_or(Refused::Corrupt)?)
+        rows(self.0.next().ok_or(ReplyError::Corrupt)?)
     }
 }
 
 pub(crate) fn rows(value: Value) -> Parsed<Fields> {
     match value {
         Value::Array(values) => Ok(Fields(values.into_iter())),
-        _ => Err(Refused::Corrupt),
+        _ => Err(ReplyError::Corrupt),
     }
 }
 
-impl Refused {
+impl ReplyError {
     /// What a caller is told.
     pub(crate) fn fault(self, place: &str) -> Fault {
         match self {

@@ -15,7 +15,7 @@ use tenure_core::{
 
 use crate::{
     client::Value,
-    locks::layout::fields::{Fields, Parsed, Refused, rows},
+    locks::layout::fields::{Fields, Parsed, ReplyError, rows},
 };
 
 /// The shortest time after which a waiter is told to ask again.
@@ -68,13 +68,13 @@ impl Reply {
         let mut fields = match self {
             Self::Record(record) => {
                 let left = Duration::from_millis(ceil_millis(ttl));
-                let token = recorded(&record).ok_or(Refused::Granted)?;
+                let token = recorded(&record).ok_or(ReplyError::Granted)?;
                 return Ok(Answer::Granted { token, left, others_waiting: false });
             }
             fields @ Self::Fields(_) => fields.fields()?,
         };
         match fields.text()?.as_str() {
-            "granted" => granted(&mut fields).map_err(|_| Refused::Granted),
+            "granted" => granted(&mut fields).map_err(|_| ReplyError::Granted),
             "busy" => {
                 let retry_after = Duration::from_micros(fields.number()?).max(SHORTEST_RETRY);
                 let ahead = u32::try_from(fields.number()?).unwrap_or(u32::MAX);
@@ -84,10 +84,10 @@ impl Reply {
             }
             "full" => {
                 let waiting = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
-                Err(Refused::Queue(QueueError::Full { waiting }))
+                Err(ReplyError::Queue(QueueError::Full { waiting }))
             }
-            "mode" => Err(Refused::Queue(QueueError::OtherMode)),
-            _ => Err(Refused::Corrupt),
+            "mode" => Err(ReplyError::Queue(QueueError::OtherMode)),
+            _ => Err(ReplyError::Corrupt),
         }
     }
 
@@ -100,7 +100,7 @@ impl Reply {
             Answer::Granted { token, left, others_waiting } => {
                 Ok(TakenOver::Granted(Grant { token, left, others_waiting }))
             }
-            Answer::Busy { .. } => Err(Refused::Corrupt),
+            Answer::Busy { .. } => Err(ReplyError::Corrupt),
         }
     }
 
@@ -113,7 +113,7 @@ impl Reply {
                 Ok(Renewed::Renewed { left, others_waiting: fields.number()? == 1 })
             }
             "lost" => Ok(Renewed::Lost),
-            _ => Err(Refused::Corrupt),
+            _ => Err(ReplyError::Corrupt),
         }
     }
 
@@ -127,7 +127,7 @@ impl Reply {
         match self.fields()?.text()?.as_str() {
             "released" => Ok(Released::Released),
             "not-held" => Ok(Released::NotHeld),
-            _ => Err(Refused::Corrupt),
+            _ => Err(ReplyError::Corrupt),
         }
     }
 
@@ -137,7 +137,7 @@ impl Reply {
             "raised" => Ok(Raised::Raised),
             "stale" => Ok(Raised::Stale),
             "not-held" => Ok(Raised::NotHeld),
-            _ => Err(Refused::Corrupt),
+            _ => Err(ReplyError::Corrupt),
         }
     }
 
@@ -150,7 +150,7 @@ impl Reply {
                 let readable = fields.0.filter_map(|value| rows(value).ok()?.contender().ok());
                 Ok(readable.collect())
             }
-            _ => Err(Refused::Corrupt),
+            _ => Err(ReplyError::Corrupt),
         }
     }
 
@@ -158,7 +158,7 @@ impl Reply {
     pub(crate) fn owner_of(self, hold: HoldId) -> Parsed<Option<Owner>> {
         let mut fields = self.fields()?;
         if fields.text()? != "seen" {
-            return Err(Refused::Corrupt);
+            return Err(ReplyError::Corrupt);
         }
         for value in fields.rows()?.0 {
             let mut row = rows(value)?;
@@ -174,7 +174,7 @@ impl Reply {
     pub(crate) fn seen(self) -> Parsed<Snapshot> {
         let mut fields = self.fields()?;
         if fields.text()? != "seen" {
-            return Err(Refused::Corrupt);
+            return Err(ReplyError::Corrupt);
         }
         let (holders, waiters) = (fields.rows()?, fields.rows()?);
         let mut holders =
@@ -191,11 +191,11 @@ impl Reply {
         match self {
             Self::Fields(fields) => match fields.0.as_slice() {
                 [Value::Bytes(word), Value::Bytes(number)] if word == b"format" => {
-                    Err(Refused::Format(String::from_utf8_lossy(number).into_owned()))
+                    Err(ReplyError::Format(String::from_utf8_lossy(number).into_owned()))
                 }
                 _ => Ok(fields),
             },
-            Self::Record(_) => Err(Refused::Corrupt),
+            Self::Record(_) => Err(ReplyError::Corrupt),
         }
     }
 }
@@ -204,8 +204,8 @@ impl Reply {
 pub(crate) fn part_granted(part: Value) -> Parsed<Option<Token>> {
     match part {
         Value::Nil => Ok(None),
-        Value::Bytes(time) => time_of(&time).map(Some).ok_or(Refused::Granted),
-        _ => Err(Refused::Granted),
+        Value::Bytes(time) => time_of(&time).map(Some).ok_or(ReplyError::Granted),
+        _ => Err(ReplyError::Granted),
     }
 }
 
@@ -215,7 +215,7 @@ pub(crate) fn part_released(part: Value) -> Parsed<Option<Released>> {
         Value::Nil => Ok(None),
         Value::Int(1) => Ok(Some(Released::Released)),
         Value::Int(0) => Ok(Some(Released::NotHeld)),
-        _ => Err(Refused::Corrupt),
+        _ => Err(ReplyError::Corrupt),
     }
 }
 
@@ -292,7 +292,7 @@ mod tests {
         }
         for record in ["owner", "owner1700000000000000", "ownersrx1 label", "owner12/13 label"] {
             let reply = Reply::from(behind(b"owner", text(record)).unwrap());
-            assert!(matches!(reply.answer(TTL), Err(Refused::Granted)), "{record}");
+            assert!(matches!(reply.answer(TTL), Err(ReplyError::Granted)), "{record}");
         }
     }
 
@@ -302,13 +302,13 @@ mod tests {
         assert_eq!(part_granted(text("1700000000000000")).unwrap(), token);
         assert_eq!(part_granted(Value::Nil).unwrap(), None);
         for part in [text(""), text("x"), text("9007199254740992"), Value::Int(1)] {
-            assert!(matches!(part_granted(part), Err(Refused::Granted)));
+            assert!(matches!(part_granted(part), Err(ReplyError::Granted)));
         }
         assert_eq!(part_released(Value::Int(1)).unwrap(), Some(Released::Released));
         assert_eq!(part_released(Value::Int(0)).unwrap(), Some(Released::NotHeld));
         assert_eq!(part_released(Value::Nil).unwrap(), None);
         for part in [text("1"), Value::Int(2), Value::Int(-1)] {
-            assert!(matches!(part_released(part), Err(Refused::Corrupt)));
+            assert!(matches!(part_released(part), Err(ReplyError::Corrupt)));
         }
     }
 
@@ -326,13 +326,13 @@ mod tests {
         let left = Duration::from_millis(250);
         assert_eq!(reply(fields).taken_over(TTL).unwrap(), granted(left, true));
         let mode = reply(vec![text("mode")]).taken_over(TTL);
-        assert!(matches!(mode, Err(Refused::Queue(QueueError::OtherMode))));
+        assert!(matches!(mode, Err(ReplyError::Queue(QueueError::OtherMode))));
         let busy = vec![text("busy"), Value::Int(1), Value::Int(0), text("")];
         for fields in [busy, vec![text("not-held"), text("x")], vec![text("corrupt")], vec![]] {
-            assert!(matches!(reply(fields).taken_over(TTL), Err(Refused::Corrupt)));
+            assert!(matches!(reply(fields).taken_over(TTL), Err(ReplyError::Corrupt)));
         }
         let unreadable = reply(vec![text("granted")]).taken_over(TTL);
-        assert!(matches!(unreadable, Err(Refused::Granted)));
+        assert!(matches!(unreadable, Err(ReplyError::Granted)));
     }
 
     #[test]
@@ -358,7 +358,7 @@ mod tests {
             vec![text("corrupt")],
             vec![Value::Int(3)],
         ] {
-            assert!(matches!(reply(fields).answer(TTL), Err(Refused::Corrupt)));
+            assert!(matches!(reply(fields).answer(TTL), Err(ReplyError::Corrupt)));
         }
     }
 }

@@ -14,7 +14,7 @@ use tenure_core::{
 
 use super::record::{self, Record};
 use crate::locks::layout::{
-    fields::{Parsed, Refused},
+    fields::{Parsed, ReplyError},
     wire::LAST_TIME,
 };
 
@@ -24,8 +24,8 @@ const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
 /// A lock as it was at one moment.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub(super) held: Held,
+pub(super) struct LockSnapshot {
+    pub(super) held: HolderState,
     /// For how many milliseconds yet; below zero for ever.
     pub(super) left: i64,
     /// What its clock has.
@@ -37,7 +37,7 @@ pub(super) struct Seen {
 
 /// Who has it.
 #[derive(Debug, Default)]
-pub(super) enum Held {
+pub(super) enum HolderState {
     #[default]
     Nobody,
     /// One, with this record.
@@ -94,7 +94,7 @@ pub(super) enum Decision<T> {
     With(Vec<Change>, T),
 }
 
-pub(super) type Decided<T> = Parsed<Decision<T>>;
+pub(super) type DecisionResult<T> = Parsed<Decision<T>>;
 
 impl<T> Decision<T> {
     /// What it does, and what is answered then.
@@ -109,12 +109,12 @@ impl<T> Decision<T> {
 
 use Decision::{Before, Said, With};
 
-impl Seen {
+impl LockSnapshot {
     fn record(&self) -> Parsed<Option<Record<'_>>> {
         match &self.held {
-            Held::Nobody => Ok(None),
-            Held::Alone(record) => Record::read(record).map(Some),
-            Held::Crowd(_) => Err(Refused::Crowd),
+            HolderState::Nobody => Ok(None),
+            HolderState::Alone(record) => Record::read(record).map(Some),
+            HolderState::Crowd(_) => Err(ReplyError::Crowd),
         }
     }
 
@@ -128,25 +128,25 @@ impl Seen {
 
     /// Whether several have it, and surely not the one who asks.
     fn is_of_others(&self) -> bool {
-        matches!(&self.held, Held::Crowd(Some(crowd)) if !crowd.ours)
+        matches!(&self.held, HolderState::Crowd(Some(crowd)) if !crowd.ours)
     }
 
     /// The last time of the clock.
     fn last(&self) -> Parsed<u64> {
         let text = match &self.clock {
             Clock::New => return Ok(0),
-            Clock::Other => return Err(Refused::Corrupt),
-            Clock::At(text) => std::str::from_utf8(text).map_err(|_| Refused::Corrupt)?,
+            Clock::Other => return Err(ReplyError::Corrupt),
+            Clock::At(text) => std::str::from_utf8(text).map_err(|_| ReplyError::Corrupt)?,
         };
         let digits = text.len() <= 16 && text.bytes().all(|byte| byte.is_ascii_digit());
         let at = text.parse().ok().filter(|at| digits && *at < LAST_TIME);
-        at.ok_or(Refused::Corrupt)
+        at.ok_or(ReplyError::Corrupt)
     }
 
     /// The next time of the clock, and the token that is made of it.
     fn tick(&self) -> Parsed<(u64, Token)> {
         let time = self.now.saturating_add(self.ahead).max(self.last()? + 1);
-        Ok((time, Token::from_time(time).ok_or(Refused::Corrupt)?))
+        Ok((time, Token::from_time(time).ok_or(ReplyError::Corrupt)?))
     }
 
     fn left(&self) -> Duration {
@@ -154,17 +154,17 @@ impl Seen {
     }
 }
 
-pub(super) fn acquire(seen: &Seen, ask: &Ask) -> Decided<Answer> {
+pub(super) fn acquire(seen: &LockSnapshot, ask: &Ask) -> DecisionResult<Answer> {
     let busy = |left: Option<Duration>, holder| {
         let retry_after = left.unwrap_or(LOOK).clamp(SHORTEST_RETRY, LOOK);
         Ok(Said(Answer::Busy { retry_after, ahead: 0, holder, position: None }))
     };
     match seen.record() {
-        Err(Refused::Crowd) => busy(None, None),
+        Err(ReplyError::Crowd) => busy(None, None),
         Err(refused) => Err(refused),
         Ok(Some(record)) if record.owner == ask.owner.to_hex() => {
             if !record.is_exclusive() {
-                return Err(Refused::Queue(QueueError::OtherMode));
+                return Err(ReplyError::Queue(QueueError::OtherMode));
             }
             let (token, left) = (record.token()?, seen.left());
             Ok(Before(Answer::Granted { token, left, others_waiting: false }))
@@ -183,7 +183,7 @@ pub(super) fn acquire(seen: &Seen, ask: &Ask) -> Decided<Answer> {
     }
 }
 
-pub(super) fn renew(seen: &Seen, owner: &str, ttl: Duration) -> Decided<Renewed> {
+pub(super) fn renew(seen: &LockSnapshot, owner: &str, ttl: Duration) -> DecisionResult<Renewed> {
     if seen.of(owner)?.is_none() {
         return Ok(Said(Renewed::Lost));
     }
@@ -196,7 +196,11 @@ pub(super) fn renew(seen: &Seen, owner: &str, ttl: Duration) -> Decided<Renewed>
     Ok(With(vec![Change::Extend(wanted)], renewed(Duration::from_millis(wanted))))
 }
 
-pub(super) fn release(seen: &Seen, owner: &str, keep: Duration) -> Decided<Released> {
+pub(super) fn release(
+    seen: &LockSnapshot,
+    owner: &str,
+    keep: Duration,
+) -> DecisionResult<Released> {
     Ok(match seen.of(owner)? {
         Some(_) if keep.is_zero() => With(vec![Change::Delete], Released::Released),
         Some(record) => {
@@ -208,7 +212,7 @@ pub(super) fn release(seen: &Seen, owner: &str, keep: Duration) -> Decided<Relea
     })
 }
 
-pub(super) fn take_over(seen: &Seen, over: &TakeOver) -> Decided<TakenOver> {
+pub(super) fn take_over(seen: &LockSnapshot, over: &TakeOver) -> DecisionResult<TakenOver> {
     if seen.is_of_others() {
         return Ok(Said(TakenOver::NotHeld));
     }
@@ -218,7 +222,7 @@ pub(super) fn take_over(seen: &Seen, over: &TakeOver) -> Decided<TakenOver> {
         return Ok(Said(TakenOver::NotHeld));
     }
     if !record.is_exclusive() {
-        return Err(Refused::Queue(QueueError::OtherMode));
+        return Err(ReplyError::Queue(QueueError::OtherMode));
     }
     let granted = |token, left| TakenOver::Granted(Grant { token, left, others_waiting: false });
     if repeats {
@@ -231,7 +235,7 @@ pub(super) fn take_over(seen: &Seen, over: &TakeOver) -> Decided<TakenOver> {
     Ok(With(changes, granted(token, Duration::from_millis(ttl))))
 }
 
-pub(super) fn raise(seen: &Seen, owner: &str, token: Token) -> Decided<Raised> {
+pub(super) fn raise(seen: &LockSnapshot, owner: &str, token: Token) -> DecisionResult<Raised> {
     let Some(record) = seen.of(owner)? else { return Ok(Said(Raised::NotHeld)) };
     let last = seen.last()?;
     if token < record.token()? {
@@ -245,19 +249,19 @@ pub(super) fn raise(seen: &Seen, owner: &str, token: Token) -> Decided<Raised> {
 }
 
 /// Who had it, as far as that can be read: what makes no sense is nobody's.
-pub(super) fn evict(seen: &Seen) -> Decided<Vec<Contender>> {
+pub(super) fn evict(seen: &LockSnapshot) -> DecisionResult<Vec<Contender>> {
     match seen.record().and_then(|record| record.map(|record| record.holder(seen.left)).transpose())
     {
         // It may have been evicted over another connection.
         Ok(None) => Ok(Before(Vec::new())),
         Ok(Some(holder)) => Ok(With(vec![Change::Delete], vec![holder])),
-        Err(Refused::Corrupt) => Ok(With(vec![Change::Delete], Vec::new())),
+        Err(ReplyError::Corrupt) => Ok(With(vec![Change::Delete], Vec::new())),
         Err(refused) => Err(refused),
     }
 }
 
 /// The one of this id, if that has it.
-pub(super) fn evict_hold(seen: &Seen, hold: HoldId) -> Decided<Option<Contender>> {
+pub(super) fn evict_hold(seen: &LockSnapshot, hold: HoldId) -> DecisionResult<Option<Contender>> {
     let holder = seen.record()?.map(|record| record.holder(seen.left)).transpose()?;
     match holder.filter(|holder| holder.id == Some(hold)) {
         Some(holder) => Ok(With(vec![Change::Delete], Some(holder))),
@@ -266,21 +270,21 @@ pub(super) fn evict_hold(seen: &Seen, hold: HoldId) -> Decided<Option<Contender>
 }
 
 /// Who has it; nobody knows without scripts who waits.
-pub(super) fn inspect(seen: &Seen) -> Parsed<Option<Contender>> {
-    let Held::Crowd(Some(crowd)) = &seen.held else {
+pub(super) fn inspect(seen: &LockSnapshot) -> Parsed<Option<Contender>> {
+    let HolderState::Crowd(Some(crowd)) = &seen.held else {
         return seen.record()?.map(|record| record.holder(seen.left)).transpose();
     };
     let left = crowd.end.saturating_sub(seen.now) / 1_000;
     match (crowd.sole.split_at_checked(1), crowd.sharing) {
         (Some((kind @ ("h" | "l"), record)), _) if left > 0 => {
-            let left = i64::try_from(left).map_err(|_| Refused::Corrupt)?;
+            let left = i64::try_from(left).map_err(|_| ReplyError::Corrupt)?;
             let mut holder = Record::read(record.as_bytes())?.holder(left)?;
             holder.lingering = kind == "l";
             Ok(Some(holder))
         }
         // It is offered to one who waits, or was left by one who is gone.
         (Some(_), _) | (None, 0) => Ok(None),
-        (None, _) => Err(Refused::Crowd),
+        (None, _) => Err(ReplyError::Crowd),
     }
 }
 
@@ -291,9 +295,9 @@ mod tests {
     const NOW: u64 = 1_700_000_000_000_000;
     const OWNER: &str = "00112233445566778899aabbccddeeff";
 
-    fn crowd(sole: &str, end: u64, sharing: u64) -> Seen {
+    fn crowd(sole: &str, end: u64, sharing: u64) -> LockSnapshot {
         let crowd = Crowd { sole: sole.to_owned(), end, sharing, ours: false };
-        Seen { held: Held::Crowd(Some(crowd)), now: NOW, ..Seen::default() }
+        LockSnapshot { held: HolderState::Crowd(Some(crowd)), now: NOW, ..LockSnapshot::default() }
     }
 
     #[test]
@@ -307,9 +311,9 @@ mod tests {
         assert_eq!(inspect(&crowd(&record, NOW, 0)).unwrap(), None);
         assert_eq!(inspect(&crowd(&format!("o{OWNER}"), NOW + 1_000, 0)).unwrap(), None);
         assert_eq!(inspect(&crowd("", 0, 0)).unwrap(), None);
-        assert!(matches!(inspect(&crowd("", NOW + 1_000, 2)), Err(Refused::Crowd)));
-        let unknown = Seen { held: Held::Crowd(None), ..Seen::default() };
-        assert!(matches!(inspect(&unknown), Err(Refused::Crowd)));
+        assert!(matches!(inspect(&crowd("", NOW + 1_000, 2)), Err(ReplyError::Crowd)));
+        let unknown = LockSnapshot { held: HolderState::Crowd(None), ..LockSnapshot::default() };
+        assert!(matches!(inspect(&unknown), Err(ReplyError::Crowd)));
     }
 
     #[test]
@@ -318,10 +322,10 @@ mod tests {
         assert_eq!(renew(&others, OWNER, LOOK).unwrap(), Said(Renewed::Lost));
         assert_eq!(release(&others, OWNER, Duration::ZERO).unwrap(), Before(Released::NotHeld));
         let ours = Crowd { ours: true, ..Crowd::default() };
-        for held in [Held::Crowd(Some(ours)), Held::Crowd(None)] {
-            let seen = Seen { held, ..Seen::default() };
-            assert!(matches!(renew(&seen, OWNER, LOOK), Err(Refused::Crowd)));
-            assert!(matches!(release(&seen, OWNER, Duration::ZERO), Err(Refused::Crowd)));
+        for held in [HolderState::Crowd(Some(ours)), HolderState::Crowd(None)] {
+            let seen = LockSnapshot { held, ..LockSnapshot::default() };
+            assert!(matches!(renew(&seen, OWNER, LOOK), Err(ReplyError::Crowd)));
+            assert!(matches!(release(&seen, OWNER, Duration::ZERO), Err(ReplyError::Crowd)));
         }
     }
 }

@@ -26,7 +26,7 @@ use tenure_core::{
 
 pub(crate) use self::decide::LOOK;
 use self::{
-    decide::{Decided, Decision, Held, Seen},
+    decide::{Decision, DecisionResult, HolderState, LockSnapshot},
     session::{Session, Watched},
 };
 use crate::{
@@ -114,7 +114,7 @@ impl LockingMethod for Optimistic {
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
         let owner = [owner.to_hex()];
-        let raise = |seen: &Seen| decide::raise(seen, &owner[0], token);
+        let raise = |seen: &LockSnapshot| decide::raise(seen, &owner[0], token);
         self.transact(name, Watched::Clock, &owner, raise).await
     }
 
@@ -136,7 +136,7 @@ impl LockingMethod for Optimistic {
     }
 
     async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
-        let evict = |seen: &Seen| decide::evict_hold(seen, hold);
+        let evict = |seen: &LockSnapshot| decide::evict_hold(seen, hold);
         let mut evicted = self.transact(name, Watched::Locks, &[], evict).await?;
         if evicted.is_some() {
             self.0.tell_eviction(name).await;
@@ -158,7 +158,7 @@ impl Optimistic {
         if holds.len() > 1 {
             let locks: Vec<_> = holds.iter().map(|hold| &hold.name).collect();
             let mut renewed = Vec::with_capacity(holds.len());
-            let mut decide = |number: usize, seen: &Seen| {
+            let mut decide = |number: usize, seen: &LockSnapshot| {
                 let decided = match holds.get(number) {
                     Some(hold) => decide::renew(seen, &hold.owner.to_hex(), hold.ttl),
                     None => Ok(Decision::Said(Renewed::Lost)),
@@ -184,7 +184,7 @@ impl Optimistic {
         }
         let one = async |hold: &Renewal| {
             let owner = [hold.owner.to_hex()];
-            let renew = |seen: &Seen| decide::renew(seen, &owner[0], hold.ttl);
+            let renew = |seen: &LockSnapshot| decide::renew(seen, &owner[0], hold.ttl);
             let how = (Watched::Locks, PoolKind::Renewal);
             self.transact_so(&hold.name, how, &owner, renew).await
         };
@@ -196,7 +196,7 @@ impl Optimistic {
         name: &LockName,
         watched: Watched,
         owners: &[String],
-        decide: impl Fn(&Seen) -> Decided<T> + Send + Sync,
+        decide: impl Fn(&LockSnapshot) -> DecisionResult<T> + Send + Sync,
     ) -> Result<T, Fault> {
         self.transact_so(name, (watched, PoolKind::Other), owners, decide).await
     }
@@ -207,12 +207,12 @@ impl Optimistic {
         name: &LockName,
         how: (Watched, PoolKind),
         owners: &[String],
-        decide: impl Fn(&Seen) -> Decided<T> + Send + Sync,
+        decide: impl Fn(&LockSnapshot) -> DecisionResult<T> + Send + Sync,
     ) -> Result<T, Fault> {
         let mut pauses = Backoff::new(PAUSES.0, PAUSES.1);
         for _ in 0..ATTEMPTS {
             let mut answer = Err(error::overtaken(self.0.place()));
-            let mut decide = |_, seen: &Seen| match decide(seen).map(Decision::apart) {
+            let mut decide = |_, seen: &LockSnapshot| match decide(seen).map(Decision::apart) {
                 Ok((effect, decided)) => {
                     answer = Ok(decided);
                     effect
@@ -240,12 +240,12 @@ impl Optimistic {
         names: &[&LockName],
         (watched, purpose): (Watched, PoolKind),
         owners: &[String],
-        decide: &mut (dyn FnMut(usize, &Seen) -> Decision<()> + Send),
+        decide: &mut (dyn FnMut(usize, &LockSnapshot) -> Decision<()> + Send),
     ) -> Result<bool, Fault> {
         let locks: Vec<_> = names.iter().map(|name| Keys::new(self.0.prefix(), name)).collect();
         let mut session = Session::open(&self.0, purpose).await?;
         let seen = session.look(&locks, watched, owners).await?;
-        let is_crowd = |seen: &Seen| matches!(seen.held, Held::Crowd(_));
+        let is_crowd = |seen: &LockSnapshot| matches!(seen.held, HolderState::Crowd(_));
         if locks.len() > 1 && seen.iter().any(is_crowd) {
             // Of that one more has to be seen.
             return Ok(false);

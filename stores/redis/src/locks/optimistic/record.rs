@@ -8,7 +8,7 @@ use tenure_core::{
 use crate::{
     client::Value,
     locks::layout::{
-        fields::{Fields, Parsed, Refused},
+        fields::{Fields, Parsed, ReplyError},
         wire::{self, OwnerText, WITHOUT_SCRIPTS},
     },
 };
@@ -36,9 +36,9 @@ const OWNER: usize = size_of::<OwnerText>();
 
 impl<'a> Record<'a> {
     pub(super) fn read(text: &'a [u8]) -> Parsed<Self> {
-        let text = std::str::from_utf8(text).map_err(|_| Refused::Corrupt)?;
-        let (owner, rest) = text.split_at_checked(OWNER).ok_or(Refused::Corrupt)?;
-        let (head, label) = rest.split_once(' ').ok_or(Refused::Corrupt)?;
+        let text = std::str::from_utf8(text).map_err(|_| ReplyError::Corrupt)?;
+        let (owner, rest) = text.split_at_checked(OWNER).ok_or(ReplyError::Corrupt)?;
+        let (head, label) = rest.split_once(' ').ok_or(ReplyError::Corrupt)?;
         let (head, permits) = head.split_once(';').unwrap_or((head, ""));
         let (reads, head) = match head.strip_prefix('s') {
             Some(head) => (true, head),
@@ -144,10 +144,10 @@ mod tests {
         for rest in ["", "1700000000000000", "x ", "12/x a", "-1 a"] {
             let text = text(rest);
             let record = Record::read(text.as_bytes()).and_then(|record| record.holder(1));
-            assert!(matches!(record, Err(Refused::Corrupt)), "{rest}");
+            assert!(matches!(record, Err(ReplyError::Corrupt)), "{rest}");
         }
         for text in [&b"short a"[..], &[0xff; 40]] {
-            assert!(matches!(Record::read(text), Err(Refused::Corrupt)));
+            assert!(matches!(Record::read(text), Err(ReplyError::Corrupt)));
         }
     }
 

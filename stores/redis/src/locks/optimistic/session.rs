@@ -6,7 +6,7 @@
 
 use tenure_core::Fault;
 
-use super::decide::{Change, Clock, Crowd, Held, Seen};
+use super::decide::{Change, Clock, Crowd, HolderState, LockSnapshot};
 use crate::{
     client::{Failure, NoOutcome, ServerError, Value, error, pool::Pooled},
     locks::{
@@ -47,17 +47,21 @@ impl<'a> Session<'a> {
         locks: &[Keys<'_>],
         watched: Watched,
         owners: &[String],
-    ) -> Result<Vec<Seen>, Fault> {
+    ) -> Result<Vec<LockSnapshot>, Fault> {
         let mut seen = self.read(locks, watched).await.map_err(without_effect)?;
         if let ([keys], [one]) = (locks, &mut *seen)
-            && let Held::Crowd(crowd) = &mut one.held
+            && let HolderState::Crowd(crowd) = &mut one.held
         {
             *crowd = self.head(keys, owners).await.map_err(without_effect)?;
         }
         Ok(seen)
     }
 
-    async fn read(&mut self, locks: &[Keys<'_>], watched: Watched) -> Result<Vec<Seen>, Fault> {
+    async fn read(
+        &mut self,
+        locks: &[Keys<'_>],
+        watched: Watched,
+    ) -> Result<Vec<LockSnapshot>, Fault> {
         let clock = locks.first().filter(|_| watched == Watched::Clock);
         let clock = clock.map(|keys| keys.text(Key::Clock));
         let keys: Vec<_> = locks.iter().map(|keys| keys.text(Key::Lock)).collect();
@@ -89,16 +93,18 @@ impl<'a> Session<'a> {
         let mut seen = Vec::with_capacity(locks.len());
         for _ in locks {
             let held = match told.next() {
-                Some(Value::Bytes(record)) => Held::Alone(record),
-                Some(Value::Nil) => Held::Nobody,
-                Some(Value::Error(error)) if error.code() == "WRONGTYPE" => Held::Crowd(None),
+                Some(Value::Bytes(record)) => HolderState::Alone(record),
+                Some(Value::Nil) => HolderState::Nobody,
+                Some(Value::Error(error)) if error.code() == "WRONGTYPE" => {
+                    HolderState::Crowd(None)
+                }
                 other => return Err(self.odd(other)),
             };
             let left = match told.next() {
                 Some(Value::Int(left)) => left,
                 other => return Err(self.odd(other)),
             };
-            seen.push(Seen { held, left, now, ahead, ..Seen::default() });
+            seen.push(LockSnapshot { held, left, now, ahead, ..LockSnapshot::default() });
         }
         if let (Some(first), true) = (seen.first_mut(), clock.is_some()) {
             first.clock = match told.next() {

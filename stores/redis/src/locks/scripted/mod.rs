@@ -29,7 +29,7 @@ use crate::{
         },
         scripts,
     },
-    servers::Answered,
+    servers::ReplyOrPart,
 };
 
 /// Locks names by scripts: all kinds, and queues that the server keeps.
@@ -103,9 +103,9 @@ impl LockingMethod for Scripted {
             let mut call = self.0.call(name, &[Key::Lock]);
             call.argument(&[&text]);
             match self.0.run_batched(&scripts::RELEASES, &text, call).await? {
-                Answered::Whole(reply) if reply.is_crowd() => {}
-                Answered::Whole(reply) => return released(reply),
-                Answered::Part(part) => {
+                ReplyOrPart::Whole(reply) if reply.is_crowd() => {}
+                ReplyOrPart::Whole(reply) => return released(reply),
+                ReplyOrPart::Part(part) => {
                     if let Some(released) = part_released(part).map_err(|no| self.0.refused(no))? {
                         return Ok(released);
                     }

@@ -14,7 +14,7 @@ use crate::{
     client::{Call, Tag, error},
     locks::{
         layout::{
-            fields::{Fields, Parsed, Refused},
+            fields::{Fields, Parsed, ReplyError},
             keys::{self, Key, Keys},
             wire,
         },
@@ -36,9 +36,9 @@ const PART: u32 = 14;
 const GAP: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// A hold, and its number among all.
-type Numbered<'a> = (usize, &'a Renewal);
+type IndexedRenewal<'a> = (usize, &'a Renewal);
 /// The number of a hold, and what became of it.
-type Told = (usize, Result<Renewed, Fault>);
+type IndexedRenewed = (usize, Result<Renewed, Fault>);
 
 /// Until when nodes of a cluster are waited for: one that says nothing must not keep what others have
 /// answered from who asks for all of them, and who waits for a quarter of a ttl.
@@ -100,7 +100,7 @@ impl Scripted {
             };
             (number, told)
         };
-        let part = async |part: &Vec<Numbered<'_>>| {
+        let part = async |part: &Vec<IndexedRenewal<'_>>| {
             let renewal = self.renew_part(part);
             let Some(until) = until else { return renewal.await };
             let silent = || part.iter().map(|(number, _)| (*number, Err(self.silent()))).collect();
@@ -131,7 +131,7 @@ impl Scripted {
     }
 
     /// Those that one script can renew.
-    fn parts<'a>(&self, holds: &[Numbered<'a>]) -> Vec<Vec<Numbered<'a>>> {
+    fn parts<'a>(&self, holds: &[IndexedRenewal<'a>]) -> Vec<Vec<IndexedRenewal<'a>>> {
         if !self.0.in_cluster() {
             return holds.chunks(TOGETHER).map(<[_]>::to_vec).collect();
         }
@@ -147,9 +147,9 @@ impl Scripted {
 
     /// The same, one by one where their keys are in two places for now: one that is asked for alone is found
     /// in either.
-    async fn renew_part(&self, holds: &[Numbered<'_>]) -> Vec<Told> {
+    async fn renew_part(&self, holds: &[IndexedRenewal<'_>]) -> Vec<IndexedRenewed> {
         let told = self.renew_alone(holds).await;
-        let is_apart = |told: &Told| matches!(&told.1, Err(fault) if is_moving(fault));
+        let is_apart = |told: &IndexedRenewed| matches!(&told.1, Err(fault) if is_moving(fault));
         if holds.len() < 2 || !told.iter().all(is_apart) {
             return told;
         }
@@ -158,7 +158,7 @@ impl Scripted {
     }
 
     /// The answers by the numbers of the holds, without those of what is to be asked by itself.
-    async fn renew_alone(&self, holds: &[Numbered<'_>]) -> Vec<Told> {
+    async fn renew_alone(&self, holds: &[IndexedRenewal<'_>]) -> Vec<IndexedRenewed> {
         let Some((_, first)) = holds.first() else { return Vec::new() };
         let echo = self.0.echo();
         let mut call = Call::new(Tag::of(&first.name));
@@ -204,7 +204,7 @@ fn renewed(mut fields: Fields, count: usize) -> Parsed<Vec<Option<Renewed>>> {
         }
         Err(word) if word == "lost" => Ok(Some(Renewed::Lost)),
         Err(word) if word == "crowd" => Ok(None),
-        Err(_) => Err(Refused::Corrupt),
+        Err(_) => Err(ReplyError::Corrupt),
     });
     answers.collect()
 }

@@ -15,7 +15,7 @@ use crate::{
     client::{Call, Tag},
     locks::{
         layout::{
-            fields::{Fields, Parsed, Refused},
+            fields::{Fields, Parsed, ReplyError},
             keys::{Key, Keys},
             reply::Reply,
             wire,
@@ -27,7 +27,7 @@ use crate::{
 
 /// What the script answers.
 #[derive(Debug, PartialEq, Eq)]
-enum Decided {
+enum TogetherReply {
     Now(Together),
     /// Several have or want the name with this index, or what is kept there is odd.
     Apart(usize),
@@ -58,13 +58,13 @@ impl Scripted {
         let reply =
             self.0.run(&scripts::ACQUIRE_TOGETHER, &wire::owner(&first.owner), call).await?;
         match decided(reply, asks.len()).map_err(|refused| self.0.refused(refused))? {
-            Decided::Now(answer) => {
+            TogetherReply::Now(answer) => {
                 if matches!(answer, Together::Granted(_)) {
                     self.0.listen();
                 }
                 Ok(answer)
             }
-            Decided::Apart(index) => {
+            TogetherReply::Apart(index) => {
                 if let Some((name, _)) = asks.get(index) {
                     self.0.met_others_at(name);
                 }
@@ -75,21 +75,21 @@ impl Scripted {
 }
 
 /// The reply to an ask for so many names.
-fn decided(reply: Reply, count: usize) -> Parsed<Decided> {
+fn decided(reply: Reply, count: usize) -> Parsed<TogetherReply> {
     let mut fields = reply.fields()?;
     match fields.text()?.as_str() {
         "granted" => {
             let grants = (0..count).map(|_| grant(&mut fields)).collect::<Parsed<_>>();
-            let grants = grants.map_err(|_| Refused::Granted)?;
-            Ok(Decided::Now(Together::Granted(grants)))
+            let grants = grants.map_err(|_| ReplyError::Granted)?;
+            Ok(TogetherReply::Now(Together::Granted(grants)))
         }
         "busy" => {
             let index = index(&mut fields, count)?;
             let holder = Some(fields.contender()?);
-            Ok(Decided::Now(Together::Busy { index, ahead: 0, holder }))
+            Ok(TogetherReply::Now(Together::Busy { index, ahead: 0, holder }))
         }
-        "apart" => Ok(Decided::Apart(index(&mut fields, count)?)),
-        _ => Err(Refused::Corrupt),
+        "apart" => Ok(TogetherReply::Apart(index(&mut fields, count)?)),
+        _ => Err(ReplyError::Corrupt),
     }
 }
 
@@ -102,7 +102,7 @@ fn grant(fields: &mut Fields) -> Parsed<Grant> {
 
 fn index(fields: &mut Fields, count: usize) -> Parsed<usize> {
     let index = usize::try_from(fields.number()?).ok();
-    index.filter(|index| *index < count).ok_or(Refused::Corrupt)
+    index.filter(|index| *index < count).ok_or(ReplyError::Corrupt)
 }
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
         Value::Bytes(text.as_bytes().to_vec())
     }
 
-    fn reply(fields: Vec<Value>) -> Parsed<Decided> {
+    fn reply(fields: Vec<Value>) -> Parsed<TogetherReply> {
         let fields = [text("owner")].into_iter().chain(fields).collect();
         decided(Reply::from(behind(b"owner", Value::Array(fields)).unwrap()), 2)
     }
@@ -123,7 +123,7 @@ mod tests {
     fn each_name_has_its_grant() {
         let fields = ["granted", "1700000000000000"].map(text).into_iter();
         let fields = fields.chain([Value::Int(30), text("1700000000000001/1740800000000001030")]);
-        let Ok(Decided::Now(Together::Granted(grants))) =
+        let Ok(TogetherReply::Now(Together::Granted(grants))) =
             reply(fields.chain([Value::Int(0)]).collect())
         else {
             panic!()
@@ -146,7 +146,7 @@ mod tests {
             text("a label"),
             text("r"),
         ];
-        let Ok(Decided::Now(Together::Busy { index: 1, ahead: 0, holder: Some(holder) })) =
+        let Ok(TogetherReply::Now(Together::Busy { index: 1, ahead: 0, holder: Some(holder) })) =
             reply(fields)
         else {
             panic!()
@@ -164,7 +164,7 @@ mod tests {
             vec![text("granted"), time(), Value::Int(1)],
             vec![text("granted"), time(), Value::Int(1), time(), text("x")],
         ] {
-            assert!(matches!(reply(fields), Err(Refused::Granted)));
+            assert!(matches!(reply(fields), Err(ReplyError::Granted)));
         }
     }
 
@@ -178,7 +178,7 @@ mod tests {
             vec![text("corrupt")],
             vec![Value::Int(3)],
         ] {
-            assert!(matches!(reply(fields), Err(Refused::Corrupt)));
+            assert!(matches!(reply(fields), Err(ReplyError::Corrupt)));
         }
     }
 }

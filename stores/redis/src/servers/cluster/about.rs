@@ -17,7 +17,7 @@ pub(super) struct LeftBehind {
 
 /// What a node knows of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct About {
+pub(super) struct NodeInfo {
     pub(super) epoch: u64,
     pub(super) replicas: u32,
     /// Else it is a replica, or only named by one.
@@ -26,17 +26,17 @@ pub(super) struct About {
 
 /// What a node says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Myself {
+pub(crate) struct OwnNodeInfo {
     pub(crate) id: String,
     pub(crate) epoch: u64,
     pub(crate) is_primary: bool,
 }
 
 /// What is said of each node, by identity.
-pub(super) fn nodes(told: &str) -> HashMap<&str, About> {
-    let mut about: HashMap<&str, About> = HashMap::new();
+pub(super) fn nodes(told: &str) -> HashMap<&str, NodeInfo> {
+    let mut about: HashMap<&str, NodeInfo> = HashMap::new();
     for NodeLine { id, of, epoch, is_primary, .. } in lines(told) {
-        let unknown = || About { epoch: 0, replicas: 0, is_primary: false };
+        let unknown = || NodeInfo { epoch: 0, replicas: 0, is_primary: false };
         let node = about.entry(id).or_insert_with(unknown);
         if is_primary {
             (node.epoch, node.is_primary) = (epoch, true);
@@ -64,9 +64,9 @@ pub(super) fn left_behind(told: &str, has_slots: impl Fn(&str) -> bool) -> Vec<L
 }
 
 /// What it says of itself.
-pub(crate) fn myself(told: &str) -> Option<Myself> {
+pub(crate) fn myself(told: &str) -> Option<OwnNodeInfo> {
     let line = lines(told).find(|line| line.is_myself)?;
-    Some(Myself { id: line.id.to_owned(), epoch: line.epoch, is_primary: line.is_primary })
+    Some(OwnNodeInfo { id: line.id.to_owned(), epoch: line.epoch, is_primary: line.is_primary })
 }
 
 /// The greatest epoch of those who have slots. Others may have one that nobody knows any more tomorrow: who comes
@@ -110,13 +110,13 @@ mod tests {
     fn a_node_says_who_it_is() {
         let told = "a h:7@1 master - 0 0 3 connected 0-100\n\
                     b h:8@1 myself,slave a 0 0 12 connected\n";
-        let expected = Myself { id: "b".to_owned(), epoch: 12, is_primary: false };
+        let expected = OwnNodeInfo { id: "b".to_owned(), epoch: 12, is_primary: false };
         assert_eq!(myself(told), Some(expected));
         assert_eq!(myself("OK"), None);
         assert_eq!((newest(told), newest("OK")), (3, 0));
         let more = "c h:9@1 master - 0 0 7 connected [5-<-a]\nd h:9@1 master,fail - 0 0 5 disconnected 101\n";
         assert_eq!(newest(&format!("{told}{more}")), 5);
-        assert_eq!(nodes(told)["a"], About { epoch: 3, replicas: 1, is_primary: true });
+        assert_eq!(nodes(told)["a"], NodeInfo { epoch: 3, replicas: 1, is_primary: true });
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 use futures_util::future::join;
 use tenure_core::{Fault, FaultKind};
 
-use super::{lock, map::Told};
+use super::{lock, map::NodeView};
 use crate::{
     client::{Connection, Endpoint, Failure, Journal, error, greet},
     options::{Address, HostPort, RedisOptions},
@@ -33,7 +33,7 @@ impl NodeClients {
         options: &RedisOptions,
         spares: &Spares,
         place: &HostPort,
-    ) -> Result<Told, Fault> {
+    ) -> Result<NodeView, Fault> {
         let at = options.location_of(&Address::of(options.tls, &place.0, place.1));
         let connection = match self.open(options, place, &at).await {
             Ok((connection, is_new)) => {
@@ -47,7 +47,9 @@ impl NodeClients {
         let told =
             join(connection.send(&["CLUSTER", "SLOTS"]), connection.send(&["CLUSTER", "NODES"]));
         let told = match told.await {
-            (Ok(slots), Ok(nodes)) => Told::read(place, &slots, &nodes).ok_or(Failure::Nonsense),
+            (Ok(slots), Ok(nodes)) => {
+                NodeView::read(place, &slots, &nodes).ok_or(Failure::Nonsense)
+            }
             (Err(failure), _) | (_, Err(failure)) => Err(failure),
         };
         told.map_err(|failure| {

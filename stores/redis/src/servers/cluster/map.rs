@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    about::{self, About, LeftBehind},
+    about::{self, LeftBehind, NodeInfo},
     index::Index,
     node::{NOBODY, Node},
     replaced::Replaced,
@@ -46,7 +46,7 @@ impl Default for Map {
 
 /// What one node says.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct NodeView {
     pub(crate) map: Map,
     /// All nodes that it knows.
     pub(super) ids: HashSet<String>,
@@ -57,7 +57,7 @@ pub(crate) struct Told {
     pub(super) teller: HostPort,
 }
 
-impl Told {
+impl NodeView {
     /// What a node at `place` answers to `CLUSTER SLOTS` and to `CLUSTER NODES`; nothing when that makes no
     /// sense, as when something has changed between the two, a slot is in two ranges, or there are more than
     /// [`MOST_NODES`].
@@ -82,7 +82,7 @@ impl Told {
                 return None;
             }
             let (at, id) = member(place, primary)?;
-            let &About { epoch, replicas: count, is_primary } = about.get(id.as_str())?;
+            let &NodeInfo { epoch, replicas: count, is_primary } = about.get(id.as_str())?;
             if !is_primary {
                 return None;
             }
@@ -244,17 +244,17 @@ mod tests {
         Value::Array(vec![Value::Int(from), Value::Int(to), member])
     }
 
-    fn told(ranges: Vec<Value>, nodes: &str) -> Option<Told> {
-        Told::read(&place(1), &Value::Array(ranges), &Value::Text(nodes.to_owned()))
+    fn told(ranges: Vec<Value>, nodes: &str) -> Option<NodeView> {
+        NodeView::read(&place(1), &Value::Array(ranges), &Value::Text(nodes.to_owned()))
     }
 
     /// All slots are there; the others are known, too.
-    fn all_at(port: i64, id: &str, epoch: u64, others: &str) -> Told {
+    fn all_at(port: i64, id: &str, epoch: u64, others: &str) -> NodeView {
         let nodes = format!("{id} h:{port}@1 master - 0 0 {epoch} connected 0-16383\n{others}");
         told(vec![range(0, 16_383, port, id)], &nodes).unwrap()
     }
 
-    fn known(told: &Told) -> Map {
+    fn known(told: &NodeView) -> Map {
         Map::default().and(told, &[])
     }
 
@@ -282,7 +282,7 @@ mod tests {
         assert!(told(vec![range(0, 16_384, 7, "a")], a).is_none());
         assert!(told(vec![range(5, 4, 7, "a")], a).is_none());
         assert!(told(vec![Value::Nil], a).is_none());
-        assert!(Told::read(&place(1), &Value::Nil, &Value::Text(a.to_owned())).is_none());
+        assert!(NodeView::read(&place(1), &Value::Nil, &Value::Text(a.to_owned())).is_none());
         // Something has changed between the two answers.
         assert!(told(vec![range(0, 5, 7, "a")], "").is_none());
         assert!(told(vec![range(0, 5, 7, "a")], A).is_none());
@@ -459,7 +459,7 @@ mod tests {
         tenure_testkit::fuzz(20_000, &[&both], |bytes| {
             let Ok(Ok((slots, length))) = reply(bytes) else { return false };
             let Ok(Ok((nodes, _))) = reply(&bytes[length..]) else { return false };
-            Told::read(&place(1), &slots, &nodes).is_some_and(|told| {
+            NodeView::read(&place(1), &slots, &nodes).is_some_and(|told| {
                 known(&told);
                 true
             })

@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     index::Index,
-    map::{Map, Told},
+    map::{Map, NodeView},
     node::{NOBODY, Node},
 };
 
-impl Told {
+impl NodeView {
     /// How many replicas a node has: as many as anybody has said since its last epoch began, until it says
     /// itself that there are fewer. Others may not have heard of one that has just come.
     fn replicas(&self, known: &Node, told: &Node) -> u32 {
@@ -29,7 +29,7 @@ impl Map {
     /// epoch has it, as nodes decide it among themselves: a node that was cut off tells what was. Who is not
     /// known to one who tells of as great an epoch was forgotten, and so was who does not answer either. `doubted` are places where something is wrong.
     #[must_use]
-    pub(crate) fn and(&self, told: &Told, doubted: &[HostPort]) -> Self {
+    pub(crate) fn and(&self, told: &NodeView, doubted: &[HostPort]) -> Self {
         let (replicas, replaced) = (told.map.replicas.clone(), self.replaced.clone());
         let mut map = Self { replicas, replaced, ..Self::default() };
         let doubted: HashSet<_> = doubted.iter().collect();
@@ -105,7 +105,7 @@ impl Map {
     }
 
     /// Counts who will follow which node. Where nobody has seen who took over, it may be each that has come since.
-    fn count_left_behind(&mut self, told: &Told, known: &Self) {
+    fn count_left_behind(&mut self, told: &NodeView, known: &Self) {
         // It may have been cut off since before somebody was left behind.
         let is_behind = known.nodes.iter().any(|node| node.epoch > told.newest);
         let index = Index::of(&self.nodes);

@@ -25,7 +25,7 @@ use tokio::sync::{Notify, watch};
 pub(crate) use self::{
     about::{myself, newest},
     clients::{NodeClients, no_cluster},
-    map::{Map, Told},
+    map::{Map, NodeView},
     node::Node,
     redirect::Redirect,
 };
@@ -68,7 +68,7 @@ pub(crate) struct Cluster {
 #[derive(Debug, Default)]
 struct State {
     /// When a question was over last, and what came of it.
-    over: Option<(Instant, Result<(), Failed>)>,
+    over: Option<(Instant, Result<(), FaultParts>)>,
     /// When one was asked that answered, if any ever was.
     heard: Option<Instant>,
     /// Who did not do what they should, and has not answered since then.
@@ -102,11 +102,11 @@ impl State {
 }
 
 /// A fault of which several can be told.
-type Failed = (FaultKind, String, String);
+type FaultParts = (FaultKind, String, String);
 
 /// How nodes are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum QueryMode {
     /// Until one answers.
     OneByOne,
     SeveralAtOnce,
@@ -168,7 +168,7 @@ impl Cluster {
         // Nothing may be wrong, and it was only said long ago.
         let named = self.named(slot);
         let is_doubted = named.is_none_or(|place| lock(&self.state).doubts_now(&place));
-        let manner = if is_doubted { Manner::SeveralAtOnce } else { Manner::OneByOne };
+        let manner = if is_doubted { QueryMode::SeveralAtOnce } else { QueryMode::OneByOne };
         self.ask(clients, manner).await?;
         self.named(slot).ok_or_else(|| {
             let what = format!("no node of {} has slot {slot}", self.place());
@@ -178,7 +178,7 @@ impl Cluster {
     }
 
     /// Asks nodes who has which slots, unless somebody has just done so.
-    pub(crate) async fn ask(&self, clients: &NodeClients, manner: Manner) -> Result<(), Fault> {
+    pub(crate) async fn ask(&self, clients: &NodeClients, manner: QueryMode) -> Result<(), Fault> {
         let came = Instant::now();
         let _alone = clients.asking.lock().await;
         let places = {
@@ -186,7 +186,7 @@ impl Cluster {
             if let Some((over, outcome)) = &state.over
                 && (*over > came || over.elapsed() < PAUSES.0)
             {
-                let again = |(kind, what, help): Failed| Fault::new(kind, what, help);
+                let again = |(kind, what, help): FaultParts| Fault::new(kind, what, help);
                 return outcome.clone().map_err(again);
             }
             state.turn = state.turn.wrapping_add(1);
@@ -224,11 +224,11 @@ impl Cluster {
         &self,
         clients: &NodeClients,
         places: Vec<HostPort>,
-        manner: Manner,
+        manner: QueryMode,
     ) -> Result<(), Fault> {
         let ask = |(number, place): (usize, HostPort)| async move {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
-            let turn = if manner == Manner::OneByOne { number } else { number / TOGETHER };
+            let turn = if manner == QueryMode::OneByOne { number } else { number / TOGETHER };
             tokio::time::sleep(OTHERS.saturating_mul(turn)).await;
             (clients.ask(&self.options, &self.spares, &place).await, place)
         };
@@ -246,7 +246,7 @@ impl Cluster {
                 }
             }
         }
-        if manner == Manner::SeveralAtOnce && !ours.is_empty() {
+        if manner == QueryMode::SeveralAtOnce && !ours.is_empty() {
             let rest = async {
                 while let Some((answer, place)) = asking.next().await {
                     let told = answer.ok().filter(|told| told.is_of(&self.map()));
@@ -268,7 +268,7 @@ impl Cluster {
             let is_replaced = is_replaced && *known == *judged;
             let known = if is_replaced { Map::default() } else { known.clone() };
             // Somebody else may have heard of another cluster meanwhile.
-            let and = |known: Map, told: &Told| {
+            let and = |known: Map, told: &NodeView| {
                 if !told.is_of(&known) {
                     return known;
                 }
@@ -284,7 +284,7 @@ impl Cluster {
 
     /// Of those who know no node that is known the ones who count: where a node was there is another one, or
     /// none has answered for long.
-    fn replacing(&self, mut others: Vec<(Told, HostPort)>) -> Vec<(Told, HostPort)> {
+    fn replacing(&self, mut others: Vec<(NodeView, HostPort)>) -> Vec<(NodeView, HostPort)> {
         // One that lost all it knew, or was told to forget it, replaces nothing.
         others.retain(|(told, _)| !told.map.nodes().is_empty());
         let heard = lock(&self.state).heard;
@@ -377,7 +377,8 @@ impl Cluster {
         let mut last: Option<Arc<Map>> = None;
         let mut pause = PAUSES.1;
         loop {
-            let manner = if pause < PAUSES.1 { Manner::SeveralAtOnce } else { Manner::OneByOne };
+            let manner =
+                if pause < PAUSES.1 { QueryMode::SeveralAtOnce } else { QueryMode::OneByOne };
             if let Err(fault) = self.ask(&clients, manner).await {
                 tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "nobody tells who has which slots");
             }
@@ -399,7 +400,7 @@ impl Cluster {
 
     /// Some node of which nothing wrong is known, asked for now.
     pub(crate) async fn any(&self, clients: &NodeClients) -> Result<HostPort, Fault> {
-        self.ask(clients, Manner::OneByOne).await?;
+        self.ask(clients, QueryMode::OneByOne).await?;
         let map = self.map();
         let state = lock(&self.state);
         let sound = |node: &&Node| !state.doubts(&node.place);

@@ -15,10 +15,10 @@ use tokio::sync::Notify;
 use super::{
     Group, lock,
     told::{others, told},
-    verdict::Told,
+    verdict::SentinelReport,
 };
 use crate::{
-    client::{Connection, Endpoint, Failure, Hear, Journal, Step, command, greet, text},
+    client::{Connection, Endpoint, Failure, Journal, PushHandler, Step, command, greet, text},
     options::{Address, HostPort, bracketed},
     servers::error,
 };
@@ -44,7 +44,7 @@ impl SentinelClient {
         &self,
         group: &Group,
         switched: Option<&Arc<Notify>>,
-    ) -> Result<(Told, Vec<HostPort>), Fault> {
+    ) -> Result<(SentinelReport, Vec<HostPort>), Fault> {
         let connection = match self.open(group, switched).await {
             Ok(connection) => connection,
             Err(fault) => group.spares.at(&self.place).ok_or(fault)?,
@@ -132,7 +132,7 @@ impl SentinelClient {
         }
     }
 
-    async fn connect(&self, group: &Group, hear: Option<Hear>) -> Result<Connection, Fault> {
+    async fn connect(&self, group: &Group, hear: Option<PushHandler>) -> Result<Connection, Fault> {
         let sentinels = &group.sentinels;
         let secret = sentinels.login.secret(&self.at(), group.options.connect_timeout).await?;
         let whom = Endpoint {
@@ -178,7 +178,7 @@ impl fmt::Debug for SentinelClient {
 }
 
 /// Tells `switched` of fail-overs of this service.
-fn hear(service: &str, switched: Arc<Notify>) -> Hear {
+fn hear(service: &str, switched: Arc<Notify>) -> PushHandler {
     let begins = format!("{service} ");
     Box::new(move |data| {
         if let [channel, said] = data

@@ -14,7 +14,7 @@ use super::{
     Group,
     client::{SentinelClient, at},
     lock,
-    verdict::{Primary, Told, Verdict, counts, verdict},
+    verdict::{Primary, SentinelReport, Verdict, counts, verdict},
 };
 use crate::options::{HostPort, Sentinels, bracketed};
 
@@ -74,8 +74,8 @@ fn why(faults: &[Fault], silent: &HashSet<HostPort>) -> Vec<String> {
 
 /// What was answered so far.
 #[derive(Default)]
-struct Heard {
-    answers: Vec<Told>,
+struct SentinelAnswers {
+    answers: Vec<SentinelReport>,
     faults: Vec<Fault>,
     /// How many sentinels there are at least.
     at_least: usize,
@@ -119,7 +119,8 @@ impl SentinelClients {
 
     /// Asks all of them.
     pub(super) async fn survey(&self, group: &Group) -> Survey {
-        let Heard { answers, faults, at_least, silent, .. } = self.hear(group, |_| false).await;
+        let SentinelAnswers { answers, faults, at_least, silent, .. } =
+            self.hear(group, |_| false).await;
         let (answered, of, alike) = counts(&answers, at_least);
         let know = answers.iter().map(|told| told.others + 1).min().unwrap_or(0);
         let down_after = answers.iter().map(|told| told.down_after).min();
@@ -128,13 +129,14 @@ impl SentinelClients {
     }
 
     /// Asks all sentinels together, those too that the answers tell of, until they say enough.
-    async fn hear(&self, group: &Group, enough: fn(&Verdict) -> bool) -> Heard {
+    async fn hear(&self, group: &Group, enough: fn(&Verdict) -> bool) -> SentinelAnswers {
         let (places, at_least) = group.known();
         lock(&self.clients).retain(|client| places.contains(&client.place));
         let mut asked: HashSet<HostPort> = places.iter().cloned().collect();
         let mut asking: FuturesUnordered<_> =
             places.into_iter().map(|place| self.ask_one(group, place)).collect();
-        let mut heard = Heard { at_least, silent: asked.clone(), ..Heard::default() };
+        let mut heard =
+            SentinelAnswers { at_least, silent: asked.clone(), ..SentinelAnswers::default() };
         let all = async {
             while let Some((place, answer)) = asking.next().await {
                 heard.silent.remove(&place);
@@ -165,7 +167,7 @@ impl SentinelClients {
         &self,
         group: &Group,
         place: HostPort,
-    ) -> (HostPort, Result<(Told, Vec<HostPort>), Fault>) {
+    ) -> (HostPort, Result<(SentinelReport, Vec<HostPort>), Fault>) {
         let answer = self.client(place.clone()).ask(group, self.switched.as_ref()).await;
         (place, answer)
     }
@@ -182,7 +184,7 @@ impl SentinelClients {
 }
 
 /// Why nobody knows which server is the primary.
-fn unknown(group: &Group, verdict: &Verdict, heard: &Heard) -> Fault {
+fn unknown(group: &Group, verdict: &Verdict, heard: &SentinelAnswers) -> Fault {
     let place = group.place();
     let (faults, why) = (&heard.faults, why(&heard.faults, &heard.silent));
     let fault = match verdict {

@@ -65,13 +65,13 @@ struct State {
     /// How many there are: as many as the user named, or as a majority of so many said.
     of: usize,
     /// What a majority said last.
-    said: Option<Said>,
+    said: Option<MajorityAnswer>,
     /// What was asked before says nothing: a server did not do what a primary does.
     doubted: Option<Instant>,
 }
 
 #[derive(Debug)]
-struct Said {
+struct MajorityAnswer {
     primary: Primary,
     /// When they were asked, and for how long the answer counts.
     asked: Instant,
@@ -105,7 +105,7 @@ impl Group {
     }
 
     /// Of what a majority said, if it counts now.
-    fn counting<T>(&self, of: impl FnOnce(&Said) -> T) -> Option<T> {
+    fn counting<T>(&self, of: impl FnOnce(&MajorityAnswer) -> T) -> Option<T> {
         let heard = self.following.load(Ordering::Relaxed) > 0;
         let state = lock(&self.state);
         let said = state.said.as_ref()?;
@@ -141,7 +141,7 @@ impl Group {
         state.of = of;
         self.replicas.store(replicas, Ordering::Relaxed);
         let counts_for = patience / COUNTS;
-        state.said = Some(Said { primary: primary.clone(), asked, counts_for });
+        state.said = Some(MajorityAnswer { primary: primary.clone(), asked, counts_for });
         self.named.send_if_modified(|named| {
             let is_new = named.as_ref() != Some(&primary);
             if is_new {
@@ -201,7 +201,7 @@ impl Group {
             }
             let of = lock(&self.state).of;
             hears = (clients.hears() > of / 2)
-                .then(|| hears.unwrap_or_else(|| Hears::new(&self.following)));
+                .then(|| hears.unwrap_or_else(|| FailoverListener::new(&self.following)));
             // Somebody else may have heard of it first.
             let now = self.named();
             if last.is_some() && last != now {
@@ -259,16 +259,16 @@ impl Group {
 }
 
 /// Counts one who hears of fail-overs for as long as it lives.
-struct Hears<'a>(&'a AtomicUsize);
+struct FailoverListener<'a>(&'a AtomicUsize);
 
-impl<'a> Hears<'a> {
+impl<'a> FailoverListener<'a> {
     fn new(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(count)
     }
 }
 
-impl Drop for Hears<'_> {
+impl Drop for FailoverListener<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -289,9 +289,10 @@ mod tests {
         let primary = Primary { host: "b".to_owned(), port: 1, epoch: 1 };
         let asked = Instant::now().checked_sub(UNHEARD).unwrap();
         let counts_for = Duration::from_secs(60);
-        lock(&group.state).said = Some(Said { primary: primary.clone(), asked, counts_for });
+        lock(&group.state).said =
+            Some(MajorityAnswer { primary: primary.clone(), asked, counts_for });
         assert!(!group.trusts(&primary) && group.primary().is_none());
-        let hears = Hears::new(&group.following);
+        let hears = FailoverListener::new(&group.following);
         assert!(group.trusts(&primary) && group.primary().is_some());
         drop(hears);
         assert!(!group.trusts(&primary));

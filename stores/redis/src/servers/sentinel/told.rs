@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::verdict::{Primary, Told};
+use super::verdict::{Primary, SentinelReport};
 use crate::{
     client::{Value, text},
     options::HostPort,
@@ -16,7 +16,12 @@ const DOWN: [&str; 2] = ["s_down", "o_down"];
 /// As soon as a replica has been made the primary, its address is at `before` and `after`, and the number of
 /// the fail-over in `about`. The address in there is that of the old one for as long as the other
 /// replicas take to follow the new one.
-pub(super) fn told(id: &Value, before: &Value, about: &Value, after: &Value) -> Option<Told> {
+pub(super) fn told(
+    id: &Value,
+    before: &Value,
+    about: &Value,
+    after: &Value,
+) -> Option<SentinelReport> {
     let (host, port) = place(before).filter(|now| Some(now) == place(after).as_ref())?;
     let epoch = number(about, "config-epoch")?;
     let flags = field(about, "flags")?;
@@ -35,7 +40,7 @@ pub(super) fn told(id: &Value, before: &Value, about: &Value, after: &Value) -> 
     } else {
         down_after.saturating_sub(silent)
     };
-    Some(Told {
+    Some(SentinelReport {
         id: text(id).filter(|id| !id.is_empty())?,
         others: usize::try_from(number(about, "num-other-sentinels")?).ok()?,
         replicas: u32::try_from(number(about, "num-slaves")?).ok()?,
@@ -93,7 +98,7 @@ mod tests {
     }
 
     /// What is told of a primary at this port, with some fields otherwise.
-    fn of(port: &str, other: &[(&str, &str)]) -> Option<Told> {
+    fn of(port: &str, other: &[(&str, &str)]) -> Option<SentinelReport> {
         let mut pairs = PRIMARY.to_vec();
         for (name, value) in other {
             pairs.retain(|(known, _)| known != name);

@@ -16,7 +16,7 @@ pub(crate) struct Primary {
 
 /// What one sentinel says of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct SentinelReport {
     /// The sentinel's own, by which it counts once, whatever it is called.
     pub(crate) id: String,
     /// How many other sentinels it knows.
@@ -47,7 +47,7 @@ pub(crate) enum Verdict {
 
 /// What these answers come to, when there are at least so many sentinels: one that has just been set up, or
 /// was told to forget the others, knows of none.
-pub(crate) fn verdict(told: &[Told], at_least: usize) -> Verdict {
+pub(crate) fn verdict(told: &[SentinelReport], at_least: usize) -> Verdict {
     let sentinels = each(told);
     let (answered, of, _) = counts(told, at_least);
     let majority = of / 2 + 1;
@@ -64,7 +64,7 @@ pub(crate) fn verdict(told: &[Told], at_least: usize) -> Verdict {
 
 /// How soon a majority can think that the primary is down, when those who did not answer may think so
 /// already.
-fn patience(sentinels: &[&Told], majority: usize, silent: usize) -> Duration {
+fn patience(sentinels: &[&SentinelReport], majority: usize, silent: usize) -> Duration {
     if sentinels.iter().any(|told| told.replaces) {
         return Duration::ZERO;
     }
@@ -75,7 +75,7 @@ fn patience(sentinels: &[&Told], majority: usize, silent: usize) -> Duration {
 }
 
 /// How many have answered, how many there are, and how many say the same at most.
-pub(crate) fn counts(told: &[Told], at_least: usize) -> (usize, usize, usize) {
+pub(crate) fn counts(told: &[SentinelReport], at_least: usize) -> (usize, usize, usize) {
     let sentinels = each(told);
     let answered = sentinels.len();
     // As Sentinel itself counts them: each knows the others, and forgets none by itself.
@@ -86,8 +86,8 @@ pub(crate) fn counts(told: &[Told], at_least: usize) -> (usize, usize, usize) {
 }
 
 /// Each sentinel once, with what it said last.
-fn each(told: &[Told]) -> Vec<&Told> {
-    let mut sentinels: Vec<&Told> = Vec::new();
+fn each(told: &[SentinelReport]) -> Vec<&SentinelReport> {
+    let mut sentinels: Vec<&SentinelReport> = Vec::new();
     for told in told.iter().rev() {
         if sentinels.iter().all(|known| known.id != told.id) {
             sentinels.push(told);
@@ -96,7 +96,10 @@ fn each(told: &[Told]) -> Vec<&Told> {
     sentinels
 }
 
-fn alike<'a>(sentinels: &[&'a Told], primary: &Primary) -> impl Iterator<Item = &'a Told> {
+fn alike<'a>(
+    sentinels: &[&'a SentinelReport],
+    primary: &Primary,
+) -> impl Iterator<Item = &'a SentinelReport> {
     sentinels.iter().copied().filter(move |told| told.primary == *primary)
 }
 
@@ -104,21 +107,30 @@ fn alike<'a>(sentinels: &[&'a Told], primary: &Primary) -> impl Iterator<Item = 
 mod tests {
     use super::*;
 
-    fn told(id: &str, others: usize, port: u16, epoch: u64) -> Told {
+    fn told(id: &str, others: usize, port: u16, epoch: u64) -> SentinelReport {
         let primary = Primary { host: "10.0.0.1".to_owned(), port, epoch };
         let (id, patience) = (id.to_owned(), Duration::from_secs(5));
         let (down_after, quorum) = (patience, None);
-        Told { id, others, primary, replicas: 2, patience, down_after, quorum, replaces: false }
+        SentinelReport {
+            id,
+            others,
+            primary,
+            replicas: 2,
+            patience,
+            down_after,
+            quorum,
+            replaces: false,
+        }
     }
 
-    fn port(told: &[Told]) -> Option<u16> {
+    fn port(told: &[SentinelReport]) -> Option<u16> {
         match verdict(told, 1) {
             Verdict::Agreed { primary, .. } => Some(primary.port),
             _ => None,
         }
     }
 
-    fn patience(told: &[Told]) -> u64 {
+    fn patience(told: &[SentinelReport]) -> u64 {
         let Verdict::Agreed { patience, .. } = verdict(told, 1) else { panic!("they disagree") };
         patience.as_secs()
     }

@@ -9,7 +9,7 @@ use super::{Transport, opening::ATTEMPTS};
 use crate::{
     client::{
         Failure, error,
-        pool::{Pool, Pooled, Turn},
+        pool::{Pool, PoolPermit, Pooled},
     },
     servers::{
         NodeRef,
@@ -30,7 +30,7 @@ pub(crate) enum PoolKind {
 }
 
 /// That no connection could be opened, and why.
-struct Refused(Fault);
+struct OpenFailure(Fault);
 
 impl Transport {
     /// A connection that nobody else uses, where one server has all locks. While none can be opened, as descriptors are
@@ -57,8 +57,8 @@ impl Transport {
     async fn lend_at_once(
         &self,
         here: &RuntimeConnections,
-        turn: &Turn<LiveConnection>,
-    ) -> Result<Result<Pooled<LiveConnection>, Refused>, Fault> {
+        turn: &PoolPermit<LiveConnection>,
+    ) -> Result<Result<Pooled<LiveConnection>, OpenFailure>, Fault> {
         for _ in 0..ATTEMPTS {
             let idle = turn.idle(|open| !open.connection.is_closed());
             let idle = match idle {
@@ -72,7 +72,7 @@ impl Transport {
                     other.into_iter().for_each(|mut pooled| pooled.give_up());
                     match self.opened_to(server, 0).await {
                         Ok(open) => turn.lend(open),
-                        Err(fault) => return Ok(Err(Refused(fault))),
+                        Err(fault) => return Ok(Err(OpenFailure(fault))),
                     }
                 }
             };
@@ -88,9 +88,9 @@ impl Transport {
     async fn lend_in_line(
         &self,
         here: &RuntimeConnections,
-        turn: &Turn<LiveConnection>,
+        turn: &PoolPermit<LiveConnection>,
         renews: bool,
-        refused: Option<Refused>,
+        refused: Option<OpenFailure>,
     ) -> Result<Pooled<LiveConnection>, Fault> {
         if refused.is_some() {
             self.shortage.refused();
@@ -108,14 +108,14 @@ impl Transport {
                 }
                 let is_over = !lenders.iter().any(|lender| lender.is_out());
                 match &refused {
-                    Some(Refused(fault)) if is_over => return Err(fault.clone()),
+                    Some(OpenFailure(fault)) if is_over => return Err(fault.clone()),
                     _ if is_over || self.shortage.may_be_over() => {
                         match self.opened_to(server, 0).await {
                             Ok(open) if self.trusts(&open) => return Ok(turn.lend(open)),
                             Ok(open) => drop(turn.lend(open)),
                             Err(fault) => {
                                 self.shortage.refused();
-                                refused = Some(Refused(fault));
+                                refused = Some(OpenFailure(fault));
                             }
                         }
                     }
@@ -124,7 +124,7 @@ impl Transport {
             }
             if Instant::now() >= until {
                 let none = || not_known_for_long_enough(&self.place);
-                return Err(refused.map_or_else(none, |Refused(fault)| fault));
+                return Err(refused.map_or_else(none, |OpenFailure(fault)| fault));
             }
             tokio::time::sleep(LOOKS).await;
         }

@@ -19,7 +19,7 @@ use self::shortage::Shortage;
 use crate::{
     client::{
         BatchKind, Call, Connection, Echo, Failure, NoOutcome, Script, Tag, Value,
-        connection::{batch::Told, pipeline::Manner},
+        connection::{batch::CallReply, pipeline::SendMode},
         error,
         protocol::{call::delete_if, echo, tag::TAGS},
     },
@@ -29,7 +29,7 @@ use crate::{
         cluster::Redirect,
         connect::Purpose,
         error::{of_scan, sent_around},
-        format::{self, Unread},
+        format::{self, FormatError},
         keys,
         links::{LiveConnection, RuntimeConnections, Runtimes, ServerLink},
     },
@@ -41,7 +41,7 @@ const MOST_LEFT_OPEN: usize = 64;
 const REDIRECTS: u32 = 5;
 
 /// The answer to a call that others may have gone with.
-pub(crate) enum Answered<Whole = Value> {
+pub(crate) enum ReplyOrPart<Whole = Value> {
     /// The reply behind its echo, as if it had gone alone.
     Whole(Whole),
     /// Its part of the reply to all of them.
@@ -65,7 +65,7 @@ pub(crate) struct Transport {
 }
 
 /// A connection to the server that has a lock.
-struct Reached {
+struct RoutedConnection {
     here: Arc<RuntimeConnections>,
     link: Arc<ServerLink>,
     open: LiveConnection,
@@ -94,7 +94,7 @@ impl Request<'_> {
         matches!(self, Self::Script(script, _) if script.makes_tokens)
     }
 
-    async fn send(&self, connection: &Connection, manner: Manner) -> Result<Value, Failure> {
+    async fn send(&self, connection: &Connection, manner: SendMode) -> Result<Value, Failure> {
         match self {
             Self::Script(script, call) => connection.run(call, script, manner).await,
             Self::DeleteIf(_, key, value) => match connection.compare.words() {
@@ -150,9 +150,9 @@ impl Transport {
     async fn request(
         &self,
         request: Request<'_>,
-    ) -> Result<(Reached, Result<Value, Failure>), Fault> {
+    ) -> Result<(RoutedConnection, Result<Value, Failure>), Fault> {
         let at = self.reach(request.tag()).await?;
-        match request.send(&at.open.connection, Manner::Usual).await {
+        match request.send(&at.open.connection, SendMode::Usual).await {
             Err(failure) if self.is_elsewhere(&failure) => {
                 Box::pin(self.follow(at, request, failure)).await
             }
@@ -167,10 +167,10 @@ impl Transport {
     /// Asks the node that another one said has the lock, and did nothing itself.
     async fn follow(
         &self,
-        mut at: Reached,
+        mut at: RoutedConnection,
         request: Request<'_>,
         mut failure: Failure,
-    ) -> Result<(Reached, Result<Value, Failure>), Fault> {
+    ) -> Result<(RoutedConnection, Result<Value, Failure>), Fault> {
         for _ in 0..REDIRECTS {
             let (Some(cluster), NodeRef::Node((host, _))) =
                 (self.route.cluster(), &at.link.node_ref)
@@ -180,17 +180,17 @@ impl Transport {
             let (place, manner) = match Redirect::of(&failure, host) {
                 Some(Redirect::Moved(slot, place)) => {
                     cluster.moved(slot, &place);
-                    (place, Manner::Usual)
+                    (place, SendMode::Usual)
                 }
-                Some(Redirect::Ask(place)) => (place, Manner::Asking),
+                Some(Redirect::Ask(place)) => (place, SendMode::Asking),
                 None => break,
             };
             let here = at.here;
             let link = here.link(&NodeRef::Node(place), &self.route);
             let open = self.opened(&here, &link).await?;
-            at = Reached { here, link, open };
+            at = RoutedConnection { here, link, open };
             // It got the slot when others may have made tokens by an epoch of which nobody has told here.
-            if manner == Manner::Usual && request.makes_tokens() {
+            if manner == SendMode::Usual && request.makes_tokens() {
                 let heard = cluster.hear_of(&at.open.connection).await;
                 heard.map_err(|failure| self.failed(&at, failure))?;
             }
@@ -209,46 +209,46 @@ impl Transport {
         kind: &'static BatchKind,
         echo: &Echo,
         call: Call,
-    ) -> Result<Answered, Fault> {
+    ) -> Result<ReplyOrPart, Fault> {
         let at = self.reach(call.tag).await?;
         let connection = &*at.open.connection;
         let goes_alone = connection.wants_in_full(kind.alone);
         if goes_alone || !connection.gathers.load(Ordering::Relaxed) {
-            return self.run(kind.alone, echo, call).await.map(Answered::Whole);
+            return self.run(kind.alone, echo, call).await.map(ReplyOrPart::Whole);
         }
         let answer = match connection.gather(kind, &call, echo).await {
-            Ok(Told::Part(Value::Error(error))) => Err(Failure::Server(error)),
-            Ok(Told::Part(part)) => return Ok(Answered::Part(part)),
-            Ok(Told::Whole(value)) => Ok(value),
-            Ok(Told::Refused(error)) => {
+            Ok(CallReply::Part(Value::Error(error))) => Err(Failure::Server(error)),
+            Ok(CallReply::Part(part)) => return Ok(ReplyOrPart::Part(part)),
+            Ok(CallReply::Whole(value)) => Ok(value),
+            Ok(CallReply::Refused(error)) => {
                 return match error.code() {
                     // The server was told to forget; one of these calls has it learn again.
                     "NOSCRIPT" => {
                         if connection.gathers.swap(false, Ordering::Relaxed) {
                             connection.learn(self.batches).await;
                         }
-                        self.run(kind.alone, echo, call).await.map(Answered::Whole)
+                        self.run(kind.alone, echo, call).await.map(ReplyOrPart::Whole)
                     }
                     // Names of several slots, or one that this user may not touch.
                     "CROSSSLOT" | "NOPERM" if !error::is_midway(error.detail()) => {
                         connection.gathers.store(false, Ordering::Relaxed);
-                        self.run(kind.alone, echo, call).await.map(Answered::Whole)
+                        self.run(kind.alone, echo, call).await.map(ReplyOrPart::Whole)
                     }
                     _ => Err(self.failed(&at, Failure::Server(error))),
                 };
             }
             Err(error) if error.code() == Some("NOSCRIPT") => {
-                connection.run(&call, kind.alone, Manner::Usual).await
+                connection.run(&call, kind.alone, SendMode::Usual).await
             }
             Err(error) => Err(error),
         };
-        self.reply(&at, echo, answer).map(Answered::Whole)
+        self.reply(&at, echo, answer).map(ReplyOrPart::Whole)
     }
 
     /// What a script answered to this owner.
     fn reply(
         &self,
-        at: &Reached,
+        at: &RoutedConnection,
         echo: &Echo,
         answer: Result<Value, Failure>,
     ) -> Result<Value, Fault> {
@@ -344,13 +344,13 @@ impl Transport {
         })
     }
 
-    fn mixed_up(&self, at: &Reached) -> Fault {
+    fn mixed_up(&self, at: &RoutedConnection) -> Fault {
         at.link.condemn(&at.open);
         tracing::warn!(store = "redis", place = %self.place, "a reply belongs to another call");
         error::mixed_up(&self.place)
     }
 
-    fn failed(&self, at: &Reached, error: Failure) -> Fault {
+    fn failed(&self, at: &RoutedConnection, error: Failure) -> Fault {
         if self.ends(&at.open, &error) {
             at.link.condemn(&at.open);
         }
@@ -370,7 +370,7 @@ impl Transport {
     }
 
     /// A connection to the server that has the locks with this tag.
-    async fn reach(&self, tag: Tag) -> Result<Reached, Fault> {
+    async fn reach(&self, tag: Tag) -> Result<RoutedConnection, Fault> {
         let here = self.runtimes.here()?;
         match self.route.known(tag) {
             Some(node_ref) if self.knows_format(tag) => self.reach_node(here, &node_ref).await,
@@ -380,7 +380,11 @@ impl Transport {
     }
 
     /// The same when it has to be asked which one that is.
-    async fn find(&self, here: Arc<RuntimeConnections>, tag: Tag) -> Result<Reached, Fault> {
+    async fn find(
+        &self,
+        here: Arc<RuntimeConnections>,
+        tag: Tag,
+    ) -> Result<RoutedConnection, Fault> {
         if !self.knows_format(tag) {
             self.ask_for_format(here.clone(), tag).await?;
         }
@@ -395,7 +399,7 @@ impl Transport {
             let node_ref = self.route.find(&here.clients, tag).await?;
             let at = self.reach_node(here.clone(), &node_ref).await?;
             let request = Request::Words(&question.words);
-            let (at, told) = match request.send(&at.open.connection, Manner::Usual).await {
+            let (at, told) = match request.send(&at.open.connection, SendMode::Usual).await {
                 Err(failure) if self.is_elsewhere(&failure) => {
                     self.follow(at, request, failure).await?
                 }
@@ -404,8 +408,8 @@ impl Transport {
             match question.read(&self.place, told) {
                 Ok(Some(_)) => break,
                 Ok(None) => {}
-                Err(Unread::Refused(fault)) => return Err(fault),
-                Err(Unread::Failed(failure)) => return Err(self.failed(&at, failure)),
+                Err(FormatError::Refused(fault)) => return Err(fault),
+                Err(FormatError::Failed(failure)) => return Err(self.failed(&at, failure)),
             }
         }
         // Who is not permitted to know it takes the records as they are, as on one server.
@@ -431,10 +435,10 @@ impl Transport {
         &self,
         here: Arc<RuntimeConnections>,
         node_ref: &NodeRef,
-    ) -> Result<Reached, Fault> {
+    ) -> Result<RoutedConnection, Fault> {
         let link = here.link(node_ref, &self.route);
         let open = self.opened(&here, &link).await?;
-        Ok(Reached { here, link, open })
+        Ok(RoutedConnection { here, link, open })
     }
 }
 

@@ -205,9 +205,9 @@ impl World {
         }
     }
 
-    fn look(&mut self, now: u64, server: i64) -> Look {
+    fn look(&mut self, now: u64, server: i64) -> RowReadTime {
         let random = f64::from(u32::try_from(self.below(1_000)).unwrap()) / 1_000.0;
-        Look { server, here: self.at(now), random }
+        RowReadTime { server, here: self.at(now), random }
     }
 
     fn step(&mut self, now: u64, writer: usize, step: Step) {
