@@ -28,7 +28,7 @@ const AS_IT_IS: &[(&str, &str)] = &[
     ("store/mod.rs Capabilities", "a store says each of them on purpose"),
     ("queue/release.rs Evicted", "a store tells all of whom it hit"),
     ("queue/together.rs Grant", "a store answers each part of it"),
-    ("queue/ask.rs Place", "a number, as a store keeps it"),
+    ("queue/ask.rs Position", "a number, as a store keeps it"),
     ("store/mod.rs Reason", "a store says it in a constant"),
     ("store/mod.rs Reasons", "a store says them in a constant"),
     ("store/mod.rs Renewal", "a store heeds each part of it, and a quorum passes each on"),

@@ -53,7 +53,7 @@ impl Confirm {
         self.mark.iter().map(String::as_str).collect()
     }
 
-    /// What is asked besides, whose answer [`Enough::follow_too_many`] reads.
+    /// What is asked besides, whose answer [`ReplicaQuorum::follow_too_many`] reads.
     pub(crate) fn asks(&self) -> Option<[&'static str; 2]> {
         matches!(self.needed, Needed::All(_)).then_some(WHO_FOLLOWS)
     }
