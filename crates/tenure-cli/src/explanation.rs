@@ -1,6 +1,6 @@
 //! What is said of a failure, in parts: what failed, what caused it, what helps, and what a program asks.
 
-use std::{borrow::Cow, error::Error, fmt, io, time::Duration};
+use std::{borrow::Cow, error::Error, io, time::Duration};
 
 use tenure::{
     AcquireError, DetachError, Fault, FaultKind, HandleError, InspectError, OpenError, StoreError,
@@ -85,12 +85,12 @@ impl Explanation {
         Self::new(what).because(error).advise(LIMITS)
     }
 
-    /// What a text of core's says that has its help behind the last semicolon, of something.
-    pub(crate) fn of_text(something: impl fmt::Display, text: impl fmt::Display) -> Self {
-        let text = format!("{something}: {text}");
-        match text.rsplit_once("; ") {
+    /// What an error of the library says that was written in one line, as `{:#}` does: its help stands behind the last
+    /// semicolon.
+    pub(crate) fn of_line(line: &str) -> Self {
+        match line.rsplit_once("; ") {
             Some(parts) => parts.into(),
-            None => Self::new(text),
+            None => Self::new(line),
         }
     }
 
@@ -284,5 +284,19 @@ fn kind(kind: FaultKind) -> &'static str {
         FaultKind::Unsupported => "unsupported",
         FaultKind::Corrupt => "corrupt",
         _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_in_one_line_keeps_its_help_apart() {
+        let why =
+            Explanation::of_line("the store failed; it was asked: refused; give it the ACL line");
+        assert_eq!(why.message, "the store failed; it was asked: refused");
+        assert_eq!(why.help.as_deref(), Some("give it the ACL line"));
+        assert_eq!(Explanation::of_line("the store failed").help, None);
     }
 }

@@ -8,10 +8,9 @@ use clap::{
 };
 
 use tenure::config::without_passwords;
-
-use super::Cli;
 use tenure_core::plain::plain;
 
+use super::Cli;
 use crate::explanation::Explanation;
 
 const WAIT: &str =

@@ -1,7 +1,9 @@
 //! From a release in one process to the grant in another.
 
 use super::{Extent, figures::Times, player::Player, progress::Progress, turns::HandoffMessage};
-use crate::{exit::Failure, output::bench::Handoff, run::signals::Signals};
+use crate::{
+    exit::Failure, explanation::Explanation, output::bench::Handoff, run::signals::Signals,
+};
 
 /// Two processes take turns on the lock `name` of the store with this URL.
 pub(crate) async fn measure(
@@ -10,7 +12,7 @@ pub(crate) async fn measure(
     extent: Extent,
     progress: &Progress,
     signals: &mut Signals,
-    interrupted: &'static str,
+    interrupted: impl Into<Explanation>,
 ) -> Result<Handoff, Failure> {
     let mut players = [Player::start(url, name, extent)?, Player::start(url, name, extent)?];
     let measured =

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What a signal interrupts.
-const INTERRUPTED: &str = "interrupted while measuring; what was held is released";
+const INTERRUPTED: (&str, &str) = ("interrupted while measuring", "what was held is released");
 
 pub(super) async fn bench(
     args: &args::Bench,

@@ -7,10 +7,9 @@ use tenure::{
     Fault, FaultKind, LockName, Tenure, Token,
     inspect::{Contender, HoldId, Mode, Snapshot},
 };
-
-use super::at;
 use tenure_core::plain::plain;
 
+use super::at;
 use crate::{
     args,
     exit::Failure,

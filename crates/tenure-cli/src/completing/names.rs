@@ -1,10 +1,9 @@
 //! Which names there are, for somebody who types one.
 
 use tenure::{Tenure, config::Config};
-
-use super::place::Place;
 use tenure_core::plain::plain;
 
+use super::place::Place;
 /// More than anybody looks through.
 const MOST: usize = 1_000;
 

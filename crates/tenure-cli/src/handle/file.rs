@@ -50,7 +50,7 @@ pub(crate) fn look(path: &Path) -> Result<HandleFileContent, Explanation> {
     match read(file) {
         Ok(Ok(handle)) => Ok(HandleFileContent::Handle(handle)),
         Ok(Err(BadHandle::Empty)) => Ok(HandleFileContent::Empty),
-        Ok(Err(bad)) => Err(Explanation::of_text(shown, bad)),
+        Ok(Err(bad)) => Err(Explanation::of_line(&format!("{shown}: {bad}"))),
         Err(error) => Err(unreadable(path, &error)),
     }
 }

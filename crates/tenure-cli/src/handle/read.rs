@@ -56,7 +56,11 @@ fn from(file: Option<&Path>, input: Input) -> Result<LoadedHandle, Explanation> 
             let handle = match look(path)? {
                 HandleFileContent::Handle(handle) => handle,
                 HandleFileContent::Empty => {
-                    return Err(Explanation::of_text(path.display(), BadHandle::Empty));
+                    return Err(Explanation::of_line(&format!(
+                        "{}: {}",
+                        path.display(),
+                        BadHandle::Empty
+                    )));
                 }
                 HandleFileContent::Nothing => return Err(missing(path)),
             };
@@ -64,12 +68,12 @@ fn from(file: Option<&Path>, input: Input) -> Result<LoadedHandle, Explanation> 
         }
         Source::Variable(text) => {
             let text = text.to_str().ok_or(BadHandle::NoHandle);
-            let variable = format_args!("the variable {VARIABLE}");
-            text.and_then(str::parse).map_err(|bad| Explanation::of_text(variable, bad))?
+            let refused = |bad| Explanation::of_line(&format!("the variable {VARIABLE}: {bad}"));
+            text.and_then(str::parse).map_err(refused)?
         }
         Source::Input => file::read(io::stdin().lock())
             .map_err(|error| Explanation::new("standard input cannot be read").because(&error))?
-            .map_err(|bad| Explanation::of_text("standard input", bad))?,
+            .map_err(|bad| Explanation::of_line(&format!("standard input: {bad}")))?,
     };
     Ok(LoadedHandle { handle, file: None })
 }

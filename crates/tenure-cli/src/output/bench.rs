@@ -1,10 +1,9 @@
 //! The answer of `bench`.
 
 use serde_json::{Value, json};
-
-use super::{json::Printed, rows::Rows};
 use tenure_core::plain::plain;
 
+use super::{json::Printed, rows::Rows};
 /// What was measured, and where.
 #[derive(Debug)]
 pub(crate) struct Figures {

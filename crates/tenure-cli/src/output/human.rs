@@ -4,10 +4,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
 use tenure::{LostReason, Token, inspect::Contender};
-
-use super::{Event, Fate};
 use tenure_core::plain::plain;
 
+use super::{Event, Fate};
 use crate::{exit::Failure, explanation::Explanation};
 
 /// What stands for something the store does not tell.

@@ -12,10 +12,9 @@ use tenure::{
     inspect::{Contender, Kind, Mode, Snapshot, Waiting},
     store::{Diagnostic, Listing},
 };
-
-use super::{Event, Fate, human};
 use tenure_core::plain::misleads;
 
+use super::{Event, Fate, human};
 use crate::{exit::Failure, explanation::Explanation, label::UserAtHost};
 
 /// An event, with when and where it was, and the `label` of what this command asks for and holds. A `holder` is whoever

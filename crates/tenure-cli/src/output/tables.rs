@@ -5,13 +5,12 @@ use tenure::{
     inspect::{Contender, Kind, Mode, Snapshot},
     store::Listing,
 };
+use tenure_core::plain::plain;
 
 use super::{
     human::{UNKNOWN, ago, length, now, token, who},
     rows::Rows,
 };
-use tenure_core::plain::plain;
-
 /// The answer of `ls`; `filtered` if only some labels are asked for.
 pub(crate) fn listing(listing: &Listing, filtered: bool) -> String {
     listing_at(listing, filtered, now())

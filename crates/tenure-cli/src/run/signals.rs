@@ -9,7 +9,7 @@ use std::{
 use nix::sys::signal::{SigSet, Signal};
 use tokio::signal::unix::{self, SignalKind};
 
-use crate::exit::Failure;
+use crate::{exit::Failure, explanation::Explanation};
 
 /// What ends a program that does not care about it, and is asked for by people.
 pub(crate) const ENDING: [Signal; 4] =
@@ -94,7 +94,7 @@ impl Signals {
     /// The same for work that people know by another name.
     pub(crate) async fn unless_interrupted<T>(
         &mut self,
-        what: &'static str,
+        what: impl Into<Explanation>,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
         tokio::select! {

@@ -240,7 +240,9 @@ async fn finish(
         }
         Ok(EndOutcome::Detached(stays)) => voice.event(&stays.event()),
         Err(NotReleased { why, .. }) if why.is_empty() => {}
-        Err(NotReleased { why, .. }) if detaches && !is_lost => return Err(Failure::failed(why)),
+        Err(NotReleased { why, .. }) if detaches && !is_lost => {
+            return Err(Failure::Failed(Explanation::of_line(&why)));
+        }
         Err(NotReleased { why, .. }) => {
             voice.event(&Event::ReleaseFailed { name, why: &why, is_lost })
         }
