@@ -19,13 +19,14 @@ mod store;
 mod write;
 
 pub use capabilities::capabilities;
-pub use config::foreign::{Foreign, Refused, ignore, refuse};
+pub use config::foreign::{Foreign, Refused};
 pub use config::hosts::{SILENT, UNREACHABLE, help_unreachable, none_of, refuses_certificate};
 pub use config::options::SqlOptions;
 pub use config::scheme::without_driver;
 #[cfg(feature = "tls")]
 pub use config::tls::encryption;
 pub use config::tls_mode::{Login, TlsMode, TlsOptions};
+pub use config::tls_url::TlsSettings;
 pub use config::url::Parts;
 pub use database::{
     Attempt, Claimed, Database, Extended, FromOptions, Grant, Idle, Listed, Mark, Page,

@@ -6,64 +6,25 @@ use tenure_sql::{Foreign, Refused};
 pub(crate) const FOREIGN: &[Foreign] = &[
     Foreign {
         owner: "Connector/J",
-        settings: &[
-            "autoReconnect",
-            "cachePrepStmts",
-            "characterEncoding",
-            "connectionTimeZone",
-            "createDatabaseIfNotExist",
-            "prepStmtCacheSize",
-            "prepStmtCacheSqlLimit",
-            "rewriteBatchedStatements",
-            "serverTimezone",
-            "socketTimeout",
-            "tcpKeepAlive",
-            "tinyInt1isBit",
-            "useLegacyDatetimeCode",
-            "useServerPrepStmts",
-            "useUnicode",
-            "zeroDateTimeBehavior",
-        ],
+        settings: "autoReconnect cachePrepStmts characterEncoding connectionTimeZone createDatabaseIfNotExist \
+            prepStmtCacheSize prepStmtCacheSqlLimit rewriteBatchedStatements serverTimezone socketTimeout \
+            tcpKeepAlive tinyInt1isBit useLegacyDatetimeCode useServerPrepStmts useUnicode \
+            zeroDateTimeBehavior",
     },
     Foreign {
         owner: "Prisma",
-        settings: &["connection_limit", "pool_timeout", "socket_timeout", "statement_cache_size"],
+        settings: "connection_limit pool_timeout socket_timeout statement_cache_size",
     },
-    Foreign {
-        owner: "sqlx",
-        settings: &["connection-attributes", "statement-cache-capacity", "timezone"],
-    },
+    Foreign { owner: "sqlx", settings: "connection-attributes statement-cache-capacity timezone" },
     Foreign {
         owner: "Rails",
-        settings: &[
-            "advisory_locks",
-            "checkout_timeout",
-            "encoding",
-            "idle_timeout",
-            "pool",
-            "prepared_statements",
-            "read_timeout",
-            "reaping_frequency",
-            "reconnect",
-            "strict",
-            "timeout",
-            "wait_timeout",
-            "write_timeout",
-        ],
+        settings: "advisory_locks checkout_timeout encoding idle_timeout pool prepared_statements read_timeout \
+            reaping_frequency reconnect strict timeout wait_timeout write_timeout",
     },
     Foreign {
         owner: "PyMySQL, mysqlclient and Laravel",
-        settings: &[
-            "charset",
-            "collation",
-            "conn_health_checks",
-            "conn_max_age",
-            "engine",
-            "prefix",
-            "prefix_indexes",
-            "sql_mode",
-            "use_unicode",
-        ],
+        settings: "charset collation conn_health_checks conn_max_age engine prefix prefix_indexes sql_mode \
+            use_unicode",
     },
 ];
 
@@ -74,55 +35,57 @@ const IN_PEM: &str = "convert it to PEM, and name it in ssl-ca=";
 
 /// What would break a promise, or cannot be honoured.
 pub(crate) const REFUSED: &[Refused] = &[
-    Refused { setting: "socket", harmless: &[], why: BY_SOCKET, help: BY_HOST },
-    Refused { setting: "unix_socket", harmless: &[], why: BY_SOCKET, help: BY_HOST },
-    Refused { setting: "host", harmless: &[], why: BY_SOCKET, help: BY_HOST },
-    Refused { setting: "trustCertificateKeyStoreUrl", harmless: &[], why: STORES, help: IN_PEM },
+    Refused { settings: "socket unix_socket host", harmless: &[], why: BY_SOCKET, help: BY_HOST },
     Refused {
-        setting: "clientCertificateKeyStoreUrl",
+        settings: "trustCertificateKeyStoreUrl trustStore",
+        harmless: &[],
+        why: STORES,
+        help: IN_PEM,
+    },
+    Refused {
+        settings: "clientCertificateKeyStoreUrl",
         harmless: &[],
         why: STORES,
         help: "convert it to PEM, and name the parts in ssl-cert= and ssl-key=",
     },
-    Refused { setting: "trustStore", harmless: &[], why: STORES, help: IN_PEM },
     Refused {
-        setting: "sslcapath",
+        settings: "sslcapath",
         harmless: &[],
         why: "no folder with authorities is read",
         help: "name a file with them in ssl-ca=",
     },
     Refused {
-        setting: "ssl-crl",
+        settings: "ssl-crl",
         harmless: &[],
         why: "no list of revoked certificates is looked at",
         help: "leave it out",
     },
     Refused {
-        setting: "sslidentity",
+        settings: "sslidentity",
         harmless: &[],
         why: "PKCS#12 is not read",
         help: "convert it to PEM, and name the parts in ssl-cert= and ssl-key=",
     },
     Refused {
-        setting: "sslpassword",
+        settings: "sslpassword",
         harmless: &[""],
         why: "keys with a passphrase are not read",
         help: "name one without in ssl-key=: openssl pkey -in KEY -out BARE",
     },
     Refused {
-        setting: "init_command",
+        settings: "init_command",
         harmless: &[],
         why: "what it makes of a session could undo a promise",
         help: "leave it out",
     },
     Refused {
-        setting: "sessionVariables",
+        settings: "sessionVariables",
         harmless: &[],
         why: "what they make of a session could undo a promise",
         help: "leave them out",
     },
     Refused {
-        setting: "enabledTLSProtocols",
+        settings: "enabledTLSProtocols",
         harmless: &["TLSv1.2,TLSv1.3"],
         why: "TLS 1.2 and 1.3 are spoken, as the server likes",
         help: "leave it out",

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tenure_core::Fault;
-use tenure_sql::{Parts, SqlOptions, TlsMode, TlsOptions, ignore, refuse};
-use tenure_url::{Dialect, Settings, yes_no};
+use tenure_sql::{Parts, SqlOptions, TlsMode, TlsOptions, TlsSettings};
+use tenure_url::{Dialect, Settings};
 
 use crate::{
     MysqlOptions,
@@ -21,8 +21,15 @@ pub(crate) const DIALECT: Dialect = Dialect {
     example: "mysql://user:password@host/database, or with ?tables=locks&ssl-mode=VERIFY_IDENTITY",
 };
 
-/// The values of `ssl-mode`.
-const MODES: &[&str] = &["DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"];
+/// How they name the settings of TLS.
+const TLS: TlsSettings = TlsSettings {
+    dialect: DIALECT,
+    mode: ("ssl-mode", &["DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"]),
+    verifying: &["{}", "{\"rejectUnauthorized\":true}"],
+    roots: "ssl-ca",
+    certificate: "ssl-cert",
+    key: "ssl-key",
+};
 /// The port, where none is written.
 const PORT: u16 = 3306;
 
@@ -75,20 +82,8 @@ fn read(url: &str) -> Result<MysqlOptions, Fault> {
     if sql.servers.iter().any(|(host, _)| host.starts_with('/')) {
         return Err(by_socket());
     }
-    if sql.user.is_none() {
-        return Err(DIALECT.wrong("it names no user"));
-    }
     check_tables(&tables)?;
-    refuse(DIALECT, &mut parts.settings, REFUSED)?;
-    let ignored = ignore(&mut parts.settings, FOREIGN);
-    parts.settings.finish()?;
-    if !ignored.is_empty() {
-        tracing::debug!(
-            store = "mysql",
-            settings = ignored.join(", "),
-            "the URL has settings of another library, which do not concern a lock"
-        );
-    }
+    parts.finish("mysql", REFUSED, FOREIGN)?;
     Ok(MysqlOptions { sql, tables, creates, trusts_key })
 }
 
@@ -125,56 +120,20 @@ const ALIASES: [(&str, &str); 14] = [
     ("ssl_verify_cert", "verifyServerCertificate"),
 ];
 
-/// Of two modes that are said the one that counts.
-fn strictest(one: Option<TlsMode>, other: Option<TlsMode>) -> Result<Option<TlsMode>, Fault> {
-    TlsMode::strictest(DIALECT, "ssl-mode", one, other)
-}
-
 /// What the URL says of TLS.
 fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
-    let ours = settings.yes_no("tls")?;
-    let ours = ours.map(|is| if is { TlsMode::VerifyFull } else { TlsMode::Disable });
-    let is_of_prisma = settings.has("sslaccept");
-    if is_of_prisma && settings.has("sslcert") && !settings.has("sslkey") {
+    if settings.has("sslaccept") && settings.has("sslcert") && !settings.has("sslkey") {
         // There it is the authority's.
         settings.alias("sslcert", "ssl-ca")?;
     }
     for (alias, setting) in ALIASES {
         settings.alias(alias, setting)?;
     }
-    let mode = match settings.take("ssl-mode") {
-        Some(name) => Some(
-            TlsMode::from_name(&name)
-                .ok_or_else(|| DIALECT.unknown_value("ssl-mode", &name, MODES))?,
-        ),
-        None => None,
-    };
-    if ours.is_some() && mode.is_some() && ours != mode {
-        return Err(DIALECT.wrong("ssl-mode contradicts tls"));
-    }
-    let mode = mode.or(ours);
-    let mut mode = strictest(mode, older(settings, mode.is_some())?)?;
-    if is_of_prisma {
-        let words = [("strict", TlsMode::VerifyFull), ("accept_invalid_certs", TlsMode::Prefer)];
-        match settings.word("sslaccept", &words)? {
-            Some(TlsMode::VerifyFull) => mode = Some(TlsMode::VerifyFull),
-            other => mode = mode.or(other),
-        }
-    }
-    let (roots, certificate, key) =
-        (settings.take("ssl-ca"), settings.take("ssl-cert"), settings.take("ssl-key"));
-    if certificate.is_some() && key.is_none() {
-        return Err(DIALECT.wrong_but(
-            "ssl-cert names a client's certificate, and ssl-key no key for it",
-            "name the key, or write ssl-ca= for the authority of the server",
-        ));
-    }
-    TlsOptions::read(
-        mode,
-        ("ssl-ca", roots.as_deref()),
-        ("ssl-cert", certificate.as_deref()),
-        ("ssl-key", key.as_deref()),
-    )
+    let mode = TLS.mode(settings)?;
+    let mode = TLS.strictest(mode, older(settings, mode.is_some())?)?;
+    let mode = TLS.with_sslaccept(settings, mode)?;
+    let roots = settings.take(TLS.roots);
+    TLS.read(settings, mode, roots.as_deref())
 }
 
 /// What switches say that are no mode: those of Java's drivers, of mysql2, PyMySQL and of JavaScript. Beside a mode, some
@@ -189,13 +148,7 @@ fn older(settings: &mut Settings, has_mode: bool) -> Result<Option<TlsMode>, Fau
     let names =
         switch("ssl_verify_identity")?.unwrap_or(false) || switch("sslverify")?.unwrap_or(false);
     let is_off = switch("ssl_disabled")?.unwrap_or(false) || uses == Some(false);
-    let ssl = if settings.has("ssl") {
-        let text = settings.take("ssl").unwrap_or_default();
-        let says_no_more = has_mode && (text.is_empty() || yes_no(&text) == Ok(true));
-        Some(if says_no_more { TlsMode::Prefer } else { ssl(&text)? })
-    } else {
-        None
-    };
+    let ssl = TLS.ssl(settings, has_mode, TlsMode::VerifyFull)?;
     let off = is_off.then_some(TlsMode::Disable);
     let switches = [
         (names, TlsMode::VerifyFull),
@@ -205,22 +158,7 @@ fn older(settings: &mut Settings, has_mode: bool) -> Result<Option<TlsMode>, Fau
     ];
     let on = switches.into_iter().find_map(|(is_on, mode)| is_on.then_some(mode));
     // In Java `useSSL=true` alone is `PREFERRED`, and `ssl=` may say more.
-    strictest(off, on.max(ssl))
-}
-
-/// What `ssl=` says to drivers of JavaScript and Ruby.
-fn ssl(text: &str) -> Result<TlsMode, Fault> {
-    match (yes_no(text), text) {
-        (Ok(false), _) => Ok(TlsMode::Disable),
-        (Ok(true), _) | (_, "" | "{}" | "{\"rejectUnauthorized\":true}") => Ok(TlsMode::VerifyFull),
-        (_, "{\"rejectUnauthorized\":false}") => Ok(TlsMode::Require),
-        (_, name) => TlsMode::from_name(name).ok_or_else(|| {
-            DIALECT.wrong_but(
-                "ssl has an unknown value",
-                "write ssl=true, or ssl-mode= with what is to be verified",
-            )
-        }),
-    }
+    TLS.strictest(off, on.max(ssl))
 }
 
 #[cfg(test)]

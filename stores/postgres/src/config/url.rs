@@ -1,8 +1,8 @@
 //! Options from a URL, as libpq, frameworks and hosting providers write them.
 
 use tenure_core::Fault;
-use tenure_sql::{Parts, SqlOptions, TlsMode, TlsOptions, ignore, refuse};
-use tenure_url::{Dialect, Settings, yes_no};
+use tenure_sql::{Parts, SqlOptions, TlsMode, TlsOptions, TlsSettings};
+use tenure_url::{Dialect, Settings};
 
 use crate::{
     PostgresOptions,
@@ -21,8 +21,15 @@ pub(crate) const DIALECT: Dialect = Dialect {
     example: "postgres://user:password@host/database, or with ?lock_schema=locks&sslmode=verify-full",
 };
 
-/// The values of `sslmode`.
-const MODES: &[&str] = &["disable", "prefer", "require", "verify-ca", "verify-full"];
+/// How they name the settings of TLS.
+const TLS: TlsSettings = TlsSettings {
+    dialect: DIALECT,
+    mode: ("sslmode", &["disable", "prefer", "require", "verify-ca", "verify-full"]),
+    verifying: &["{\"rejectUnauthorized\":true}"],
+    roots: "sslrootcert",
+    certificate: "sslcert",
+    key: "sslkey",
+};
 /// The port, where none is written.
 const PORT: u16 = 5432;
 
@@ -80,25 +87,13 @@ fn read(url: &str) -> Result<PostgresOptions, Fault> {
             "write sslmode=require, or better verify-full, too",
         ));
     }
-    if sql.user.is_none() {
-        return Err(DIALECT.wrong("it names no user"));
-    }
     check_schema(&schema)?;
     if let Some(text) = &session {
         session_options::check(text).map_err(|(what, help)| DIALECT.wrong_but(what, help))?;
     }
     let logins = logins.map(|list| Logins::read(&list).map_err(|what| DIALECT.wrong(what)));
     let logins = logins.transpose()?;
-    refuse(DIALECT, &mut parts.settings, REFUSED)?;
-    let ignored = ignore(&mut parts.settings, FOREIGN);
-    parts.settings.finish()?;
-    if !ignored.is_empty() {
-        tracing::debug!(
-            store = "postgres",
-            settings = ignored.join(", "),
-            "the URL has settings of another library, which do not concern a lock"
-        );
-    }
+    parts.finish("postgres", REFUSED, FOREIGN)?;
     Ok(PostgresOptions {
         sql,
         schema,
@@ -150,46 +145,20 @@ fn wants_primary(settings: &mut Settings) -> Result<bool, Fault> {
     }
 }
 
-/// Of two modes that are said the one that counts.
-fn strictest(one: Option<TlsMode>, other: Option<TlsMode>) -> Result<Option<TlsMode>, Fault> {
-    TlsMode::strictest(DIALECT, "sslmode", one, other)
-}
-
 /// What the URL says of TLS, in the words of libpq, pgjdbc, asyncpg, node-postgres, sqlx, Prisma and our own.
 fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
-    let ours = settings.yes_no("tls")?;
-    let ours = ours.map(|is| if is { TlsMode::VerifyFull } else { TlsMode::Disable });
     for (alias, setting) in ALIASES {
         settings.alias(alias, setting)?;
     }
-    let mut mode = match settings.take("sslmode") {
-        Some(name) => Some(
-            TlsMode::from_name(&name)
-                .ok_or_else(|| DIALECT.unknown_value("sslmode", &name, MODES))?,
-        ),
-        None => None,
-    };
-    if ours.is_some() && mode.is_some() && ours != mode {
-        return Err(DIALECT.wrong("sslmode contradicts tls"));
-    }
-    mode = mode.or(ours);
+    let mut mode = TLS.mode(settings)?;
     if settings.has("ssl") {
-        let text = settings.take("ssl").unwrap_or_default();
-        let said = ssl(&text, verified_by_java(settings)?)?;
-        // Where the mode is said, a yes says no more than that there is TLS.
-        let says_no_more = mode.is_some() && (text.is_empty() || yes_no(&text) == Ok(true));
-        mode = strictest(mode, Some(if says_no_more { TlsMode::Prefer } else { said }))?;
+        let verified = verified_by_java(settings)?;
+        mode = TLS.strictest(mode, TLS.ssl(settings, mode.is_some(), verified)?)?;
     }
     if settings.has("requiressl") && settings.yes_no("requiressl")? == Some(true) {
-        mode = strictest(mode, Some(TlsMode::Require))?;
+        mode = TLS.strictest(mode, Some(TlsMode::Require))?;
     }
-    if settings.has("sslaccept") {
-        let words = [("strict", TlsMode::VerifyFull), ("accept_invalid_certs", TlsMode::Prefer)];
-        match settings.word("sslaccept", &words)? {
-            Some(TlsMode::VerifyFull) => mode = Some(TlsMode::VerifyFull),
-            other => mode = mode.or(other),
-        }
-    }
+    mode = TLS.with_sslaccept(settings, mode)?;
     let mut roots = settings.take("sslrootcert");
     if roots.as_deref() == Some("system") {
         // As libpq has it: of a name that is not verified anybody has a certificate.
@@ -202,16 +171,7 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
         roots = None;
         mode = Some(TlsMode::VerifyFull);
     }
-    let (certificate, key) = (settings.take("sslcert"), settings.take("sslkey"));
-    if certificate.is_some() && key.is_none() {
-        return Err(DIALECT.wrong_but(
-            "sslcert names a client's certificate, and sslkey no key for it",
-            "name the key, or write sslrootcert= for the authority of the server",
-        ));
-    }
-    let roots = ("sslrootcert", roots.as_deref());
-    let certificate = ("sslcert", certificate.as_deref());
-    TlsOptions::read(mode, roots, certificate, ("sslkey", key.as_deref()))
+    TLS.read(settings, mode, roots.as_deref())
 }
 
 /// As sqlx, Prisma and others have them, and our own.
@@ -234,21 +194,6 @@ fn verified_by_java(settings: &mut Settings) -> Result<TlsMode, Fault> {
     match settings.take("sslfactory").as_deref() {
         Some("org.postgresql.ssl.NonValidatingFactory") => Ok(TlsMode::Require),
         _ => Err(DIALECT.wrong_but("sslfactory names a class of Java", "write sslmode=")),
-    }
-}
-
-/// What `ssl=` says to Java's driver, to asyncpg and to node-postgres.
-fn ssl(text: &str, verified: TlsMode) -> Result<TlsMode, Fault> {
-    match (yes_no(text), text) {
-        (Ok(false), _) => Ok(TlsMode::Disable),
-        (Ok(true), _) | (_, "" | "{\"rejectUnauthorized\":true}") => Ok(verified),
-        (_, "{\"rejectUnauthorized\":false}") => Ok(TlsMode::Require),
-        (_, name) => TlsMode::from_name(name).ok_or_else(|| {
-            DIALECT.wrong_but(
-                "ssl has an unknown value",
-                "write ssl=true, or sslmode= with what is to be verified",
-            )
-        }),
     }
 }
 

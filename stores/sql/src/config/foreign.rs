@@ -1,58 +1,74 @@
 //! Settings of other libraries in a URL that they share with tenure.
 
 use tenure_core::Fault;
-use tenure_url::{Dialect, Settings};
+
+use crate::Parts;
 
 /// Settings of one library that do not concern a lock.
 #[derive(Clone, Copy, Debug)]
 pub struct Foreign {
     /// The library, as people call it.
     pub owner: &'static str,
-    /// The settings.
-    pub settings: &'static [&'static str],
+    /// The settings, with spaces between.
+    pub settings: &'static str,
 }
 
-/// A setting that would break what is promised, or that cannot be honoured.
+/// Settings that would break what is promised, or that cannot be honoured.
 #[derive(Clone, Copy, Debug)]
 pub struct Refused {
-    /// The setting.
-    pub setting: &'static str,
+    /// The settings, with spaces between.
+    pub settings: &'static str,
     /// Values that ask for nothing.
     pub harmless: &'static [&'static str],
-    /// Why it is refused.
+    /// Why they are refused.
     pub why: &'static str,
     /// What to write instead.
     pub help: &'static str,
 }
 
-/// Refuses these, unless they have a value that asks for nothing.
-///
-/// # Errors
-/// A fault that names the first.
-pub fn refuse(dialect: Dialect, settings: &mut Settings, all: &[Refused]) -> Result<(), Fault> {
-    for refused in all {
-        if !settings.has(refused.setting) {
-            continue;
+impl Parts {
+    /// Takes what is left in the URL, once all that the database knows is taken: settings of other libraries are ignored.
+    ///
+    /// # Errors
+    /// A fault if no user is named, or that names the first setting that is refused, unless it has a value that asks for
+    /// nothing, or that nobody knows.
+    pub fn finish(
+        mut self,
+        store: &'static str,
+        refused: &[Refused],
+        libraries: &[Foreign],
+    ) -> Result<(), Fault> {
+        if self.user.is_none() {
+            return Err(self.dialect.wrong("it names no user"));
         }
-        let value = settings.take(refused.setting).unwrap_or_default();
-        if !refused.harmless.iter().any(|harmless| value.eq_ignore_ascii_case(harmless)) {
-            let what = format!("{}: {}", refused.setting, refused.why);
-            return Err(dialect.wrong_but(what, refused.help));
-        }
-    }
-    Ok(())
-}
-
-/// Takes what is of these libraries. Which it was.
-pub fn ignore(settings: &mut Settings, libraries: &[Foreign]) -> Vec<String> {
-    let mut ignored = Vec::new();
-    for library in libraries {
-        for setting in library.settings {
-            // What is taken is shown to whoever looks for a setting.
-            if settings.has(setting) && settings.take(setting).is_some() {
-                ignored.push(format!("{setting} ({})", library.owner));
+        for Refused { settings, harmless, why, help } in refused {
+            for setting in settings.split_ascii_whitespace() {
+                if !self.settings.has(setting) {
+                    continue;
+                }
+                let value = self.settings.take(setting).unwrap_or_default();
+                if !harmless.iter().any(|harmless| value.eq_ignore_ascii_case(harmless)) {
+                    return Err(self.dialect.wrong_but(format!("{setting}: {why}"), *help));
+                }
             }
         }
+        let mut ignored = Vec::new();
+        for Foreign { owner, settings } in libraries {
+            for setting in settings.split_ascii_whitespace() {
+                // What is taken is shown to whoever looks for a setting.
+                if self.settings.has(setting) && self.settings.take(setting).is_some() {
+                    ignored.push(format!("{setting} ({owner})"));
+                }
+            }
+        }
+        self.settings.finish()?;
+        if !ignored.is_empty() {
+            tracing::debug!(
+                store,
+                settings = ignored.join(", "),
+                "the URL has settings of another library, which do not concern a lock"
+            );
+        }
+        Ok(())
     }
-    ignored
 }

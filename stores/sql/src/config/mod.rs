@@ -10,4 +10,5 @@ pub(crate) mod setters;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 pub(crate) mod tls_mode;
+pub(crate) mod tls_url;
 pub(crate) mod url;

@@ -20,7 +20,7 @@ pub struct Parts {
     pub database: String,
     /// What stands behind the question mark.
     pub settings: Settings,
-    dialect: Dialect,
+    pub(crate) dialect: Dialect,
 }
 
 impl Parts {
