@@ -17,7 +17,7 @@ use tenure_proto::{
 
 use crate::{
     AcquireError, Clock, Entropy, Fault, FaultKind, LockName, Store,
-    engine::{Agenda, Refusal, Slot, Slots, Starter},
+    engine::{Agenda, EngineStarter, Refusal, Slot, Slots},
     error::{LockAddress, Lost},
     observe::Observer,
     options::{Defaults, DefaultsOf, Options, Settings},
@@ -41,7 +41,7 @@ pub(crate) struct Context {
     process: u32,
     first_owner: OnceLock<Owner>,
     /// What starts the engine, if that runs on tenure's own thread.
-    pub(crate) starter: OnceLock<Starter>,
+    pub(crate) starter: OnceLock<EngineStarter>,
     /// Whether nobody can acquire anything any more but what is held.
     is_deserted: AtomicBool,
     /// Whether it was told that a ttl is short.

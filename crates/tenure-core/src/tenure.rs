@@ -9,7 +9,7 @@ use crate::{
     context::Context,
     detached::{self, Attach},
     driver::before,
-    engine::{Agenda, Engine, Slots, Starter},
+    engine::{Agenda, Engine, EngineStarter, Slots},
     error::{HandleError, ShutdownError, StoreError},
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
     local::Queues,
@@ -357,7 +357,7 @@ impl TenureBuilder {
     pub fn build(self) -> Tenure {
         let (tenure, engine) = self.build_inline();
         let context = &tenure.acquirer.context;
-        let _ = context.starter.set(Starter::new(&context.slots, engine));
+        let _ = context.starter.set(EngineStarter::new(&context.slots, engine));
         if let Err(fault) = context.start_engine() {
             tracing::warn!(fault = %format_args!("{fault:#}"), "nothing is acquired until it can be started");
         }

@@ -12,7 +12,7 @@ use tenure_core::{
 use crate::{
     error,
     files::{
-        clock_file::ClockFile,
+        clock_file::TokenClockFile,
         floor::Floor,
         layout::{BOOTS, LOCKS, Layout, MEMBERS, Root},
         open_files::Files,
@@ -94,7 +94,7 @@ pub(crate) struct Inner {
     pub(crate) file_system: FileSystem,
     pub(crate) layout: Arc<Layout>,
     pub(crate) boot: [u8; 16],
-    pub(crate) clock: ClockFile,
+    pub(crate) clock: TokenClockFile,
     pub(crate) floor: Floor,
     pub(crate) members: Arc<Members>,
     pub(crate) watch: Watch,
@@ -133,7 +133,7 @@ impl Inner {
         journal.done(file_system.to_string());
         journal.begin("format");
         // The clock comes first: it marks the directory as a store.
-        let clock = ClockFile::find(machine.clone(), &root, boot)?;
+        let clock = TokenClockFile::find(machine.clone(), &root, boot)?;
         journal.done("one that this version knows".to_owned());
         journal.begin("files");
         let (boots, own_boot) = (root.make(&root.dir, BOOTS)?, boots::name_of(boot));

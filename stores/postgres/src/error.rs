@@ -9,7 +9,7 @@ use tokio_postgres::error::{Error, Severity, SqlState};
 use crate::{
     config::logins::FEWEST,
     protocol::{
-        frames::FrameError,
+        frames::ConnectionEndReason,
         tls::{ConnectError, is_without_tls},
     },
 };
@@ -172,14 +172,14 @@ pub(crate) fn of_connecting(error: &ConnectError, location: &str) -> Fault {
         }
     };
     match refused(error) {
-        Some(refused @ FrameError::Login(login)) => {
+        Some(refused @ ConnectionEndReason::Login(login)) => {
             let help = format!(
                 "write tls=yes (sslmode=verify-full) in the URL, and let the server keep the password for scram-sha-256; or require_auth={} where nobody can stand between this machine and the server",
                 login.name()
             );
             return Fault::new(FaultKind::Misconfigured, what, help).because(refused);
         }
-        Some(refused @ FrameError::Rounds(rounds)) => {
+        Some(refused @ ConnectionEndReason::Rounds(rounds)) => {
             let help = if rounds < FEWEST {
                 format!(
                     "write tls=yes (sslmode=verify-full) in the URL, or set the password anew at the server with a scram_iterations of \
@@ -191,8 +191,8 @@ pub(crate) fn of_connecting(error: &ConnectError, location: &str) -> Fault {
             };
             return Fault::new(FaultKind::Misconfigured, what, help).because(refused);
         }
-        Some(refused @ FrameError::Unproven) => return unproven(what).because(refused),
-        Some(refused @ (FrameError::Odd(_) | FrameError::Others)) => {
+        Some(refused @ ConnectionEndReason::Unproven) => return unproven(what).because(refused),
+        Some(refused @ (ConnectionEndReason::Odd(_) | ConnectionEndReason::Others)) => {
             let help = "see that a PostgreSQL server listens there, and who may stand in between";
             return Fault::new(FaultKind::Unreachable, what, help).because(refused);
         }
@@ -311,9 +311,9 @@ fn unproven(what: String) -> Fault {
 }
 
 /// Why the connection was ended, where it was for what the server said.
-pub(crate) fn refused(error: &Error) -> Option<FrameError> {
+pub(crate) fn refused(error: &Error) -> Option<ConnectionEndReason> {
     let broke = error.source()?.downcast_ref::<io::Error>()?;
-    broke.get_ref()?.downcast_ref::<FrameError>().copied()
+    broke.get_ref()?.downcast_ref::<ConnectionEndReason>().copied()
 }
 
 /// What the server or the system said, in one line.

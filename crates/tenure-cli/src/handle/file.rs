@@ -61,7 +61,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Explanation {
 }
 
 /// Why nothing secret can be in such a file, if that is so.
-fn unfit(is_file: bool, is_ours: bool, mode: u32) -> Option<AboutFile> {
+fn unfit(is_file: bool, is_ours: bool, mode: u32) -> Option<FileProblem> {
     if !is_file {
         Some(("FILE is not a regular file", "name another for the handle"))
     } else if !is_ours {
@@ -77,10 +77,10 @@ fn unfit(is_file: bool, is_ours: bool, mode: u32) -> Option<AboutFile> {
 }
 
 /// What is wrong with a file, and what the user can do; the file is called FILE in it.
-pub(super) type AboutFile = (&'static str, &'static str);
+pub(super) type FileProblem = (&'static str, &'static str);
 
 /// The same of this file.
-pub(super) fn of_file(file: &str, (what, help): AboutFile) -> Explanation {
+pub(super) fn of_file(file: &str, (what, help): FileProblem) -> Explanation {
     (what.replace("FILE", file), help.replace("FILE", file)).into()
 }
 

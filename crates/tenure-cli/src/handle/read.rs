@@ -23,7 +23,7 @@ pub(crate) struct LoadedHandle {
 
 /// What can be had from standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Input {
+enum StdinState {
     /// Nothing: it is for the command that is run.
     Taken,
     /// What somebody types, and sees.
@@ -41,16 +41,16 @@ enum Source<'a> {
 
 /// The handle of a command that reads nothing else.
 pub(crate) fn given(file: Option<&Path>) -> Result<LoadedHandle, Failure> {
-    let input = if io::stdin().is_terminal() { Input::Typed } else { Input::Open };
+    let input = if io::stdin().is_terminal() { StdinState::Typed } else { StdinState::Open };
     from(file, input).map_err(Failure::usage)
 }
 
 /// The handle for a command that is run, whose standard input is its own.
 pub(crate) fn given_to_run(file: Option<&Path>) -> Result<LoadedHandle, Failure> {
-    from(file, Input::Taken).map_err(Failure::usage)
+    from(file, StdinState::Taken).map_err(Failure::usage)
 }
 
-fn from(file: Option<&Path>, input: Input) -> Result<LoadedHandle, Explanation> {
+fn from(file: Option<&Path>, input: StdinState) -> Result<LoadedHandle, Explanation> {
     let handle = match source(file, std::env::var_os(VARIABLE), input)? {
         Source::File(path) => {
             let handle = match look(path)? {
@@ -89,20 +89,20 @@ fn missing(path: &Path) -> Explanation {
 fn source(
     file: Option<&Path>,
     variable: Option<OsString>,
-    input: Input,
+    input: StdinState,
 ) -> Result<Source<'_>, (&'static str, &'static str)> {
     match (file.filter(|path| *path != Path::new("-")), variable, input) {
-        (None, _, Input::Taken) if file.is_some() => Err((
+        (None, _, StdinState::Taken) if file.is_some() => Err((
             "standard input belongs to the command",
             "give --handle FILE, or TENURE_HANDLE without --handle",
         )),
         (Some(path), ..) => Ok(Source::File(path)),
         (None, Some(text), _) => Ok(Source::Variable(text)),
-        (None, None, Input::Open) => Ok(Source::Input),
-        (None, None, Input::Taken) => {
+        (None, None, StdinState::Open) => Ok(Source::Input),
+        (None, None, StdinState::Taken) => {
             Err(("no handle is given", "write --handle FILE, or set TENURE_HANDLE"))
         }
-        (None, None, Input::Typed) => Err((
+        (None, None, StdinState::Typed) => Err((
             "no handle is given",
             "write --handle FILE, set TENURE_HANDLE, or pipe it into standard input",
         )),
@@ -116,24 +116,24 @@ mod tests {
     #[test]
     fn a_file_goes_before_the_variable_and_that_before_standard_input() {
         let (path, text) = (Path::new("x"), || Some("y".into()));
-        for input in [Input::Taken, Input::Typed, Input::Open] {
+        for input in [StdinState::Taken, StdinState::Typed, StdinState::Open] {
             assert_eq!(source(Some(path), text(), input), Ok(Source::File(path)));
             assert_eq!(source(None, text(), input), Ok(Source::Variable("y".into())));
         }
         let dash = Some(Path::new("-"));
-        assert_eq!(source(dash, text(), Input::Open), Ok(Source::Variable("y".into())));
-        assert_eq!(source(dash, None, Input::Open), Ok(Source::Input));
-        assert_eq!(source(None, None, Input::Open), Ok(Source::Input));
+        assert_eq!(source(dash, text(), StdinState::Open), Ok(Source::Variable("y".into())));
+        assert_eq!(source(dash, None, StdinState::Open), Ok(Source::Input));
+        assert_eq!(source(None, None, StdinState::Open), Ok(Source::Input));
     }
 
     #[test]
     fn nothing_is_read_from_a_terminal_or_from_a_commands_standard_input() {
         let dash = Some(Path::new("-"));
-        assert!(source(None, None, Input::Typed).unwrap_err().1.contains("TENURE_HANDLE"));
-        assert!(source(dash, None, Input::Typed).is_err());
-        assert!(source(None, None, Input::Taken).is_err());
+        assert!(source(None, None, StdinState::Typed).unwrap_err().1.contains("TENURE_HANDLE"));
+        assert!(source(dash, None, StdinState::Typed).is_err());
+        assert!(source(None, None, StdinState::Taken).is_err());
         assert!(
-            source(dash, Some("y".into()), Input::Taken)
+            source(dash, Some("y".into()), StdinState::Taken)
                 .unwrap_err()
                 .0
                 .contains("belongs to the command")

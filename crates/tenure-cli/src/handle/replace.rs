@@ -11,7 +11,7 @@ use std::{
 use tempfile::NamedTempFile;
 use tenure::{Handle, LockName};
 
-use super::file::{AboutFile, HandleFileContent, look, of_file};
+use super::file::{FileProblem, HandleFileContent, look, of_file};
 use crate::explanation::Explanation;
 
 /// What a new handle may replace, besides nothing and an empty file.
@@ -29,7 +29,7 @@ const NAME_ANOTHER: &str = "name another file";
 
 impl Replaces {
     /// Why what was found has to stay, if it has.
-    fn refusal(&self, found: &HandleFileContent) -> Option<AboutFile> {
+    fn refusal(&self, found: &HandleFileContent) -> Option<FileProblem> {
         let HandleFileContent::Handle(found) = found else { return None };
         match self {
             Self::None => Some(("FILE holds a handle that may still be needed", NAME_ANOTHER)),

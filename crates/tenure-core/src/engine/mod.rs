@@ -23,7 +23,7 @@ use agenda::Once;
 pub(crate) use agenda::{Agenda, Job, Key, WakeOnDrop, WatchedLease, WatchedQueues};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 pub(crate) use slots::{Refusal, Slot, Slots};
-pub(crate) use starter::Starter;
+pub(crate) use starter::EngineStarter;
 use survival::{alone, alone_for};
 pub(crate) use take_back::{HoldEnd, TakeBack};
 use tenure_proto::{LostReason, Timestamp, hold::HINT_GAP, queue::Released};

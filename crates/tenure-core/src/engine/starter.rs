@@ -15,13 +15,13 @@ use super::Slots;
 use crate::runtime;
 
 /// An engine that is to run on tenure's own thread.
-pub(crate) struct Starter {
+pub(crate) struct EngineStarter {
     has_started: AtomicBool,
     slots: Arc<Slots>,
     engine: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
 }
 
-impl Starter {
+impl EngineStarter {
     /// It works for these slots.
     pub(crate) fn new(
         slots: &Arc<Slots>,
@@ -50,7 +50,7 @@ impl Starter {
     }
 }
 
-impl fmt::Debug for Starter {
+impl fmt::Debug for EngineStarter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Starter").field("has_started", &self.has_started).finish_non_exhaustive()
     }

@@ -38,7 +38,7 @@ type EvictionFilter = Box<dyn FnMut(usize, &Eviction) -> bool + Send>;
 
 enum Source {
     Silent,
-    Board(Arc<Mailbox>),
+    Board(Arc<EvictionMailbox>),
     Several(Vec<Evictions>, EvictionFilter),
 }
 
@@ -94,7 +94,7 @@ impl fmt::Debug for Evictions {
 
 /// What one listener has been told and has not heard yet.
 #[derive(Default)]
-struct Mailbox(Mutex<MailboxState>);
+struct EvictionMailbox(Mutex<MailboxState>);
 
 #[derive(Default)]
 struct MailboxState {
@@ -104,7 +104,7 @@ struct MailboxState {
     waker: Option<Waker>,
 }
 
-impl Mailbox {
+impl EvictionMailbox {
     fn poll_next(&self, context: &Context<'_>) -> Poll<Eviction> {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // First, so that who complies and is evicted for it has been asked by then.
@@ -142,11 +142,11 @@ impl Mailbox {
 
 /// Those who listen for evictions: one for each engine that uses the store.
 #[derive(Clone, Default)]
-pub(super) struct Listeners(Arc<Mutex<Vec<Weak<Mailbox>>>>);
+pub(super) struct Listeners(Arc<Mutex<Vec<Weak<EvictionMailbox>>>>);
 
 impl Listeners {
     pub(super) fn listen(&self) -> Evictions {
-        let mailbox = Arc::new(Mailbox::default());
+        let mailbox = Arc::new(EvictionMailbox::default());
         let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         listeners.retain(|listener| listener.strong_count() > 0);
         listeners.push(Arc::downgrade(&mailbox));

@@ -17,7 +17,7 @@ const RELEASE: Duration = Duration::from_secs(2);
 
 impl Checker {
     /// A task asks in the store's queue, in a run in which nothing goes wrong.
-    pub fn asks_in_queue(&self, name: &LockName, mode: Mode) -> u64 {
+    pub fn began_asking_in_queue(&self, name: &LockName, mode: Mode) -> u64 {
         self.lock().queues.asks(name, mode)
     }
 

@@ -39,7 +39,7 @@ pub async fn acquire<G>(
     let note = |what: &str| context.note(&format!("task {task}, {label}, {name}: {what}"));
     note(&format!("asks {:?}", terms.mode));
     let in_queue = habits.quiet && habits.alone && stands_in_queue(terms, habits.locks);
-    let in_queue = in_queue.then(|| stage.check.asks_in_queue(name, terms.mode));
+    let in_queue = in_queue.then(|| stage.check.began_asking_in_queue(name, terms.mode));
     let mut asking = Box::pin(asking);
     let mut outcome = Limited::new(asking.as_mut(), cut.polls).await;
     if outcome.is_none()

@@ -9,7 +9,7 @@ use super::{
     ConfigError,
     error::{Origin, SettingError},
     pattern::Pattern,
-    table::{Source, Table, kind},
+    table::{ConfigTable, Source, kind},
     values,
 };
 
@@ -62,7 +62,7 @@ impl File {
 }
 
 impl Run {
-    fn read(mut table: Table<'_>) -> Result<Self, ConfigError> {
+    fn read(mut table: ConfigTable<'_>) -> Result<Self, ConfigError> {
         let run = Self {
             grace: table.take("grace", |value| timed(&value, values::length))?,
             busy_exit_code: table.take("busy-exit-code", |value| exit_code(&value, 0))?,
@@ -74,7 +74,7 @@ impl Run {
     }
 }
 
-fn settings(table: &mut Table<'_>) -> Result<Defaults, ConfigError> {
+fn settings(table: &mut ConfigTable<'_>) -> Result<Defaults, ConfigError> {
     let mut defaults = Defaults::default();
     defaults.ttl = table.take("ttl", |value| timed(&value, values::ttl))?;
     defaults.wait = table.take("wait", |value| timed(&value, values::length))?;

@@ -18,7 +18,7 @@ pub(super) struct Source<'t> {
 }
 
 /// A table that is being read.
-pub(super) struct Table<'t> {
+pub(super) struct ConfigTable<'t> {
     source: Source<'t>,
     /// How people call it, to be put behind "here" in a message; empty for the whole file.
     title: String,
@@ -35,14 +35,14 @@ pub(super) struct Entry<'t> {
 }
 
 impl<'t> Source<'t> {
-    pub(super) fn table(self) -> Result<Table<'t>, ConfigError> {
+    pub(super) fn table(self) -> Result<ConfigTable<'t>, ConfigError> {
         let table = DeTable::parse(self.text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             // Its message, unlike its text, does not repeat the line, which may hold a password.
             let what = format!("this is not TOML: {}", error.message());
             self.origin(at).error(SettingError::new(what, "see https://toml.io for what it may be"))
         })?;
-        Ok(Table::new(self, String::new(), table.into_inner()))
+        Ok(ConfigTable::new(self, String::new(), table.into_inner()))
     }
 
     fn origin(self, at: usize) -> Origin {
@@ -51,7 +51,7 @@ impl<'t> Source<'t> {
     }
 }
 
-impl<'t> Table<'t> {
+impl<'t> ConfigTable<'t> {
     fn new(source: Source<'t>, title: String, table: DeTable<'t>) -> Self {
         let mut entries: Vec<_> = table
             .into_iter()
@@ -119,9 +119,13 @@ impl<'t> Table<'t> {
 
 impl<'t> Entry<'t> {
     /// This entry as a table, called `title` where people read it.
-    pub(super) fn table(self, source: Source<'t>, title: String) -> Result<Table<'t>, ConfigError> {
+    pub(super) fn table(
+        self,
+        source: Source<'t>,
+        title: String,
+    ) -> Result<ConfigTable<'t>, ConfigError> {
         match self.value {
-            DeValue::Table(table) => Ok(Table::new(source, format!(" under {title}"), table)),
+            DeValue::Table(table) => Ok(ConfigTable::new(source, format!(" under {title}"), table)),
             other => {
                 let what = format!("{} is {} and no table", self.key, kind(&other));
                 let help = format!("write {title} on a line of its own, and its settings below");

@@ -39,7 +39,7 @@ const CURE: &str = "put it back from a backup, or, with no process using the sto
 
 /// The store's clock of tokens.
 #[derive(Debug)]
-pub(crate) struct ClockFile {
+pub(crate) struct TokenClockFile {
     machine: Arc<dyn Machine>,
     path: PathBuf,
     file: File,
@@ -62,7 +62,7 @@ struct Bounds {
     announced: u64,
 }
 
-impl ClockFile {
+impl TokenClockFile {
     /// Opens the clock, or creates it, which makes the directory a store. Nothing else changes.
     pub(crate) fn find(
         machine: Arc<dyn Machine>,

@@ -20,7 +20,7 @@ use crate::{
     },
     error,
     files::{
-        clock_file::ClockFile,
+        clock_file::TokenClockFile,
         floor::Floor,
         layout::{Layout, StatePath},
         wire,
@@ -42,7 +42,7 @@ pub(crate) struct StoreContext<'a> {
     pub(crate) machine: &'a dyn Machine,
     pub(crate) boot: [u8; 16],
     pub(crate) layout: &'a Layout,
-    pub(crate) clock: &'a ClockFile,
+    pub(crate) clock: &'a TokenClockFile,
     pub(crate) floor: &'a Floor,
 }
 

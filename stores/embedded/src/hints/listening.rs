@@ -122,7 +122,7 @@ impl HintListener {
 
     /// What is to listen there, unless something does. The child of a fork has the parent's very socket, and
     /// would take its hints.
-    fn task(self: &Arc<Self>, place: ListenerThread) -> Option<Task> {
+    fn task(self: &Arc<Self>, place: ListenerThread) -> Option<ListeningTask> {
         let mut places = self.places();
         if let Some(waits) = places.get_mut(&place) {
             *waits = Instant::now();
@@ -134,7 +134,7 @@ impl HintListener {
         places.insert(place, Instant::now());
         self.own_thread.fetch_or(place == ListenerThread::OwnThread, Ordering::Relaxed);
         let (ear, listening) = (self.ear.clone(), Arc::downgrade(self));
-        Some(Task { ear, listening, place, is_opening: false, has_left: false })
+        Some(ListeningTask { ear, listening, place, is_opening: false, has_left: false })
     }
 
     /// The socket as the current runtime sees it.
@@ -166,7 +166,7 @@ impl Drop for HintListener {
 }
 
 /// One that listens. Its place is free again when it is dropped, however that comes about.
-struct Task {
+struct ListeningTask {
     ear: Arc<HintSocket>,
     listening: Weak<HintListener>,
     place: ListenerThread,
@@ -174,7 +174,7 @@ struct Task {
     has_left: bool,
 }
 
-impl Task {
+impl ListeningTask {
     async fn listen(mut self) {
         let Some(listening) = self.listening.upgrade() else { return };
         // tokio panics in a runtime without I/O, and offers no way to ask.
@@ -239,7 +239,7 @@ impl Task {
     }
 }
 
-impl Drop for Task {
+impl Drop for ListeningTask {
     fn drop(&mut self) {
         let Some(listening) = self.listening.upgrade() else { return };
         if !self.has_left {

@@ -28,7 +28,7 @@ const COLUMNS: usize = 6;
 
 /// Why the connection is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FrameError {
+pub(crate) enum ConnectionEndReason {
     /// The server wants the password in a way that is not accepted.
     Login(Login),
     /// It wants a proof by so many rounds: as few as make it cheap to guess from, or more than anybody needs.
@@ -41,7 +41,7 @@ pub(crate) enum FrameError {
     Odd(&'static str),
 }
 
-impl fmt::Display for FrameError {
+impl fmt::Display for ConnectionEndReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Login(login) => write!(f, "the server wants {}", login.what()),
@@ -57,9 +57,9 @@ impl fmt::Display for FrameError {
     }
 }
 
-impl Error for FrameError {}
+impl Error for ConnectionEndReason {}
 
-const TOO_LONG: FrameError = FrameError::Odd("an answer is too long");
+const TOO_LONG: ConnectionEndReason = ConnectionEndReason::Odd("an answer is too long");
 
 /// What comes from a server, as it comes.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl Frames {
         &mut self,
         mut bytes: &[u8],
         expected: Option<Tag>,
-    ) -> Result<(), FrameError> {
+    ) -> Result<(), ConnectionEndReason> {
         self.expected = expected;
         while let Some((first, rest)) = bytes.split_first() {
             if self.left == 0 {
@@ -153,9 +153,9 @@ impl Frames {
         Ok(())
     }
 
-    fn begin(&mut self, tag: u8, length: u32) -> Result<(), FrameError> {
+    fn begin(&mut self, tag: u8, length: u32) -> Result<(), ConnectionEndReason> {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let length = length.checked_sub(4).ok_or(FrameError::Odd("a message is cut"))?;
+        let length = length.checked_sub(4).ok_or(ConnectionEndReason::Odd("a message is cut"))?;
         (self.tag, self.left) = (tag, length);
         self.body.clear();
         let is_word = matches!(tag, b'A' | b'E' | b'N' | b'R' | b'S' | b'T' | b't');
@@ -176,12 +176,12 @@ impl Frames {
         }
     }
 
-    fn take(&mut self, length: usize) -> Result<(), FrameError> {
+    fn take(&mut self, length: usize) -> Result<(), ConnectionEndReason> {
         take(&mut self.room, length)
     }
 
     /// A message is there.
-    fn end(&mut self) -> Result<(), FrameError> {
+    fn end(&mut self) -> Result<(), ConnectionEndReason> {
         self.attribute()?;
         match self.tag {
             b'R' => self.login(),
@@ -196,7 +196,9 @@ impl Frames {
                 Ok(())
             }
             b'D' => {
-                let [a, b] = *self.body else { return Err(FrameError::Odd("a row is cut")) };
+                let [a, b] = *self.body else {
+                    return Err(ConnectionEndReason::Odd("a row is cut"));
+                };
                 self.take(VALUE * usize::from(u16::from_be_bytes([a, b])))
             }
             // Of a type that it does not know the driver asks the server, which may name another one that it does not
@@ -212,7 +214,7 @@ impl Frames {
     }
 
     /// Refuses what is not the answer to what was asked.
-    fn attribute(&mut self) -> Result<(), FrameError> {
+    fn attribute(&mut self) -> Result<(), ConnectionEndReason> {
         let Some(tag) = self.expected else { return Ok(()) };
         match self.tag {
             b'T' if has_column(&self.body, &tag.to_string()) => {
@@ -225,16 +227,18 @@ impl Frames {
                 Ok(())
             }
             b'Z' if self.has_failed => Ok(()),
-            b'T' => Err(FrameError::Others),
-            b'D' | b'C' | b'I' | b'n' | b's' | b'Z' if !self.is_ours => Err(FrameError::Others),
+            b'T' => Err(ConnectionEndReason::Others),
+            b'D' | b'C' | b'I' | b'n' | b's' | b'Z' if !self.is_ours => {
+                Err(ConnectionEndReason::Others)
+            }
             _ => Ok(()),
         }
     }
 
-    fn login(&mut self) -> Result<(), FrameError> {
+    fn login(&mut self) -> Result<(), ConnectionEndReason> {
         let code = self.body.first_chunk().map(|code| u32::from_be_bytes(*code));
         let login = match code {
-            Some(0) if self.owes_proof => return Err(FrameError::Unproven),
+            Some(0) if self.owes_proof => return Err(ConnectionEndReason::Unproven),
             Some(0) if self.was_asked => return Ok(()),
             Some(0) => Login::None,
             Some(3) => Login::Password,
@@ -243,7 +247,7 @@ impl Frames {
             Some(11) => {
                 let rounds = rounds(&self.body);
                 let is_accepted = self.logins.accept_rounds(rounds);
-                return if is_accepted { Ok(()) } else { Err(FrameError::Rounds(rounds)) };
+                return if is_accepted { Ok(()) } else { Err(ConnectionEndReason::Rounds(rounds)) };
             }
             // Whether it is one the driver says.
             Some(12) => {
@@ -254,11 +258,11 @@ impl Frames {
         };
         self.was_asked = true;
         self.owes_proof = login == Login::Scram;
-        if self.logins.accept(login) { Ok(()) } else { Err(FrameError::Login(login)) }
+        if self.logins.accept(login) { Ok(()) } else { Err(ConnectionEndReason::Login(login)) }
     }
 }
 
-fn take(room: &mut usize, length: usize) -> Result<(), FrameError> {
+fn take(room: &mut usize, length: usize) -> Result<(), ConnectionEndReason> {
     *room = room.checked_sub(length).ok_or(TOO_LONG)?;
     Ok(())
 }
@@ -271,12 +275,12 @@ fn rounds(body: &[u8]) -> u32 {
     rounds.map_or(0, |digits| digits.parse().unwrap_or(u32::MAX))
 }
 
-fn known(types: Option<Vec<u32>>) -> Result<(), FrameError> {
-    let types = types.ok_or(FrameError::Odd("a list of columns is cut"))?;
+fn known(types: Option<Vec<u32>>) -> Result<(), ConnectionEndReason> {
+    let types = types.ok_or(ConnectionEndReason::Odd("a list of columns is cut"))?;
     if types.into_iter().all(|id| Type::from_oid(id).is_some()) {
         return Ok(());
     }
-    Err(FrameError::Odd("a column is of a type that no statement of ours asks for"))
+    Err(ConnectionEndReason::Odd("a column is of a type that no statement of ours asks for"))
 }
 
 fn has_column(body: &[u8], name: &str) -> bool {

@@ -19,7 +19,7 @@ use crate::{
         layout::{
             fields::ReplyError,
             keys::{Key, Keys},
-            records::Records,
+            records::GrantedRecords,
             reply::Reply,
             wire::{self, OwnerText},
         },
@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     pub(crate) crowded_holds: BoundedHintSet<Owner>,
     /// What was granted to one alone, so that releasing it takes no script where the server can do
     /// without.
-    pub(crate) records: Records,
+    pub(crate) records: GrantedRecords,
     /// Names at which others were met, so that asking for them takes one command.
     pub(crate) crowded_names: BoundedHintSet<LockName>,
 }
@@ -74,7 +74,7 @@ impl Context {
             watch,
             calls: AtomicU64::new(0),
             crowded_holds: BoundedHintSet::new(),
-            records: Records::default(),
+            records: GrantedRecords::default(),
             crowded_names: BoundedHintSet::new(),
         };
         let transport = Arc::new(Transport::new(options, route, &BATCHES));

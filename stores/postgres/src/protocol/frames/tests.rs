@@ -81,8 +81,8 @@ fn a_password_is_given_in_the_ways_alone_that_are_accepted() {
         Frames::new(logins).pass(&message(b'R', &code.to_be_bytes()), None)
     };
     let (plain, encrypted) = (Logins::of(None, false), Logins::of(None, true));
-    assert_eq!(asks(plain, 3), Err(FrameError::Login(Login::Password)));
-    assert_eq!(asks(plain, 5), Err(FrameError::Login(Login::Md5)));
+    assert_eq!(asks(plain, 3), Err(ConnectionEndReason::Login(Login::Password)));
+    assert_eq!(asks(plain, 5), Err(ConnectionEndReason::Login(Login::Md5)));
     for code in [0, 10, 12] {
         asks(plain, code).unwrap();
     }
@@ -98,9 +98,9 @@ fn a_password_is_given_in_the_ways_alone_that_are_accepted() {
         frames.pass(&message(b'R', &[&code.to_be_bytes(), text.as_bytes()].concat()), None)
     };
     says(10, "").unwrap();
-    assert_eq!(says(0, ""), Err(FrameError::Unproven));
+    assert_eq!(says(0, ""), Err(ConnectionEndReason::Unproven));
     says(11, "r=abc,s=QUI=,i=4096").unwrap();
-    assert_eq!(says(0, ""), Err(FrameError::Unproven));
+    assert_eq!(says(0, ""), Err(ConnectionEndReason::Unproven));
     says(12, "v=QUI=").unwrap();
     says(0, "").unwrap();
     assert!(Logins::read("scram").is_err());
@@ -122,8 +122,8 @@ fn a_proof_has_neither_too_few_rounds_nor_more_than_anybody_needs() {
     for logins in strict {
         goes_on(logins, "4096").unwrap();
         goes_on(logins, "100000").unwrap();
-        assert_eq!(goes_on(logins, "1"), Err(FrameError::Rounds(1)));
-        assert_eq!(goes_on(logins, "4095"), Err(FrameError::Rounds(4095)));
+        assert_eq!(goes_on(logins, "1"), Err(ConnectionEndReason::Rounds(1)));
+        assert_eq!(goes_on(logins, "4095"), Err(ConnectionEndReason::Rounds(4095)));
     }
     // It is known who the server is, or nobody can ask.
     let others = [
@@ -222,7 +222,7 @@ fn what_answers_another_question_is_refused() {
         &[&ours, &done, &ready(), &done],
     ];
     for parts in others {
-        assert_eq!(passes(parts, Some(tag)), Err(FrameError::Others), "{parts:?}");
+        assert_eq!(passes(parts, Some(tag)), Err(ConnectionEndReason::Others), "{parts:?}");
     }
     assert!(passes(&[&columns(other), &row, &done, &ready()], None).is_ok());
 }

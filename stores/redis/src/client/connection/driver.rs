@@ -59,12 +59,12 @@ pub(crate) struct Driver {
     hear: Option<PushHandler>,
     /// Runs while somebody calls.
     timer: Option<Pin<Box<Sleep>>>,
-    last_look: Look,
+    last_look: ProgressSample,
 }
 
 /// What was seen at a look.
 #[derive(Clone, Copy)]
-struct Look {
+struct ProgressSample {
     answered: u64,
     idle: bool,
     at: Instant,
@@ -95,7 +95,7 @@ impl Driver {
             patience,
             hear,
             timer: None,
-            last_look: Look { answered: 0, idle: false, at: Instant::now() },
+            last_look: ProgressSample { answered: 0, idle: false, at: Instant::now() },
         }
     }
 
@@ -250,7 +250,7 @@ impl Driver {
             ready!(timer.as_mut().poll(cx));
             let mut state = self.pipeline.lock();
             let now = Instant::now();
-            let look = Look { answered: state.answered, idle: state.calls == 0, at: now };
+            let look = ProgressSample { answered: state.answered, idle: state.calls == 0, at: now };
             let same = look.answered == self.last_look.answered && look.idle == self.last_look.idle;
             if !same {
                 self.last_look = look;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use futures_util::{StreamExt, stream};
 use tenure_core::{Fault, FaultKind, LockName, proto::queue::Snapshot, store::Listing};
 
-use crate::{locks::listing::walk::FirstNames, servers::Transport};
+use crate::{locks::listing::walk::FirstLockNames, servers::Transport};
 
 /// How many steps are few.
 const FEW_STEPS: u64 = 100;
@@ -102,8 +102,8 @@ async fn seen_names(
     prefix: &str,
     most: usize,
     steps: u64,
-) -> Result<(FirstNames, Vec<String>), Fault> {
-    let (mut names, mut missing, mut failed) = (FirstNames::new(most), Vec::new(), None);
+) -> Result<(FirstLockNames, Vec<String>), Fault> {
+    let (mut names, mut missing, mut failed) = (FirstLockNames::new(most), Vec::new(), None);
     let node_refs = transport.node_refs().await?;
     let (all, mut seen) = (node_refs.len(), 0);
     for (number, node_ref) in node_refs.into_iter().enumerate() {

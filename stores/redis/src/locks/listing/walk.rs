@@ -20,14 +20,14 @@ const OVERHEAD: usize = 48;
 
 /// The first names of many, in order.
 #[derive(Debug)]
-pub(crate) struct FirstNames {
+pub(crate) struct FirstLockNames {
     names: BTreeSet<LockName>,
     most: usize,
     bytes: usize,
     are_cut: bool,
 }
 
-impl FirstNames {
+impl FirstLockNames {
     /// At most so many, and none beyond what the memory may take.
     pub(crate) const fn new(most: usize) -> Self {
         Self { names: BTreeSet::new(), most, bytes: 0, are_cut: false }
@@ -66,12 +66,12 @@ fn size(name: &LockName) -> usize {
 
 /// How far a walk has come.
 #[derive(Debug, Default)]
-struct Walk {
+struct WalkProgress {
     steps: u64,
     keys: u64,
 }
 
-impl Walk {
+impl WalkProgress {
     /// A server without keys may walk over as many empty places as it ever had keys, ten thousand in a step.
     const STEPS: u64 = 20_000;
     /// As many as are fetched before it is asked how many there are.
@@ -92,7 +92,7 @@ pub(crate) async fn add_names(
     node_ref: &NodeRef,
     prefix: &str,
     steps: u64,
-    names: &mut FirstNames,
+    names: &mut FirstLockNames,
 ) -> Result<(), Fault> {
     let was_open = transport.is_open_to(node_ref);
     let walked = walk(transport, node_ref, prefix, steps, names).await;
@@ -107,11 +107,11 @@ async fn walk(
     node_ref: &NodeRef,
     prefix: &str,
     steps: u64,
-    names: &mut FirstNames,
+    names: &mut FirstLockNames,
 ) -> Result<(), Fault> {
     let ours = &transport.options.prefix;
     let (pattern, step) = (keys::pattern(ours, prefix), STEP.to_string());
-    let (mut cursor, mut walk, mut there) = ("0".to_owned(), Walk::default(), 0);
+    let (mut cursor, mut walk, mut there) = ("0".to_owned(), WalkProgress::default(), 0);
     loop {
         let scan = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", &step];
         let (next, found) = page(transport.scan(node_ref, &scan).await?)
@@ -144,7 +144,7 @@ async fn how_many(transport: &Transport, node_ref: &NodeRef) -> Result<u64, Faul
         Err(fault) if fault.is_transient() => return Err(fault),
         Err(_) => None,
     };
-    Ok(told.unwrap_or(Walk::MOST_THERE))
+    Ok(told.unwrap_or(WalkProgress::MOST_THERE))
 }
 
 /// A database without keys is not told of.
@@ -176,20 +176,20 @@ mod tests {
 
     #[test]
     fn the_first_names_are_kept_in_whatever_order_they_come() {
-        let mut names = FirstNames::new(3);
+        let mut names = FirstLockNames::new(3);
         for number in [5, 9, 1, 7, 5, 3, 8, 2] {
             names.add(name(number));
         }
         assert!(names.are_cut());
         assert_eq!(names.into_names().into_iter().collect::<Vec<_>>(), [1, 2, 3].map(name));
-        let mut names = FirstNames::new(2);
+        let mut names = FirstLockNames::new(2);
         [4, 2, 4].into_iter().for_each(|number| names.add(name(number)));
         assert!(!names.are_cut(), "the third is one of them");
     }
 
     #[test]
     fn no_names_take_more_memory_than_they_may() {
-        let mut names = FirstNames::new(usize::MAX);
+        let mut names = FirstLockNames::new(usize::MAX);
         for number in 0..MOST_BYTES / 500 {
             names.add(name(number));
         }
@@ -199,9 +199,15 @@ mod tests {
 
     #[test]
     fn a_walk_over_a_few_keys_ends() {
-        let of = |steps, keys| Walk { steps, keys };
-        assert!(!of(Walk::STEPS, Walk::KEYS).is_endless(0), "there were many keys before");
-        assert!(of(Walk::STEPS + 1, 0).is_endless(0) && of(1, Walk::KEYS + 1).is_endless(0));
+        let of = |steps, keys| WalkProgress { steps, keys };
+        assert!(
+            !of(WalkProgress::STEPS, WalkProgress::KEYS).is_endless(0),
+            "there were many keys before"
+        );
+        assert!(
+            of(WalkProgress::STEPS + 1, 0).is_endless(0)
+                && of(1, WalkProgress::KEYS + 1).is_endless(0)
+        );
         let many = 100_000_000;
         assert!(!of(many / STEP * 2, many * 2).is_endless(many), "each comes twice");
         assert!(of(u64::MAX, u64::MAX).is_endless(u64::MAX), "whatever is said to be there");
