@@ -48,11 +48,17 @@ async fn idle_behind(dead: usize) -> Duration {
     released.elapsed()
 }
 
-/// Each offer alone would take half a second.
+/// Each offer alone would take half a second. A busy machine may hold up one try, not all of them.
 #[tokio::test]
 async fn waiters_that_died_hold_up_nobody() {
     for dead in [1, 6] {
-        let idle = idle_behind(dead).await;
+        let mut idle = Duration::MAX;
+        for _ in 0..5 {
+            idle = idle.min(idle_behind(dead).await);
+            if idle < Duration::from_millis(450) {
+                break;
+            }
+        }
         assert!(idle < Duration::from_millis(450), "{dead} dead, idle for {idle:?}");
     }
 }

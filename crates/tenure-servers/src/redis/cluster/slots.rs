@@ -128,12 +128,17 @@ impl RedisCluster {
         self.open_slot(slot, to);
         self.move_keys(slot, to, end);
         let stable = ["CLUSTER", "SETSLOT", &slot.to_string(), "STABLE"];
+        let back = || {
+            self.until("all keys of the slot are back", || {
+                move_keys_of(other, slot, owner, "");
+                is_empty(other, slot)
+            });
+        };
+        // Before the owner stops asking there, or it would create what the other one still has.
+        back();
         // From here on nothing is created where it does not stay.
         done(owner, &stable);
-        self.until("all keys of the slot are back", || {
-            move_keys_of(other, slot, owner, "");
-            is_empty(other, slot)
-        });
+        back();
         done(other, &stable);
     }
 
