@@ -5,7 +5,7 @@ use std::time::Instant;
 use tenure::{All, Mutex, RwLock, Semaphore, Tenure};
 use tokio::runtime::Runtime;
 
-use crate::{contestant::runtime, failure::Failure, report::Figure};
+use crate::{contestants::runtime, failure::Failure, report::Figure};
 
 /// Pairs that one value is the mean of.
 const BATCH: u32 = 100;
@@ -74,13 +74,12 @@ pub(crate) fn measure(
             }
         }
     }
-    let mut figure = Figure {
-        title: title.into(),
-        unit: "µs per pair",
-        note: "One task, each kind with a name of its own. They take turns, 100 pairs each time.",
-        goal,
-        rows: Vec::new(),
-    };
+    let mut figure = Figure::new(
+        title,
+        "µs per pair",
+        "One task, each kind with a name of its own. They take turns, 100 pairs each time.",
+    )
+    .goal(goal);
     for (kind, _, values) in kinds {
         figure.row(kind, values);
     }

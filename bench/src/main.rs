@@ -3,47 +3,26 @@
 //! All figures that stand beside each other come from one run, in which the contestants took turns:
 //! look at the ratios, for the absolute values depend on the machine.
 
-mod acquire;
-mod child;
-mod contestant;
-mod cpu;
-mod crash;
-mod crowd;
+mod contestants;
+mod embedded;
 mod failure;
-mod group;
-mod handoff;
-mod handover;
+mod figures;
 mod kinds;
-mod locked;
-mod maven;
-mod memory;
-mod mysql;
-mod names;
-mod orphan;
+mod on_redis;
 mod part;
 mod peers;
-mod place;
-mod postgres;
-mod redis_acquire;
-mod redis_handoff;
-mod redis_holds;
-mod redis_quorum;
-mod redis_server;
-mod reentry;
+mod process;
 mod report;
-mod sql;
-#[cfg(target_os = "linux")]
-mod system_calls;
-mod ttls;
-mod turns;
-mod waiters;
-mod zookeeper;
-
-use std::path::Path;
+mod scale;
+mod servers;
 
 use clap::{ArgGroup, Parser, Subcommand};
 
-use crate::{failure::Failure, report::Report};
+use crate::{
+    failure::Failure,
+    scale::{names, ttls, waiters},
+    servers::{mysql, postgres, zookeeper},
+};
 
 /// Prints figures of tenure beside its peers.
 #[derive(Debug, Parser)]
@@ -72,7 +51,7 @@ struct Arguments {
     rounds: Option<u16>,
     /// Only these figures of ZooKeeper or a database: pairs, handoff, crowd, holds.
     #[arg(long, requires = "grouped", value_delimiter = ',', value_name = "FIGURES")]
-    only: Vec<group::Group>,
+    only: Vec<figures::Group>,
     /// Where the locks' files are made; a temporary directory if nothing is said.
     #[arg(long)]
     dir: Option<std::path::PathBuf>,
@@ -120,9 +99,9 @@ fn main() -> Result<(), Failure> {
         None => tempfile::tempdir()?,
     };
     let grouped = [
-        (arguments.zookeeper, zookeeper::measure as fn(_, _, _, &_) -> _),
-        (arguments.postgres, sql::measure::<postgres::Server>),
-        (arguments.mysql, sql::measure::<mysql::Server>),
+        (arguments.zookeeper, figures::measure::<zookeeper::Server> as fn(_, _, _, &_) -> _),
+        (arguments.postgres, figures::measure::<postgres::Server>),
+        (arguments.mysql, figures::measure::<mysql::Server>),
     ];
     if let Some((_, take)) = grouped.into_iter().find(|(is_wanted, _)| *is_wanted) {
         let rounds = arguments.rounds.unwrap_or(if arguments.quick { 2 } else { 30 });
@@ -130,43 +109,6 @@ fn main() -> Result<(), Failure> {
         return report.print(arguments.json);
     }
     let shorter = if arguments.quick { 10 } else { 1 };
-    let take = if arguments.redis { measure_redis } else { measure };
+    let take = if arguments.redis { on_redis::measure } else { embedded::measure };
     take(dir.path(), shorter)?.print(arguments.json)
-}
-
-/// Takes every figure, each with `1 / shorter` of the usual number of rounds.
-fn measure(dir: &Path, shorter: usize) -> Result<Report, Failure> {
-    let mut report = Report::new();
-    report.add(acquire::measure(dir, 200 / shorter)?);
-    let url = format!("file:{}", dir.join("kinds").display());
-    let title = "each kind of lock, embedded: acquire and release, uncontended";
-    report.add(kinds::measure(&url, title, None, 200 / shorter)?);
-    report.add(handoff::measure(dir, 500 / shorter)?);
-    let length = std::time::Duration::from_millis(5000 / shorter as u64);
-    crowd::measure(dir, length)?.into_iter().for_each(|figure| report.add(figure));
-    report.add(handover::measure(dir, 20 / shorter)?);
-    report.add(crash::measure(dir, 20 / shorter)?);
-    report.add(reentry::measure(200 / shorter)?);
-    report.add(locked::measure(200 / shorter)?);
-    report.add(memory::measure(dir)?);
-    Ok(report)
-}
-
-/// The same for the lock on Redis.
-fn measure_redis(dir: &Path, shorter: usize) -> Result<Report, Failure> {
-    let mut report = Report::new();
-    let server = redis_server::Server::start(dir)?;
-    let title = "each kind of lock, Redis: acquire and release, uncontended";
-    let goal = Some("read at most 1.2 times the mutex");
-    report.add(kinds::measure(&server.url(), title, goal, 100 / shorter)?);
-    drop(server);
-    let figures = redis_acquire::measure(dir, 30 / shorter)?;
-    for figure in figures.into_iter().chain(redis_handoff::measure(dir, 500 / shorter)?) {
-        report.add(figure);
-    }
-    for figure in redis_holds::measure(dir, (60 / shorter as u64).max(20))? {
-        report.add(figure);
-    }
-    report.add(redis_quorum::measure(dir, 50 / shorter)?);
-    Ok(report)
 }

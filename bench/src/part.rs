@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use crate::{
-    contestant,
-    contestant::Contestant,
-    crash, crowd,
+    contestants,
+    embedded::{crash, crowd, handoff, memory},
     failure::Failure,
-    handoff, memory, mysql, postgres, redis_handoff, redis_holds,
-    sql::{self, Server},
-    turns, waiters, zookeeper,
+    figures::{contestant, holds, turns},
+    on_redis::handoff as redis_handoff,
+    scale::waiters,
+    servers::{mysql, postgres, zookeeper},
 };
 
 /// Plays a part, in a child.
@@ -20,12 +20,12 @@ pub(crate) fn play(part: &[String]) -> Result<(), Failure> {
         ["turns", who, turns, dir] => {
             let dir = Path::new(dir);
             let mut lock = match *who {
-                "zookeeper by hand" => zookeeper::Bare::contestant(dir)?,
-                "postgres by hand" => by_hand::<postgres::Server>(dir)?,
-                "advisory" => own::<postgres::Server>(dir)?,
-                "mysql by hand" => by_hand::<mysql::Server>(dir)?,
-                "GET_LOCK" => own::<mysql::Server>(dir)?,
-                _ => contestant::open(who, dir)?,
+                "zookeeper by hand" => contestant::<zookeeper::Bare>(dir)?,
+                "postgres by hand" => contestant::<postgres::Row>(dir)?,
+                "advisory" => contestant::<postgres::Advisory>(dir)?,
+                "mysql by hand" => contestant::<mysql::Row>(dir)?,
+                "GET_LOCK" => contestant::<mysql::GetLock>(dir)?,
+                _ => contestants::open(who, dir)?,
             };
             turns::take(&mut *lock, turns.parse()?)
         }
@@ -35,18 +35,8 @@ pub(crate) fn play(part: &[String]) -> Result<(), Failure> {
         }
         ["receive", url, _] => redis_handoff::receive(url),
         ["hold", dir] => crash::hold(Path::new(dir)),
-        ["holds", url, count, _] => redis_holds::hold(url, count.parse()?),
+        ["holds", url, count, _] => holds::hold(url, count.parse()?),
         ["memory", url, _] => memory::hold_many(url),
         _ => Err("no such part".into()),
     }
-}
-
-/// A row of that database.
-fn by_hand<S: Server>(dir: &Path) -> Result<Box<dyn Contestant>, Failure> {
-    sql::contestant::<S::Row>(dir)
-}
-
-/// A lock that the server itself has.
-fn own<S: Server>(dir: &Path) -> Result<Box<dyn Contestant>, Failure> {
-    sql::contestant::<S::Own>(dir)
 }

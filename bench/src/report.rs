@@ -16,7 +16,7 @@ pub(crate) struct Figure {
     /// What was measured.
     pub(crate) title: Cow<'static, str>,
     /// What the values are.
-    pub(crate) unit: &'static str,
+    pub(crate) unit: Cow<'static, str>,
     /// How it was measured.
     pub(crate) note: &'static str,
     /// What tenure aims at, in words.
@@ -43,6 +43,20 @@ pub(crate) struct Row {
 }
 
 impl Figure {
+    /// One without rows, and without a goal.
+    pub(crate) fn new(
+        title: impl Into<Cow<'static, str>>,
+        unit: impl Into<Cow<'static, str>>,
+        note: &'static str,
+    ) -> Self {
+        Self { title: title.into(), unit: unit.into(), note, goal: None, rows: Vec::new() }
+    }
+
+    /// What tenure aims at.
+    pub(crate) fn goal(self, goal: Option<&'static str>) -> Self {
+        Self { goal, ..self }
+    }
+
     /// Adds what `who` needed.
     pub(crate) fn row(&mut self, who: impl Into<String>, mut values: Vec<f64>) {
         values.sort_by(f64::total_cmp);
@@ -95,6 +109,10 @@ impl Report {
 
     pub(crate) fn add(&mut self, figure: Figure) {
         self.figures.push(figure);
+    }
+
+    pub(crate) fn extend(&mut self, figures: impl IntoIterator<Item = Figure>) {
+        self.figures.extend(figures);
     }
 
     /// Prints all figures, as tables or as JSON.

@@ -13,7 +13,7 @@ use std::{
 use nix::unistd::{SysconfVar, sysconf};
 use serde::de::DeserializeOwned;
 
-use crate::{failure::Failure, orphan::Watch};
+use crate::{failure::Failure, process::orphan::Watch};
 
 /// How long a contestant may take until it is ready, a JVM on a busy machine.
 const READY: Duration = Duration::from_secs(60);

@@ -40,7 +40,7 @@ pub(crate) fn contest(words: Vec<String>) -> Result<(), Failure> {
     };
     // Nothing said is the default.
     let ttl = Some(Duration::from_millis(words.number("ttl")?)).filter(|ttl| !ttl.is_zero());
-    crate::contestant::runtime()?.block_on(async {
+    crate::contestants::runtime()?.block_on(async {
         let store = Tenure::open(words.text("url")?).await?.store().clone();
         // By itself a program holds 65,536 at most.
         let most = TenureBuilder::MAX_HOLDS.max(2 * words.number("tasks")? as usize);

@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command, thread::available_parallelism};
 use serde::{Deserialize, Serialize};
 
 use super::{server::Asked, work::Bench};
-use crate::{failure::Failure, redis_server::Server};
+use crate::{failure::Failure, servers::redis::Server};
 
 /// The machine and what was installed on it.
 #[derive(Debug, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::{
     net::TcpStream,
 };
 
-use crate::{failure::Failure, redis_server::Server};
+use crate::{failure::Failure, servers::redis::Server};
 
 /// Asks one server, over one connection.
 pub(crate) struct Asked {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::{Bench, Scene, Values};
-use crate::{failure::Failure, redis_handoff, redis_server::Server};
+use crate::{failure::Failure, on_redis::handoff as redis_handoff, servers::redis::Server};
 
 #[derive(Deserialize)]
 struct Told {

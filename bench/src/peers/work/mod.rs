@@ -18,7 +18,7 @@ use super::{
     install::Installed,
     roster::{Contestant, Keeps},
 };
-use crate::{failure::Failure, redis_server::Server};
+use crate::{failure::Failure, figures::Server as _, servers::redis::Server};
 
 /// What was measured once, by the names of the columns.
 pub(crate) type Values = BTreeMap<&'static str, f64>;
