@@ -13,7 +13,7 @@ use tenure::Guard;
 use tokio::{runtime::Runtime, sync::Mutex, task::JoinSet};
 
 use super::{Lock, Measured, Scene, figure};
-use crate::{contestants::runtime, failure::Failure, report::Figure};
+use crate::{failure::Failure, report::Figure};
 
 /// Hand-offs in one round.
 pub(crate) const BATCH: usize = 400;
@@ -46,15 +46,15 @@ pub(crate) type Counted<'a> =
     &'a mut dyn FnMut(&mut dyn FnMut() -> Result<(usize, f64), Failure>) -> Result<(), Failure>;
 
 pub(super) fn measure<S: Measured>(scene: &Scene<'_, S>) -> Result<Vec<Figure>, Failure> {
-    let runtime = runtime()?;
+    let runtime = &scene.runtime;
     let mut all: Vec<_> =
         S::crowd(scene)?.into_iter().map(|contest| (contest, Vec::new(), Vec::new())).collect();
     for (contest, ..) in &mut all {
-        contest.crowd.warm_up(&runtime, scene.quick)?;
+        contest.crowd.warm_up(runtime, scene.quick)?;
     }
     for _ in 0..scene.rounds.div_ceil(3) {
         for (contest, rates, calls) in &mut all {
-            contest.crowd.round(&runtime, scene.quick, &mut |during| {
+            contest.crowd.round(runtime, scene.quick, &mut |during| {
                 let ((count, took), ran) = scene.server.calls_during(during)?;
                 rates.push(count as f64 / took);
                 calls.push(ran / count as f64);

@@ -9,7 +9,10 @@ pub(crate) mod turns;
 
 use std::path::Path;
 
+use tokio::runtime::Runtime;
+
 use crate::{
+    contestants::runtime,
     failure::Failure,
     report::{Figure, Report},
 };
@@ -111,6 +114,8 @@ pub(crate) enum Group {
 pub(crate) struct Scene<'a, S: Measured> {
     pub(crate) dir: &'a Path,
     pub(crate) server: &'a S,
+    /// Of all clients: a connection lasts no longer than its runtime.
+    pub(crate) runtime: Runtime,
     /// Missing where it cannot be built.
     pub(crate) java: Option<S::Java>,
     pub(crate) rounds: usize,
@@ -133,7 +138,7 @@ pub(crate) fn measure<S: Measured>(
     });
     let java =
         java.map_err(|why| report.tell(format!("{} is not measured: {why}", S::WORDS.java))).ok();
-    let scene = Scene { dir, server: &server, java, rounds, quick };
+    let scene = Scene { dir, server: &server, runtime: runtime()?, java, rounds, quick };
     for group in [Group::Pairs, Group::Handoff, Group::Crowd, Group::Holds] {
         if only.is_empty() || only.contains(&group) {
             report.extend(match group {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use tokio::runtime::Runtime;
 
 use super::{Measured, Scene, figure};
-use crate::{contestants::runtime, failure::Failure, kinds, process::cpu, report::Figure};
+use crate::{failure::Failure, kinds, process::cpu, report::Figure};
 
 /// Pairs that one value is the mean of.
 const BATCH: usize = 50;
@@ -66,20 +66,16 @@ struct Values {
 }
 
 pub(super) fn measure<S: Measured>(scene: &Scene<'_, S>) -> Result<Vec<Figure>, Failure> {
-    let runtime = runtime()?;
     let mut figures = Vec::new();
     for pairs in S::pairs(scene)? {
-        figures.extend(taken(scene, &runtime, pairs)?);
+        figures.extend(taken(scene, pairs)?);
     }
     Ok(figures)
 }
 
-fn taken<S: Measured>(
-    scene: &Scene<'_, S>,
-    runtime: &Runtime,
-    pairs: Pairs,
-) -> Result<[Figure; 3], Failure> {
+fn taken<S: Measured>(scene: &Scene<'_, S>, pairs: Pairs) -> Result<[Figure; 3], Failure> {
     let Pairs { titles: [time, cpu, calls], note, contestants: mut all } = pairs;
+    let runtime = &scene.runtime;
     let warm = if scene.quick { BATCH } else { WARM };
     for (_, who) in &mut all {
         let count = if who.is_jvm() { warm } else { BATCH };

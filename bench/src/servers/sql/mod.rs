@@ -8,7 +8,6 @@ use tenure::Tenure;
 use tokio::runtime::Runtime;
 
 use crate::{
-    contestants::runtime,
     failure::Failure,
     figures::{
         Contest, Crowd, Lock as _, Measured, Ours, Pairs, Scene, Server, Session, TakingTurns,
@@ -89,7 +88,7 @@ impl<S: Database> Measured for S {
     }
 
     fn pairs(scene: &Scene<'_, S>) -> Result<Vec<Pairs>, Failure> {
-        let (runtime, url) = (runtime()?, scene.server.url());
+        let (runtime, url) = (&scene.runtime, scene.server.url());
         let store = runtime.block_on(Tenure::open(&*url))?;
         let mut row = runtime.block_on(S::Row::open(&url, "alone"))?;
         let mut own = runtime.block_on(S::Own::open(&url, "alone"))?;
@@ -130,7 +129,7 @@ impl<S: Database> Measured for S {
     }
 
     fn crowd(scene: &Scene<'_, S>) -> Result<Vec<Contest>, Failure> {
-        let (runtime, url) = (runtime()?, scene.server.url());
+        let (runtime, url) = (&scene.runtime, scene.server.url());
         let ours = |waiters: usize, who: &str, hold, is_fair| -> Result<Contest, Failure> {
             let open = || runtime.block_on(Tenure::open(&*url));
             let (clients, name) = ([open()?, open()?], format!("{waiters}, {who}"));
@@ -143,8 +142,8 @@ impl<S: Database> Measured for S {
         };
         let others =
             |waiters: usize, who: &str, crowd| Contest { name: format!("{waiters}, {who}"), crowd };
-        let rows = |name, hold| sessions::<S::Row>(&runtime, &url, name, 16, hold);
-        let own = |name, waiters| sessions::<S::Own>(&runtime, &url, name, waiters, Duration::ZERO);
+        let rows = |name, hold| sessions::<S::Row>(runtime, &url, name, 16, hold);
+        let own = |name, waiters| sessions::<S::Own>(runtime, &url, name, waiters, Duration::ZERO);
         Ok(vec![
             ours(2, "tenure, held 5 ms", HOLD, true)?,
             ours(16, "tenure, held 5 ms", HOLD, true)?,

@@ -9,7 +9,6 @@ use super::{
     server::Server,
 };
 use crate::{
-    contestants::runtime,
     failure::Failure,
     figures::{
         Contest, Counted, Crowd, Lock as _, Measured, Ours, Pairs, Players, Scene, Server as _,
@@ -55,7 +54,7 @@ impl Measured for Server {
     }
 
     fn pairs(scene: &Scene<'_, Self>) -> Result<Vec<Pairs>, Failure> {
-        let (runtime, url) = (runtime()?, scene.server.url());
+        let (runtime, url) = (&scene.runtime, scene.server.url());
         let store = runtime.block_on(Tenure::open(&*url))?;
         let bare = |name| runtime.block_on(Bare::open(&url, name));
         let (mut alone, mut permit) = (bare("alone")?, bare("permit")?);
@@ -104,7 +103,7 @@ impl Measured for Server {
     }
 
     fn crowd(scene: &Scene<'_, Self>) -> Result<Vec<Contest>, Failure> {
-        let (runtime, url) = (runtime()?, scene.server.url());
+        let (runtime, url) = (&scene.runtime, scene.server.url());
         let mut all = Vec::new();
         for waiters in [16, 64] {
             let open = || runtime.block_on(Bare::open(&url, "crowd"));
