@@ -52,6 +52,8 @@ impl EngineStarter {
 
 impl fmt::Debug for EngineStarter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Starter").field("has_started", &self.has_started).finish_non_exhaustive()
+        f.debug_struct("EngineStarter")
+            .field("has_started", &self.has_started)
+            .finish_non_exhaustive()
     }
 }
