@@ -128,17 +128,17 @@ impl RedisCluster {
         self.open_slot(slot, to);
         self.move_keys(slot, to, end);
         let stable = ["CLUSTER", "SETSLOT", &slot.to_string(), "STABLE"];
-        let back = || {
-            self.until("all keys of the slot are back", || {
-                move_keys_of(other, slot, owner, "");
-                is_empty(other, slot)
-            });
-        };
-        // Before the owner stops asking there, or it would create what the other one still has.
-        back();
-        // From here on nothing is created where it does not stay.
+        // Until the owner stops asking there, nothing can be moved back. From then on it creates what
+        // it lacks, so that what is known to be there follows at once.
+        let keys = keys_of(other, slot);
         done(owner, &stable);
-        back();
+        for key in &keys {
+            let _ = migrate(other, owner, key);
+        }
+        self.until("all keys of the slot are back", || {
+            move_keys_of(other, slot, owner, "");
+            is_empty(other, slot)
+        });
         done(other, &stable);
     }
 
@@ -159,17 +159,23 @@ impl RedisCluster {
 
 /// Moves keys of a slot that end so.
 fn move_keys_of(from: &RedisServer, slot: u16, to: &RedisServer, end: &str) {
-    let port = to.address().port().to_string();
-    let keys = from.command(&["CLUSTER", "GETKEYSINSLOT", &slot.to_string(), "1000"]);
-    let Reply::List(keys) = keys else { return };
-    for key in keys {
-        if let Reply::Text(key) = key
-            && key.ends_with(end)
-        {
-            let words = ["MIGRATE", "127.0.0.1", &port, "", "0", "5000"];
-            done(from, &[&words[..], &["KEYS", &key]].concat());
-        }
+    for key in keys_of(from, slot).iter().filter(|key| key.ends_with(end)) {
+        assert_eq!(migrate(from, to, key), Reply::Text("OK".to_owned()), "{key}");
     }
+}
+
+fn migrate(from: &RedisServer, to: &RedisServer, key: &str) -> Reply {
+    let port = to.address().port().to_string();
+    from.command(&["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS", key])
+}
+
+/// The keys of a slot that a server has, a thousand at most.
+fn keys_of(server: &RedisServer, slot: u16) -> Vec<String> {
+    let keys = server.command(&["CLUSTER", "GETKEYSINSLOT", &slot.to_string(), "1000"]);
+    let Reply::List(keys) = keys else { return Vec::new() };
+    keys.into_iter()
+        .filter_map(|key| if let Reply::Text(key) = key { Some(key) } else { None })
+        .collect()
 }
 
 fn is_empty(server: &RedisServer, slot: u16) -> bool {
