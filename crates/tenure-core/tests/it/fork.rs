@@ -21,8 +21,8 @@ use crate::on_manual_clock;
 /// may wait for a thread that is not there.
 fn of_a_child(find: impl FnOnce() -> u8) -> u8 {
     let mut find = Some(find);
-    // A thread of another test may have had a lock of a library as the copy was made, and no thread
-    // of the copy gives that back. A lock that tenure itself keeps is kept in each copy.
+    // A thread of another test may hold a lock of the process as the copy is made, which nobody in
+    // the copy releases. What this test itself makes a copy wait for, all of them wait for.
     for _ in 0..3 {
         let child = match fork::fork().unwrap() {
             Fork::Child => std::process::exit(find.take().map_or(0, |find| find()).into()),
