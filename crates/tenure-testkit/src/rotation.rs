@@ -36,6 +36,7 @@ pub async fn outlasts(one: Tenure, other: Tenure, change: impl AsyncFnOnce()) {
 /// Holds a lock by `one` while `change` changes the password at the server to `new`, and cuts all connections: what was
 /// right before may be so again, and whoever waits by `was_in`, which has the same password, goes on until `vault` hands
 /// out the new one. What `change` returns has a password that was never taken, and fails at once. Errors say `refusal`.
+/// It is called again while a login gets in that was under way.
 ///
 /// # Panics
 /// If that is not so.
@@ -44,7 +45,7 @@ pub async fn refusals_pass(
     (one, was_in): (Tenure, Tenure),
     (vault, new): (&Vault, &str),
     refusal: &str,
-    change: impl AsyncFnOnce() -> Tenure,
+    change: impl AsyncFn() -> Tenure,
 ) {
     let held = hold(&one).await;
     let never_in = change().await;
@@ -56,11 +57,20 @@ pub async fn refusals_pass(
     let error = never_in.mutex("other").lock().wait(PATIENCE).await.unwrap_err();
     assert!(matches!(error, AcquireError::Misconfigured { .. }), "{error:?}");
     assert!(says(&error), "{error:#}");
-    // The first may be told of a connection that was cut.
-    until("it is refused", async || {
-        let error = was_in.mutex("other").try_lock().await.unwrap_err();
-        assert!(matches!(error, AcquireError::Unreachable { .. }), "{error:?}");
-        says(&error)
+    until("it is refused", async || match was_in.mutex("other").try_lock().await {
+        Err(error) => {
+            assert!(matches!(error, AcquireError::Unreachable { .. }), "{error:?}");
+            // The first may be told of a connection that was cut.
+            says(&error)
+        }
+        // A login that was under way when the password changed is no connection that could be cut: it is one now.
+        Ok(held) => {
+            if let Some(held) = held {
+                held.release().await.unwrap();
+            }
+            change().await;
+            false
+        }
     })
     .await;
     let asked = vault.asked();
