@@ -41,6 +41,7 @@ pub async fn outlasts(one: Tenure, other: Tenure, change: impl AsyncFnOnce()) {
 /// # Panics
 /// If that is not so.
 #[allow(clippy::panic, clippy::unwrap_used, reason = "a check fails by panics")]
+#[allow(clippy::future_not_send, reason = "a test awaits it where it is")]
 pub async fn refusals_pass(
     (one, was_in): (Tenure, Tenure),
     (vault, new): (&Vault, &str),
