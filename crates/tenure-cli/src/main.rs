@@ -56,7 +56,7 @@ fn act() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
-    run::inherited::be_able();
+    run::signals::inherited::be_able();
     let mut voice = output::Reporter::new(&cli.common);
     let done = system::caught(|| commands::dispatch(cli, &mut voice));
     let code = done.unwrap_or_else(|failure| {

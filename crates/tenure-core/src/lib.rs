@@ -8,7 +8,6 @@ mod acquire;
 mod acquisition;
 #[doc(hidden)]
 pub mod address;
-mod at_exit;
 pub mod clock;
 mod context;
 pub mod detached;

@@ -5,11 +5,10 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use crate::{
     Clock, Entropy, Handle, InspectError, LockName, OsEntropy, Store, SystemClock,
     acquire::Acquirer,
-    at_exit,
     context::Context,
     detached::{self, Attach},
     driver::before,
-    engine::{Agenda, Engine, EngineStarter, Slots},
+    engine::{Agenda, Engine, EngineStarter, Slots, at_exit},
     error::{HandleError, ShutdownError, StoreError},
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
     local::Queues,

@@ -42,6 +42,7 @@
 pub mod child;
 pub mod conformance;
 pub mod counting;
+pub mod distance;
 pub mod fault;
 mod fuzz;
 pub mod kinds;

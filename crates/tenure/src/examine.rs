@@ -5,10 +5,8 @@ use tenure_core::{Defaults, MemoryStore, within_runtime};
 
 use crate::{
     Examination, OpenError, Tenure,
-    examination::of,
     open::{check, examine_quorum},
-    stores,
-    url::shown,
+    urls::{examination::of, stores, url::shown},
 };
 
 impl Tenure {

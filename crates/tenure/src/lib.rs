@@ -135,7 +135,6 @@
 pub mod blocking;
 #[cfg(feature = "config")]
 pub mod config;
-mod examination;
 mod examine;
 #[cfg(feature = "config")]
 mod from_config;
@@ -150,23 +149,18 @@ pub mod options;
 mod oversight;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(feature = "quorum")]
-mod quorum;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub mod reentrant;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 pub mod schema;
-mod spelling;
 pub mod store;
-mod stores;
 mod tenure;
-mod url;
+mod urls;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;
 
 pub use self::tenure::{Tenure, TenureBuilder};
-pub use examination::Examination;
 #[cfg(feature = "macros")]
 pub use locked::LockedError;
 pub use open::OpenError;
@@ -179,6 +173,7 @@ pub use tenure_core::{
 };
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;
+pub use urls::examination::Examination;
 
 /// What the pages show is compiled with the tests. `tests/it/readme.rs` runs the README's programs,
 /// `tests/it/testing.rs` what the page on testing shows.

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use futures_util::future::BoxFuture;
 use tenure_core::{Fault, LockName, within_runtime};
 
-use crate::{OpenError, Tenure, spelling::mistake, stores::known, url::shown};
+use crate::{
+    OpenError, Tenure,
+    urls::{spelling::mistake, stores::known, url::shown},
+};
 
 impl Tenure {
     /// The names of locks in the store at `url` that begin with `prefix` and are in use, for whoever completes
@@ -61,7 +64,7 @@ async fn looked(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, OpenError
         _ => match within_runtime(of_one(url, prefix)).await {
             Some(names) => names.map_err(failed),
             None => {
-                let scheme = crate::stores::parted(url).0.to_owned();
+                let scheme = crate::urls::stores::parted(url).0.to_owned();
                 Err(OpenError::UnknownScheme { scheme, known: known() })
             }
         },
@@ -80,7 +83,7 @@ async fn looked(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, OpenError
     allow(unused_variables)
 )]
 async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fault>> {
-    match crate::stores::parted(url) {
+    match crate::urls::stores::parted(url) {
         ("memory", _) => Some(Ok(BTreeSet::new())),
         #[cfg(feature = "embedded")]
         ("file", dir) => {
@@ -88,15 +91,15 @@ async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fa
             Some(tenure_embedded::names_in_use(dir, prefix).map(BTreeSet::from_iter))
         }
         #[cfg(feature = "redis")]
-        (scheme, _) if crate::stores::is_redis(scheme) => {
+        (scheme, _) if crate::urls::stores::is_redis(scheme) => {
             Some(tenure_redis::names_in_use(url, prefix).await)
         }
         #[cfg(feature = "mysql")]
-        (scheme, _) if crate::stores::is_mysql(scheme) => {
+        (scheme, _) if crate::urls::stores::is_mysql(scheme) => {
             Some(tenure_mysql::names_in_use(url, prefix).await)
         }
         #[cfg(feature = "postgres")]
-        (scheme, _) if crate::stores::is_postgres(scheme) => {
+        (scheme, _) if crate::urls::stores::is_postgres(scheme) => {
             Some(tenure_postgres::names_in_use(url, prefix).await)
         }
         #[cfg(feature = "zookeeper")]
@@ -109,7 +112,7 @@ async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fa
 async fn of_quorum(list: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
     use futures_util::stream::{FuturesUnordered, StreamExt};
 
-    let members: Vec<_> = crate::quorum::members(list).collect();
+    let members: Vec<_> = crate::urls::quorum::members(list).collect();
     let mut looks: FuturesUnordered<_> = members.iter().map(|url| of_one(url, prefix)).collect();
     let (mut names, mut answers, mut failed) = (BTreeSet::new(), 0, None);
     while let Some(look) = looks.next().await {
@@ -135,5 +138,5 @@ async fn of_quorum(list: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault
 
 #[cfg(not(feature = "quorum"))]
 async fn of_quorum(_list: &str, _prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
-    Err(crate::stores::not_built_in("quorums", "quorum"))
+    Err(crate::urls::stores::not_built_in("quorums", "quorum"))
 }

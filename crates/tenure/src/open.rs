@@ -10,11 +10,14 @@ use tenure_core::{
 use crate::{
     Examination, Tenure,
     options::StoreOptions,
-    spelling::{mistake, use_one_of},
-    stores::{
-        embedded, is_mysql, is_postgres, is_redis, known, mysql, parted, postgres, redis, zookeeper,
+    urls::{
+        spelling::{mistake, use_one_of},
+        stores::{
+            embedded, is_mysql, is_postgres, is_redis, known, mysql, parted, postgres, redis,
+            zookeeper,
+        },
+        url::shown,
     },
-    url::shown,
 };
 
 /// Why a store was not opened.
@@ -279,20 +282,20 @@ pub(crate) fn check(url: &str) -> Result<(&str, &str), OpenError> {
 
 #[cfg(feature = "quorum")]
 pub(crate) async fn examine_quorum(list: &str) -> Result<Examination, Fault> {
-    crate::quorum::examine(list).await
+    crate::urls::quorum::examine(list).await
 }
 
 #[cfg(not(feature = "quorum"))]
 pub(crate) async fn examine_quorum(_list: &str) -> Result<Examination, Fault> {
-    Err(crate::stores::not_built_in("quorums", "quorum"))
+    Err(crate::urls::stores::not_built_in("quorums", "quorum"))
 }
 
 #[cfg(feature = "quorum")]
 async fn quorum(list: &str) -> Result<Arc<dyn Store>, Fault> {
-    crate::quorum::open(list).await
+    crate::urls::quorum::open(list).await
 }
 
 #[cfg(not(feature = "quorum"))]
 async fn quorum(_list: &str) -> Result<Arc<dyn Store>, Fault> {
-    Err(crate::stores::not_built_in("quorums", "quorum"))
+    Err(crate::urls::stores::not_built_in("quorums", "quorum"))
 }

@@ -12,8 +12,10 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     assembly::SAME_RULES,
-    members::{MemberAnswer, ask_all},
-    standing::{UPGRADE, is_unread, look},
+    members::{
+        MemberAnswer, ask_all,
+        standing::{UPGRADE, is_unread, look},
+    },
 };
 
 /// How long a look at one member may take.

@@ -13,7 +13,7 @@ use tenure_core::proto::{
     rule::{Rule, kept},
 };
 
-use crate::looks::GateView;
+use crate::members::looks::GateView;
 
 /// For how much longer than its lease an acquisition is remembered: releases are repeated.
 const AFTER: Duration = Duration::from_secs(30);

@@ -10,29 +10,16 @@
 //! A member that restarts, with its memory or without, is not counted before the longest lease has
 //! passed.
 
-mod acquire;
-mod asking;
 mod assembly;
-mod background;
 mod error;
 mod evictions;
-mod gate;
 mod health;
 mod holds;
-mod late;
-mod listing;
-mod looks;
-mod marking;
+mod locks;
 mod members;
 mod options;
-mod release;
-mod renewal;
-mod repair;
 mod servers;
-mod standing;
 mod store;
-mod take_over;
-mod verdict;
 
 pub use options::QuorumOptions;
 pub use store::QuorumStore;

@@ -29,11 +29,10 @@ use tenure_core::{
 
 use crate::{
     QuorumOptions,
-    background::Background,
     error::{too_long, unsupported},
     evictions::EvictionTally,
     holds::Holds,
-    members::Member,
+    members::{Member, background::Background},
 };
 
 /// Locks on a majority of several independent stores. Clones are the same client.

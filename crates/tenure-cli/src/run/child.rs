@@ -26,10 +26,9 @@ use super::{
         remains::{Remains, bury},
     },
     held::AnyGuard,
-    inherited::as_started,
     own_program,
     protocol::{Link, Order, Report},
-    signals::ends_of_children,
+    signals::{ends_of_children, inherited::as_started},
 };
 
 /// What a command is started with.

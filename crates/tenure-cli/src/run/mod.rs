@@ -19,7 +19,6 @@ pub(crate) mod detaching;
 pub(crate) mod ending;
 pub(crate) mod guardian;
 pub(crate) mod held;
-pub(crate) mod inherited;
 pub(crate) mod interrupt;
 pub(crate) mod patience;
 pub(crate) mod protocol;

@@ -5,6 +5,7 @@
 //! but never overrun it; in tests and simulations the same future runs on the caller's runtime.
 
 mod agenda;
+pub(crate) mod at_exit;
 
 mod slots;
 mod starter;

@@ -30,21 +30,13 @@
 //! [`Guard::on_lost`]. A [`crate::TenureBuilder`] is as good here as there: hand what it builds to
 //! [`Tenure::from_async`].
 
-mod all;
 mod context;
 mod detached;
-mod election;
 mod guard;
-mod inspect;
-mod latch;
+mod kinds;
 mod leaders;
-mod mutex;
 mod news;
 mod oversight;
-pub mod reentrant;
-mod rwlock;
-mod semaphore;
-mod settings;
 mod shown;
 mod tenure;
 mod thread;
@@ -53,15 +45,12 @@ mod watch;
 mod watcher;
 mod write_guard;
 
-pub use all::{All, AllGuard};
-pub use election::{Election, Leadership};
 pub use guard::Guard;
-pub use latch::Latch;
+pub use kinds::{
+    All, AllGuard, Election, Latch, Leadership, Mutex, Reentrant, ReentrantGuard, RwLock,
+    Semaphore, reentrant,
+};
 pub use leaders::Leaders;
-pub use mutex::Mutex;
-pub use reentrant::{Reentrant, ReentrantGuard};
-pub use rwlock::RwLock;
-pub use semaphore::Semaphore;
 pub use tenure::Tenure;
 #[cfg(feature = "macros")]
 pub(crate) use thread::wait_for;

@@ -7,7 +7,7 @@ use std::{
 
 use tenure_core::parts::Parts;
 
-use crate::url::without_passwords;
+use crate::urls::url::without_passwords;
 
 /// A mistake in the configuration.
 ///

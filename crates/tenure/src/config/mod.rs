@@ -40,9 +40,9 @@ use tenure_url::nearest;
 pub use variables::VARIABLES;
 use variables::Variables;
 
-use crate::spelling::{EMPTY, NO_URL, absolute, is_name, is_path, write_one};
+use crate::urls::spelling::{EMPTY, NO_URL, absolute, is_name, is_path, write_one};
 #[doc(hidden)]
-pub use crate::url::without_passwords;
+pub use crate::urls::url::without_passwords;
 
 /// A configuration without mistakes.
 ///
@@ -271,7 +271,7 @@ impl Config {
         Some(
             origin
                 .as_ref()?
-                .error(SettingError::new(what, crate::spelling::use_one_of(scheme, known))),
+                .error(SettingError::new(what, crate::urls::spelling::use_one_of(scheme, known))),
         )
     }
 

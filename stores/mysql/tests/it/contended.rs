@@ -1,6 +1,6 @@
 //! Rows that others have locked, or reserved.
 
-use std::time::Duration;
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use tenure_core::{
     FaultKind, Store,
@@ -9,6 +9,10 @@ use tenure_core::{
 };
 use tenure_mysql::{Mysql, MysqlOptions};
 use tenure_sql::{Database, FromOptions};
+use tenure_testkit::{
+    distance,
+    fault::{Proxy, Weather},
+};
 
 use crate::{
     foreign_transactions::locked,
@@ -73,4 +77,17 @@ async fn what_is_put_behind_a_row_keeps_single_statements_from_it_and_is_gone_wi
     store.release(&name("lock"), &owner(1), Duration::ZERO).await.unwrap();
     assert_eq!(look().await.others, None);
     take(&store, "lock", owner(2)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_is_far_away_gets_its_turn_among_those_that_are_near() {
+    let url = fresh_url();
+    let direct: SocketAddr = url.split(['@', '/']).nth(3).unwrap().parse().unwrap();
+    let proxy = Proxy::start(direct, 1).unwrap();
+    let far = store(&url.replace(&direct.to_string(), &proxy.address().to_string()));
+    let near = (0..8).map(|_| Arc::new(store(&url)) as Arc<dyn Store>).collect();
+    // The tables are there, and the connections.
+    far.inspect(&name("wanted")).await.unwrap();
+    proxy.set(Weather { delay: Duration::from_millis(40), ..Weather::default() });
+    distance::far_gets_its_turn(near, Arc::new(far)).await;
 }

@@ -1,6 +1,6 @@
 //! Rows that others have locked, or reserved.
 
-use std::time::Duration;
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use tenure_core::{
     Store,
@@ -12,6 +12,10 @@ use tenure_core::{
 };
 use tenure_postgres::{Postgres, PostgresOptions};
 use tenure_sql::{Database, FromOptions};
+use tenure_testkit::{
+    distance,
+    fault::{Proxy, Weather},
+};
 use tokio::time::timeout;
 
 use crate::support::{fresh_database, name, session, store, told, tries};
@@ -71,4 +75,17 @@ async fn a_row_of_readers_that_somebody_keeps_locked_holds_up_no_other_renewal()
         }
     }
     told(&stranger, "rollback").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_is_far_away_gets_its_turn_among_those_that_are_near() {
+    let url = fresh_database().await;
+    let direct: SocketAddr = url.split(['@', '/']).nth(3).unwrap().parse().unwrap();
+    let proxy = Proxy::start(direct, 1).unwrap();
+    let far = store(&url.replace(&direct.to_string(), &proxy.address().to_string()));
+    let near = (0..8).map(|_| Arc::new(store(&url)) as Arc<dyn Store>).collect();
+    // The tables are there, and the connections.
+    far.inspect(&name("wanted")).await.unwrap();
+    proxy.set(Weather { delay: Duration::from_millis(40), ..Weather::default() });
+    distance::far_gets_its_turn(near, Arc::new(far)).await;
 }

@@ -8,6 +8,9 @@
 //! 4. A turn is as long as [`TIMES`] of the call's fastest tries, so that one that died delays the others by that alone.
 //! 5. No call yields for longer than [`YIELDS`], whatever the server's clock does.
 //!
+//! A reservation does what `SELECT … FOR UPDATE` would, and leaves no transaction open between two statements: a client
+//! that freezes or dies would keep the row locked for all until the server notices.
+//!
 //! The simulation beside this file shows that no call loses for as long as its limit, at 2, 16 and 64 writers near and far.
 //! It fails where no call reserves, or only once, where none yields, and where a turn is as long as one try.
 

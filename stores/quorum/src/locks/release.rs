@@ -13,10 +13,9 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    background::MemberCleanup,
     error::{Status, no_majority, too_long},
     holds::Releasing,
-    members::{MemberAnswer, ask_all},
+    members::{MemberAnswer, ask_all, background::MemberCleanup},
     store::refuse_reserved,
 };
 

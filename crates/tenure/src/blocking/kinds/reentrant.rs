@@ -4,10 +4,9 @@ use std::future::IntoFuture;
 
 use tenure_core::{AcquireError, ReleaseError, Scope, kinds};
 
-use super::{
+use super::{inspect::inspect, settings::setters};
+use crate::blocking::{
     context::BlockingContext,
-    inspect::inspect,
-    settings::setters,
     watch::{Watch, answers, of_parent},
 };
 
@@ -53,11 +52,11 @@ pub fn scope<O>(work: impl FnOnce() -> O) -> O {
 #[must_use = "a handle does nothing until it is locked"]
 pub struct Reentrant {
     context: BlockingContext,
-    pub(super) handle: kinds::Reentrant,
+    pub(in crate::blocking) handle: kinds::Reentrant,
 }
 
 impl Reentrant {
-    pub(super) fn new(context: BlockingContext, handle: kinds::Reentrant) -> Self {
+    pub(in crate::blocking) fn new(context: BlockingContext, handle: kinds::Reentrant) -> Self {
         Self { context, handle }
     }
 
@@ -126,7 +125,7 @@ impl Reentrant {
 /// the lock in the background.
 #[must_use = "the lock is released as soon as its last guard is dropped"]
 pub struct ReentrantGuard {
-    pub(super) guard: kinds::ReentrantGuard,
+    pub(in crate::blocking) guard: kinds::ReentrantGuard,
     watch: Watch,
 }
 

@@ -15,11 +15,9 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    background::MemberCleanup,
     error::{Status, no_majority},
-    members::{Call, Calls, within},
-    repair::{DecidedRenewal, FollowUp, Hold, Report},
-    standing::look,
+    locks::repair::{DecidedRenewal, FollowUp, Hold, Report},
+    members::{Call, Calls, background::MemberCleanup, standing::look, within},
 };
 
 /// Which holds which members have lost that are to get them back.

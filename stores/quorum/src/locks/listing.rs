@@ -23,8 +23,7 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     error::{Status, no_majority},
-    members::{Calls, Member, MemberAnswer, ask_all},
-    standing::look,
+    members::{Calls, Member, MemberAnswer, ask_all, standing::look},
     store::{is_reserved, refuse_reserved},
 };
 

@@ -16,11 +16,9 @@ use tenure_core::{
 };
 
 use crate::{
-    asking::{Event, OngoingAsk},
-    background::MemberCleanup,
     error::Status,
-    members::{MemberAnswer, within},
-    standing::look,
+    locks::asking::{Event, OngoingAsk},
+    members::{MemberAnswer, background::MemberCleanup, standing::look, within},
 };
 
 impl OngoingAsk<'_> {

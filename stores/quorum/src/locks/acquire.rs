@@ -13,12 +13,12 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    asking::{Event, OngoingAsk},
-    background::MemberCleanup,
     holds::{Attempt, AttemptHistory, Held},
-    looks::GateView,
-    members::{Call, MemberAnswer, within},
-    verdict::Outcome,
+    locks::{
+        asking::{Event, OngoingAsk},
+        verdict::Outcome,
+    },
+    members::{Call, MemberAnswer, background::MemberCleanup, looks::GateView, within},
 };
 
 impl QuorumStore {

@@ -20,12 +20,13 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    asking::{Event, OngoingAsk},
-    background::MemberCleanup,
     error::{Status, no_majority},
     holds::{Held, Releasing},
-    members::{Call, MemberAnswer, within},
-    verdict::Outcome,
+    locks::{
+        asking::{Event, OngoingAsk},
+        verdict::Outcome,
+    },
+    members::{Call, MemberAnswer, background::MemberCleanup, within},
 };
 
 impl QuorumStore {

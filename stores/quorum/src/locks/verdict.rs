@@ -13,9 +13,9 @@ use tenure_core::{
 };
 
 use crate::{
-    asking::OngoingAsk,
     error::{Status, need_somebody, no_majority},
     holds::Held,
+    locks::asking::OngoingAsk,
 };
 
 /// The shortest time after which a waiter is told to ask again.

@@ -1,4 +1,8 @@
-//! Asking all members at once, each within its time limit.
+//! Asking all members at once, each within its time limit, and what is known of each.
+
+pub(crate) mod background;
+pub(crate) mod looks;
+pub(crate) mod standing;
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 

@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use crate::engine::Slots;
+use super::Slots;
 
 thread_local! {
     static AT_EXIT: AtExit = const { AtExit(RefCell::new(Vec::new())) };

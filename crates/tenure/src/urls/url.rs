@@ -4,7 +4,7 @@
 use tenure_url::SECRETS;
 use tenure_url::without_password;
 
-use crate::stores::{is_redis_server, is_redis_socket, names_several};
+use crate::urls::stores::{is_redis_server, is_redis_socket, names_several};
 
 /// The URL without what may hold a password.
 pub(crate) fn shown(url: &str) -> String {

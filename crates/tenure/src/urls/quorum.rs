@@ -7,9 +7,14 @@ use tenure_quorum::{QuorumOptions, QuorumStore};
 use tenure_url::{ValueError, duration, yes_no};
 
 use crate::{
-    Examination, examination,
-    stores::{embedded, examine_embedded, examine_redis, is_redis, names_several, redis_member},
-    url::{HIDDEN, shown_member},
+    Examination,
+    urls::{
+        examination,
+        stores::{
+            embedded, examine_embedded, examine_redis, is_redis, names_several, redis_member,
+        },
+        url::{HIDDEN, shown_member},
+    },
 };
 
 /// What is wrong with the way `list` is written, if anything is; `of_member` says it of a member's URL.

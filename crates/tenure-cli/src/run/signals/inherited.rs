@@ -7,7 +7,7 @@ use nix::sys::{
     stat::{Mode, umask},
 };
 
-use super::signals::ENDING;
+use super::ENDING;
 
 static INHERITED: OnceLock<Inherited> = OnceLock::new();
 

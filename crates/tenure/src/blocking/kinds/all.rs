@@ -4,10 +4,10 @@ use std::{future::IntoFuture, ops::Deref, time::Duration};
 
 use tenure_core::{AcquireError, AllGuard as Parts, AllReleaseError};
 
-use super::{
+use super::settings::setters;
+use crate::blocking::{
     context::BlockingContext,
     guard::Guard,
-    settings::setters,
     thread::Thread,
     watch::{Watch, news, of_parent},
 };
@@ -27,11 +27,11 @@ use super::{
 #[must_use = "a handle does nothing until it is locked"]
 pub struct All {
     context: BlockingContext,
-    pub(super) handle: crate::All,
+    pub(in crate::blocking) handle: crate::All,
 }
 
 impl All {
-    pub(super) fn new(context: BlockingContext, handle: crate::All) -> Self {
+    pub(in crate::blocking) fn new(context: BlockingContext, handle: crate::All) -> Self {
         Self { context, handle }
     }
 
@@ -73,7 +73,7 @@ impl All {
 /// Several locks, held together: all that [`crate::AllGuard`] says, and what blocks.
 #[must_use = "the locks are released as soon as their guard is dropped"]
 pub struct AllGuard {
-    pub(super) guard: Parts,
+    pub(in crate::blocking) guard: Parts,
     watch: Watch,
 }
 

@@ -14,8 +14,7 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    looks::gate_of,
-    members::{Member, within},
+    members::{Member, looks::gate_of, within},
 };
 
 impl QuorumStore {

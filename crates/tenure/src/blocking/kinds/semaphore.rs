@@ -2,7 +2,8 @@
 
 use tenure_core::{AcquireError, InspectError};
 
-use super::{context::BlockingContext, guard::Guard, inspect::inspect, settings::setters};
+use super::{inspect::inspect, settings::setters};
+use crate::blocking::{context::BlockingContext, guard::Guard};
 
 /// A lock that hands out so many permits: [`crate::Semaphore`] for blocking callers.
 ///
@@ -21,11 +22,11 @@ use super::{context::BlockingContext, guard::Guard, inspect::inspect, settings::
 #[must_use = "a handle does nothing until permits are acquired"]
 pub struct Semaphore {
     context: BlockingContext,
-    pub(super) handle: crate::Semaphore,
+    pub(in crate::blocking) handle: crate::Semaphore,
 }
 
 impl Semaphore {
-    pub(super) fn new(context: BlockingContext, handle: crate::Semaphore) -> Self {
+    pub(in crate::blocking) fn new(context: BlockingContext, handle: crate::Semaphore) -> Self {
         Self { context, handle }
     }
 

@@ -14,8 +14,11 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     assembly::PATIENCE,
-    members::{Call, Calls, Member, MemberAnswer, mark_name, note_name, within},
-    standing::{MemberInspection, look},
+    members::{
+        Call, Calls, Member, MemberAnswer, mark_name, note_name,
+        standing::{MemberInspection, look},
+        within,
+    },
 };
 
 impl QuorumStore {

@@ -1,5 +1,7 @@
 //! Seeing to it that each member has a mark, so that it can be told since when it remembers.
 
+mod marking;
+
 use std::{future::Future, sync::atomic::Ordering, time::Duration};
 
 use futures_util::StreamExt;
@@ -16,8 +18,10 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    members::{Calls, Member, MemberAnswer, ask_all},
-    standing::{MemberInspection, UPGRADE, is_unread, look},
+    members::{
+        Calls, Member, MemberAnswer, ask_all,
+        standing::{MemberInspection, UPGRADE, is_unread, look},
+    },
 };
 
 /// How often it is tried while others do the same.

@@ -1,5 +1,7 @@
 //! The signals that tenure gets for its command.
 
+pub(crate) mod inherited;
+
 use std::{
     io,
     pin::Pin,

@@ -4,7 +4,8 @@ use std::ops::Deref;
 
 use tenure_core::{AcquireError, InspectError, Leader, ReleaseError, Token};
 
-use super::{Leaders, context::BlockingContext, guard::Guard, inspect::inspect, settings::setters};
+use super::{inspect::inspect, settings::setters};
+use crate::blocking::{Leaders, context::BlockingContext, guard::Guard};
 
 /// An office that one candidate at a time holds: [`crate::Election`] for blocking callers.
 ///
@@ -21,11 +22,11 @@ use super::{Leaders, context::BlockingContext, guard::Guard, inspect::inspect, s
 #[must_use = "a handle does nothing until somebody campaigns or looks"]
 pub struct Election {
     context: BlockingContext,
-    pub(super) handle: crate::Election,
+    pub(in crate::blocking) handle: crate::Election,
 }
 
 impl Election {
-    pub(super) fn new(context: BlockingContext, handle: crate::Election) -> Self {
+    pub(in crate::blocking) fn new(context: BlockingContext, handle: crate::Election) -> Self {
         Self { context, handle }
     }
 
@@ -93,7 +94,7 @@ impl Election {
 
 /// One term in office: a [`Guard`], whose token is the term.
 #[must_use = "a leader resigns as soon as this is dropped"]
-pub struct Leadership(pub(super) Guard);
+pub struct Leadership(pub(in crate::blocking) Guard);
 
 impl Leadership {
     /// The number of this term: greater than that of every term before it, so it fences.

@@ -16,9 +16,7 @@ use crate::{
     QuorumStore,
     error::Status,
     holds::{Attempt, Held},
-    looks::GateView,
-    members::{Calls, MemberAnswer, within},
-    standing::look,
+    members::{Calls, MemberAnswer, looks::GateView, standing::look, within},
 };
 
 /// An answer to one of the two rounds.

@@ -2,9 +2,8 @@
 
 use tenure_core::AcquireError;
 
-use super::{
-    WriteGuard, context::BlockingContext, guard::Guard, inspect::inspect, settings::setters,
-};
+use super::{inspect::inspect, settings::setters};
+use crate::blocking::{WriteGuard, context::BlockingContext, guard::Guard};
 
 /// A lock that many readers hold together, or one writer alone: [`crate::RwLock`] for blocking
 /// callers.
@@ -23,11 +22,11 @@ use super::{
 #[must_use = "a handle does nothing until it is locked"]
 pub struct RwLock {
     context: BlockingContext,
-    pub(super) handle: crate::RwLock,
+    pub(in crate::blocking) handle: crate::RwLock,
 }
 
 impl RwLock {
-    pub(super) fn new(context: BlockingContext, handle: crate::RwLock) -> Self {
+    pub(in crate::blocking) fn new(context: BlockingContext, handle: crate::RwLock) -> Self {
         Self { context, handle }
     }
 

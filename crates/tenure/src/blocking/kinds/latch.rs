@@ -4,7 +4,7 @@ use std::{future::IntoFuture, time::Duration};
 
 use tenure_core::LatchError;
 
-use super::context::BlockingContext;
+use crate::blocking::context::BlockingContext;
 
 /// A latch that opens when so many have arrived: [`crate::Latch`] for blocking callers.
 ///
@@ -21,11 +21,11 @@ use super::context::BlockingContext;
 #[must_use = "a handle does nothing until somebody arrives or waits"]
 pub struct Latch {
     context: BlockingContext,
-    pub(super) handle: crate::Latch,
+    pub(in crate::blocking) handle: crate::Latch,
 }
 
 impl Latch {
-    pub(super) fn new(context: BlockingContext, handle: crate::Latch) -> Self {
+    pub(in crate::blocking) fn new(context: BlockingContext, handle: crate::Latch) -> Self {
         Self { context, handle }
     }
 

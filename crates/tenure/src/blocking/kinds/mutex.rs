@@ -2,9 +2,8 @@
 
 use tenure_core::AcquireError;
 
-use super::{
-    Reentrant, context::BlockingContext, guard::Guard, inspect::inspect, settings::setters,
-};
+use super::{inspect::inspect, settings::setters};
+use crate::blocking::{Reentrant, context::BlockingContext, guard::Guard};
 
 /// A lock that at most one guard holds at a time: [`crate::Mutex`] for blocking callers.
 ///
@@ -25,15 +24,15 @@ use super::{
 #[must_use = "a handle does nothing until it is locked"]
 pub struct Mutex {
     context: BlockingContext,
-    pub(super) handle: crate::Mutex,
+    pub(in crate::blocking) handle: crate::Mutex,
 }
 
 impl Mutex {
-    pub(super) fn new(context: BlockingContext, handle: crate::Mutex) -> Self {
+    pub(in crate::blocking) fn new(context: BlockingContext, handle: crate::Mutex) -> Self {
         Self { context, handle }
     }
 
-    pub(super) fn into_async(self) -> crate::Mutex {
+    pub(in crate::blocking) fn into_async(self) -> crate::Mutex {
         self.handle
     }
 

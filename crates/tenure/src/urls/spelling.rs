@@ -8,7 +8,7 @@ use tenure_url::{is_scheme, nearest};
 
 /// What is wrong with the way `url` is written, if anything is.
 pub(crate) fn mistake(url: &str) -> Option<Fault> {
-    let scheme = crate::stores::parted(url).0;
+    let scheme = crate::urls::stores::parted(url).0;
     if url.trim().is_empty() {
         return Some(wrong("its URL is empty".to_owned(), EMPTY.to_owned()));
     }
@@ -19,21 +19,21 @@ pub(crate) fn mistake(url: &str) -> Option<Fault> {
         #[cfg(feature = "embedded")]
         "file" => misplaced(behind_scheme(url)),
         #[cfg(feature = "redis")]
-        scheme if crate::stores::is_redis(scheme) => {
+        scheme if crate::urls::stores::is_redis(scheme) => {
             tenure_redis::RedisOptions::from_url(url).err()
         }
         #[cfg(feature = "zookeeper")]
         "zookeeper" => tenure_zookeeper::ZookeeperOptions::from_url(url).err(),
         #[cfg(feature = "mysql")]
-        scheme if crate::stores::is_mysql(scheme) => {
+        scheme if crate::urls::stores::is_mysql(scheme) => {
             tenure_mysql::MysqlOptions::from_url(url).err()
         }
         #[cfg(feature = "postgres")]
-        scheme if crate::stores::is_postgres(scheme) => {
+        scheme if crate::urls::stores::is_postgres(scheme) => {
             tenure_postgres::PostgresOptions::from_url(url).err()
         }
         #[cfg(feature = "quorum")]
-        "quorum" => crate::quorum::mistake(behind_scheme(url), mistake),
+        "quorum" => crate::urls::quorum::mistake(behind_scheme(url), mistake),
         _ => bare_path(url),
     }
 }
@@ -50,7 +50,7 @@ pub(crate) const NO_URL: &str = "it is neither a URL nor the name of a store";
 
 /// What to write instead of such a text.
 pub(crate) fn write_one(text: &str) -> String {
-    let known = crate::stores::known();
+    let known = crate::urls::stores::known();
     let scheme = text.split_once("//").map(|(scheme, _)| format!("{scheme}:"));
     if let Some(scheme) = scheme.filter(|scheme| known.split(", ").any(|one| one == scheme)) {
         return format!("write a colon behind the scheme: {scheme}//");

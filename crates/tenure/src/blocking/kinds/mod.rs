@@ -1,0 +1,19 @@
+//! The kinds of lock, for threads.
+
+mod all;
+mod election;
+mod inspect;
+mod latch;
+mod mutex;
+pub mod reentrant;
+mod rwlock;
+mod semaphore;
+mod settings;
+
+pub use all::{All, AllGuard};
+pub use election::{Election, Leadership};
+pub use latch::Latch;
+pub use mutex::Mutex;
+pub use reentrant::{Reentrant, ReentrantGuard};
+pub use rwlock::RwLock;
+pub use semaphore::Semaphore;
