@@ -25,19 +25,19 @@ pub(crate) const NOT_FOUND: u8 = 127;
 
 /// The codes that users may choose others for, as a tool below or above tenure may use the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Codes {
+pub(crate) struct ExitCodes {
     pub(crate) busy: u8,
     pub(crate) lost: u8,
     pub(crate) failed: u8,
 }
 
-impl Default for Codes {
+impl Default for ExitCodes {
     fn default() -> Self {
         Self { busy: BUSY, lost: LOST, failed: FAILED }
     }
 }
 
-impl Codes {
+impl ExitCodes {
     /// The code that tells of a failure.
     pub(crate) fn of(self, failure: &Failure) -> u8 {
         match failure {

@@ -20,12 +20,12 @@ pub(crate) struct Explanation {
     pub(crate) causes: Vec<String>,
     /// What the user can do.
     pub(crate) help: Option<String>,
-    pub(crate) facts: Box<Facts>,
+    pub(crate) facts: Box<FailureDetails>,
 }
 
 /// What a program asks of a failure.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct FailureDetails {
     pub(crate) kind: Option<&'static str>,
     pub(crate) lock: Option<String>,
     pub(crate) store: Option<String>,
@@ -35,7 +35,7 @@ pub(crate) struct Facts {
     pub(crate) waited: Option<Duration>,
 }
 
-impl Facts {
+impl FailureDetails {
     /// The token of whoever held the lock at last.
     pub(crate) fn token(&self) -> Option<Token> {
         self.holder.as_ref()?.token
@@ -118,7 +118,8 @@ impl Explanation {
     /// The same of a lock, and of who has it.
     pub(crate) fn held_by(mut self, lock: &str, store: String, holder: Option<Contender>) -> Self {
         let (lock, store) = (Some(lock.to_owned()), Some(store));
-        self.facts = Box::new(Facts { kind: Some("busy"), lock, store, holder, ..*self.facts });
+        self.facts =
+            Box::new(FailureDetails { kind: Some("busy"), lock, store, holder, ..*self.facts });
         self
     }
 
@@ -176,12 +177,12 @@ impl From<io::Error> for Explanation {
 impl From<&TimedOut> for Explanation {
     fn from(end: &TimedOut) -> Self {
         let TimedOut { holder, ahead, waited, .. } = end;
-        let facts = Facts {
+        let facts = FailureDetails {
             kind: Some("timed_out"),
             holder: holder.clone(),
             ahead: Some(*ahead),
             waited: Some(*waited),
-            ..Facts::default()
+            ..FailureDetails::default()
         };
         let facts = Box::new(facts).of(Some(&end.lock));
         Self {

@@ -20,7 +20,7 @@ mod system;
 
 use std::{env, ffi::OsString, process::ExitCode};
 
-use args::hints::Unread;
+use args::hints::UsageError;
 
 fn main() -> ExitCode {
     system::caught(|| Ok(act())).unwrap_or_else(|failure| {
@@ -47,8 +47,8 @@ fn act() -> ExitCode {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
             match args::hints::explain(error, &words) {
-                Unread::Said(text) => output::misread(&text),
-                Unread::Parts(why) => {
+                UsageError::Said(text) => output::misread(&text),
+                UsageError::Parts(why) => {
                     output::refuse(&exit::Failure::Usage(why), Some(exit::USAGE));
                 }
             }

@@ -12,7 +12,7 @@ use tenure_url::nearest;
 
 use crate::{
     args,
-    exit::{Codes, Failure},
+    exit::{ExitCodes, Failure},
     explanation::Explanation,
     handle, label,
 };
@@ -21,7 +21,7 @@ const DEFAULT_TTL: Duration = Duration::from_secs(30);
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
 /// What the variables and the configuration file say, with the store that a flag chose.
-pub(crate) fn load(common: &args::Common) -> Result<Config, Failure> {
+pub(crate) fn load(common: &args::CommonArgs) -> Result<Config, Failure> {
     let mut config = Config::load().map_err(|error| Failure::Usage(error.into()))?;
     if let Some(store) = &common.store {
         config.use_store(store, "--store");
@@ -74,7 +74,7 @@ pub(crate) fn meant(unknown: &str) -> Option<&'static str> {
 
 /// How long to wait for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum WaitLimit {
     /// Not at all.
     None,
     /// This long.
@@ -83,7 +83,7 @@ pub(crate) enum Patience {
     Endless,
 }
 
-impl Patience {
+impl WaitLimit {
     fn new(asking: &args::AcquireArgs, default: Option<Duration>) -> Self {
         match asking.wait.or(default) {
             _ if asking.no_wait => Self::None,
@@ -96,7 +96,7 @@ impl Patience {
 
 /// What kind of lock the command runs under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LockKind {
     /// Alone.
     Mutex,
     /// Together with other readers.
@@ -111,8 +111,8 @@ pub(crate) enum Kind {
     Candidate,
 }
 
-impl Kind {
-    fn new(sharing: &args::Sharing) -> Result<Self, Failure> {
+impl LockKind {
+    fn new(sharing: &args::ModeArgs) -> Result<Self, Failure> {
         let take = sharing.take.unwrap_or(1);
         match sharing.permits {
             Some(of) if take > of => Err(Failure::Usage(
@@ -132,10 +132,10 @@ impl Kind {
 
 /// Everything `run` needs to know besides the store.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) kind: Kind,
+pub(crate) struct RunSettings {
+    pub(crate) kind: LockKind,
     pub(crate) ttl: Duration,
-    pub(crate) patience: Patience,
+    pub(crate) patience: WaitLimit,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) hold_at_least: Option<Duration>,
     /// Whether the lock is free at once if the command fails.
@@ -151,14 +151,14 @@ pub(crate) struct Plan {
     configured_label: Option<String>,
 }
 
-impl Plan {
+impl RunSettings {
     /// To run a command under the locks called `names`.
     pub(crate) fn to_run(
         run: &args::Run,
         names: &[&LockName],
         config: &Config,
     ) -> Result<Self, Failure> {
-        let kind = if run.all.is_empty() { Kind::new(&run.sharing)? } else { Kind::All };
+        let kind = if run.all.is_empty() { LockKind::new(&run.sharing)? } else { LockKind::All };
         Ok(Self {
             kind,
             hold_at_least: run.hold_at_least,
@@ -177,9 +177,9 @@ impl Plan {
     pub(crate) fn to_lock(lock: &args::Lock, config: &Config) -> Result<Self, Failure> {
         let defaults = config.defaults_of(&lock.name);
         Ok(Self {
-            kind: Kind::new(&lock.sharing)?,
+            kind: LockKind::new(&lock.sharing)?,
             ttl: defaults.ttl.unwrap_or(DEFAULT_TTL),
-            patience: Patience::new(&lock.asking, defaults.wait),
+            patience: WaitLimit::new(&lock.asking, defaults.wait),
             max_hold: None,
             hold_at_least: None,
             frees_on_failure: false,
@@ -195,7 +195,7 @@ impl Plan {
 
     fn new<'a>(
         names: impl IntoIterator<Item = &'a LockName>,
-        hold: &args::Hold,
+        hold: &args::HoldArgs,
         config: &Config,
     ) -> Result<Self, Failure> {
         // Of several locks the one with the shortest time says what is certain of all.
@@ -205,9 +205,9 @@ impl Plan {
         let max_hold = hold.max_hold.or(shortest(|of| of.max_hold));
         let chosen_grace = hold.grace.or(config.run().grace);
         let plan = Self {
-            kind: Kind::Candidate,
+            kind: LockKind::Candidate,
             ttl,
-            patience: Patience::new(&hold.asking, shortest(|of| of.wait)),
+            patience: WaitLimit::new(&hold.asking, shortest(|of| of.wait)),
             max_hold,
             hold_at_least: None,
             frees_on_failure: false,
@@ -274,9 +274,9 @@ fn label(
 }
 
 /// The exit codes that flags or the file chose, else those that are built in.
-pub(crate) fn codes(busy: Option<u8>, ends: &args::ExitCodeArgs, config: &Config) -> Codes {
-    let (run, built_in) = (config.run(), Codes::default());
-    Codes {
+pub(crate) fn codes(busy: Option<u8>, ends: &args::ExitCodeArgs, config: &Config) -> ExitCodes {
+    let (run, built_in) = (config.run(), ExitCodes::default());
+    ExitCodes {
         busy: busy.or(run.busy_exit_code).unwrap_or(built_in.busy),
         lost: ends.lost_exit_code.or(run.lost_exit_code).unwrap_or(built_in.lost),
         failed: ends.failed_exit_code.or(run.failed_exit_code).unwrap_or(built_in.failed),
@@ -296,7 +296,7 @@ mod tests {
     use crate::args::{Cli, Command};
     use clap::Parser;
 
-    fn plan(args: &str, file: &str) -> Result<Plan, Failure> {
+    fn plan(args: &str, file: &str) -> Result<RunSettings, Failure> {
         let file = Some((Path::new("config.toml"), file));
         let config = Config::parse(file, |_| None).map_err(Failure::failed)?;
         let words = format!("tenure run name {args} -- true");
@@ -304,7 +304,7 @@ mod tests {
         {
             Command::Run(run) => {
                 let names: Vec<_> = run.names().collect();
-                Plan::to_run(&run, &names, &config)
+                RunSettings::to_run(&run, &names, &config)
             }
             other => panic!("{other:?}"),
         }
@@ -320,9 +320,9 @@ mod tests {
         assert_eq!(plan("", "").unwrap().ttl, DEFAULT_TTL);
         assert_eq!(plan("", "ttl = '8s'").unwrap().ttl, Duration::from_secs(8));
         assert_eq!(plan("--ttl 9s", "ttl = '8s'").unwrap().ttl, Duration::from_secs(9));
-        assert_eq!(plan("--no-wait", "wait = '8s'").unwrap().patience, Patience::None);
-        assert_eq!(plan("--wait 0s", "").unwrap().patience, Patience::None);
-        assert_eq!(plan("", "").unwrap().patience, Patience::Endless);
+        assert_eq!(plan("--no-wait", "wait = '8s'").unwrap().patience, WaitLimit::None);
+        assert_eq!(plan("--wait 0s", "").unwrap().patience, WaitLimit::None);
+        assert_eq!(plan("", "").unwrap().patience, WaitLimit::Endless);
     }
 
     #[test]
@@ -351,12 +351,12 @@ mod tests {
 
     #[test]
     fn a_command_runs_alone_or_shares_or_takes_permits() {
-        assert_eq!(plan("", "").unwrap().kind, Kind::Mutex);
-        assert_eq!(plan("--shared", "").unwrap().kind, Kind::Reader);
-        assert_eq!(plan("--write", "").unwrap().kind, Kind::Writer);
-        assert_eq!(plan("--permits 3", "").unwrap().kind, Kind::Permits { take: 1, of: 3 });
+        assert_eq!(plan("", "").unwrap().kind, LockKind::Mutex);
+        assert_eq!(plan("--shared", "").unwrap().kind, LockKind::Reader);
+        assert_eq!(plan("--write", "").unwrap().kind, LockKind::Writer);
+        assert_eq!(plan("--permits 3", "").unwrap().kind, LockKind::Permits { take: 1, of: 3 });
         let two = plan("--permits 3 --take 2", "").unwrap();
-        assert_eq!(two.kind, Kind::Permits { take: 2, of: 3 });
+        assert_eq!(two.kind, LockKind::Permits { take: 2, of: 3 });
         let refused = plan("--permits 3 --take 4", "").unwrap_err();
         assert!(matches!(refused, Failure::Usage(_)), "{refused:?}");
         assert_eq!(said(&refused), "4 permits of 3 can never be granted; write --take 3 or less");

@@ -19,8 +19,8 @@ use crate::{
     AcquireError, Clock, Entropy, Fault, FaultKind, LockName, Store,
     engine::{Agenda, EngineStarter, Refusal, Slot, Slots},
     error::{LockAddress, Lost},
-    observe::Observer,
-    options::{Defaults, DefaultsOf, Options, Settings},
+    observe::StoreTelemetry,
+    options::{Defaults, DefaultsResolver, Options, ValidatedSettings},
     pace::SHORT,
 };
 
@@ -29,15 +29,15 @@ const CLAIM_WINDOW: Duration = Duration::from_millis(500);
 
 /// One opened store with everything that its locks need.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct StoreContext {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) agenda: Arc<Agenda>,
     pub(crate) slots: Arc<Slots>,
-    pub(crate) observer: Observer,
+    pub(crate) observer: StoreTelemetry,
     label: Label,
-    defaults: DefaultsOf,
+    defaults: DefaultsResolver,
     process: u32,
     first_owner: OnceLock<Owner>,
     /// What starts the engine, if that runs on tenure's own thread.
@@ -48,17 +48,17 @@ pub(crate) struct Context {
     told_short: AtomicBool,
 }
 
-impl Context {
+impl StoreContext {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
         (agenda, slots): (Arc<Agenda>, Arc<Slots>),
-        defaults: DefaultsOf,
+        defaults: DefaultsResolver,
     ) -> Self {
         let process = std::process::id();
         Self {
-            observer: Observer::new(store.kind()),
+            observer: StoreTelemetry::new(store.kind()),
             label: format!("{}/{process}", host()).into(),
             store,
             clock,
@@ -90,7 +90,7 @@ impl Context {
         kind: Kind,
         mode: Mode,
         options: Options,
-    ) -> Result<Settings, OutOfRange> {
+    ) -> Result<ValidatedSettings, OutOfRange> {
         let settings = self.defaults.complete(name, options).check(kind, mode, &self.label)?;
         let ttl = settings.terms.ttl.get();
         if ttl < SHORT && !self.told_short.swap(true, Ordering::Relaxed) {
@@ -106,7 +106,7 @@ impl Context {
 
     /// Room for one more hold or waiter, before anything is asked of the store.
     pub(crate) fn reserve(&self, name: &LockName) -> Result<Slot, AcquireError> {
-        if self.forked() {
+        if self.is_forked() {
             return Err(AcquireError::ShutDown { lock: self.address(name) });
         }
         self.start_engine().map_err(|fault| AcquireError::store(self.address(name), fault))?;
@@ -127,7 +127,7 @@ impl Context {
     /// Nobody acquires anything any more. What was let go of is waited for.
     pub(crate) fn desert(self: &Arc<Self>, own: usize) {
         self.is_deserted.store(true, Ordering::Release);
-        self.farewell(own);
+        self.drain_releases(own);
     }
 
     /// Whether what is held is all that is left.
@@ -138,8 +138,8 @@ impl Context {
     /// Blocks this thread until what was let go of is off the store, for a second at most. If nobody but who says
     /// so has this, as often as `own`, that is the end of it, and the store is closed by then too: the program may
     /// end right after.
-    pub(crate) fn farewell(self: &Arc<Self>, own: usize) {
-        if self.forked() {
+    pub(crate) fn drain_releases(self: &Arc<Self>, own: usize) {
+        if self.is_forked() {
             return;
         }
         self.slots.wait_for_releases();
@@ -158,7 +158,7 @@ impl Context {
 
     /// Whether this is a forked copy of the process that opened the store: it has no engine, and
     /// its guards belong to the other.
-    pub(crate) fn forked(&self) -> bool {
+    pub(crate) fn is_forked(&self) -> bool {
         std::process::id() != self.process
     }
 
@@ -175,7 +175,7 @@ impl Context {
     }
 }
 
-impl Drop for Context {
+impl Drop for StoreContext {
     fn drop(&mut self) {
         self.slots.close();
     }

@@ -30,14 +30,14 @@ use crate::{Fault, LockName, error::Lost, outage::OutageReport, pace::ENOUGH};
 
 /// The observer of one store.
 #[derive(Clone, Debug)]
-pub(crate) struct Observer {
+pub(crate) struct StoreTelemetry {
     store: &'static str,
-    keys: Arc<Keys>,
+    keys: Arc<MetricKeys>,
 }
 
 /// What every acquisition counts, made once: it takes longer to make than to count.
 #[derive(Debug)]
-struct Keys {
+struct MetricKeys {
     acquired: Key,
     wait: Key,
     hold: Key,
@@ -46,10 +46,10 @@ struct Keys {
 const METADATA: Metadata<'static> =
     Metadata::new(module_path!(), metrics::Level::INFO, Some(module_path!()));
 
-impl Observer {
+impl StoreTelemetry {
     pub(crate) fn new(store: &'static str) -> Self {
         let key = |name: &'static str| Key::from_parts(name, vec![Label::new("store", store)]);
-        let keys = Keys {
+        let keys = MetricKeys {
             acquired: key("tenure_acquired_total"),
             wait: key("tenure_wait_seconds"),
             hold: key("tenure_hold_seconds"),

@@ -38,7 +38,7 @@ struct OngoingOutage {
 
 impl Outage {
     /// So many renewals failed.
-    pub(crate) fn failed(&mut self, now: Timestamp, count: usize) -> Option<OutageReport> {
+    pub(crate) fn record_failures(&mut self, now: Timestamp, count: usize) -> Option<OutageReport> {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         self.forget(now);
         let Some(current) = &mut self.0 else {
@@ -62,7 +62,7 @@ impl Outage {
     }
 
     /// Some succeeded; `any_left` tells whether the last renewal of some hold failed.
-    pub(crate) fn succeeded(
+    pub(crate) fn record_success(
         &mut self,
         now: Timestamp,
         any_left: impl FnOnce() -> bool,
@@ -96,7 +96,7 @@ mod tests {
         let mut outage = Outage::default();
         let mut said = Vec::new();
         for second in 0..1_000 {
-            said.extend(outage.failed(at(second * 1_000), 7).map(|news| (second, news)));
+            said.extend(outage.record_failures(at(second * 1_000), 7).map(|news| (second, news)));
         }
         let lasts = |at, failed| {
             (at, OutageReport::Lasts { failed: 7 * failed, since: Duration::from_secs(at) })
@@ -104,31 +104,31 @@ mod tests {
         let expected = [10, 20, 40, 80, 160, 320, 620, 920].map(|at| lasts(at, at + 1));
         assert_eq!(said[0], (0, OutageReport::Begun));
         assert_eq!(said[1..], expected);
-        let over = outage.succeeded(at(1_000_000), || false);
+        let over = outage.record_success(at(1_000_000), || false);
         assert_eq!(
             over,
             Some(OutageReport::Over { failed: 7_000, since: Duration::from_secs(1_000) })
         );
-        assert_eq!(outage.succeeded(at(1_000_001), || false), None);
+        assert_eq!(outage.record_success(at(1_000_001), || false), None);
     }
 
     #[test]
     fn it_lasts_while_any_hold_is_left_and_is_looked_at_once_a_second() {
         let mut outage = Outage::default();
-        assert_eq!(outage.failed(at(0), 2), Some(OutageReport::Begun));
-        assert_eq!(outage.succeeded(at(100), || true), None);
-        assert_eq!(outage.succeeded(at(1_000), || panic!("so soon")), None);
-        assert_eq!(outage.failed(at(1_050), 1), None);
+        assert_eq!(outage.record_failures(at(0), 2), Some(OutageReport::Begun));
+        assert_eq!(outage.record_success(at(100), || true), None);
+        assert_eq!(outage.record_success(at(1_000), || panic!("so soon")), None);
+        assert_eq!(outage.record_failures(at(1_050), 1), None);
         let over = OutageReport::Over { failed: 3, since: Duration::from_millis(1_100) };
-        assert_eq!(outage.succeeded(at(1_100), || false), Some(over));
+        assert_eq!(outage.record_success(at(1_100), || false), Some(over));
     }
 
     #[test]
     fn one_whose_holds_all_ended_is_forgotten() {
         let mut outage = Outage::default();
-        assert_eq!(outage.failed(at(0), 1), Some(OutageReport::Begun));
-        assert_eq!(outage.succeeded(at(60_001), || false), None);
-        assert_eq!(outage.failed(at(60_002), 1), Some(OutageReport::Begun));
-        assert_eq!(outage.failed(at(120_003), 1), Some(OutageReport::Begun));
+        assert_eq!(outage.record_failures(at(0), 1), Some(OutageReport::Begun));
+        assert_eq!(outage.record_success(at(60_001), || false), None);
+        assert_eq!(outage.record_failures(at(60_002), 1), Some(OutageReport::Begun));
+        assert_eq!(outage.record_failures(at(120_003), 1), Some(OutageReport::Begun));
     }
 }

@@ -14,12 +14,12 @@ const ROW: u32 = 8;
 
 /// How renewals went lately.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct RenewalPace {
     slow: u32,
     told: bool,
 }
 
-impl Pace {
+impl RenewalPace {
     /// A renewal of a lease of `ttl` was answered after `took`; whether that is to be told, which it is once.
     pub(crate) fn answered(&mut self, ttl: Duration, took: Duration) -> bool {
         self.slow = if took > ttl / PART { self.slow.saturating_add(1) } else { 0 };
@@ -38,8 +38,8 @@ mod tests {
 
     #[test]
     fn that_renewals_are_slow_is_told_once_and_only_of_many_in_a_row() {
-        let mut pace = Pace::default();
-        let row = |pace: &mut Pace, count| (0..count).any(|_| pace.answered(TTL, SLOW));
+        let mut pace = RenewalPace::default();
+        let row = |pace: &mut RenewalPace, count| (0..count).any(|_| pace.answered(TTL, SLOW));
         assert!(!row(&mut pace, ROW - 1));
         assert!(!pace.answered(TTL, Duration::from_secs(1)));
         assert!(!row(&mut pace, ROW - 1));

@@ -10,7 +10,7 @@ use crate::{address::LockAddress, plain::plain_sentence};
 /// [`source`](Error::source) leads to the causes. `{:#}` shows all parts in one line, for logs.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Parts<'a> {
+pub struct ErrorParts<'a> {
     message: Cow<'a, str>,
     source: Option<&'a (dyn Error + 'static)>,
     help: Option<Cow<'a, str>>,
@@ -18,7 +18,7 @@ pub struct Parts<'a> {
     kind: Option<String>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> ErrorParts<'a> {
     /// What failed.
     pub fn new(message: impl Into<Cow<'a, str>>) -> Self {
         Self { message: message.into(), source: None, help: None, address: None, kind: None }
@@ -99,7 +99,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-impl Parts<'_> {
+impl ErrorParts<'_> {
     /// Each part in a line of its own, as a `main` prints an error that it gives back; as a structure of this name if the
     /// alternate form is asked for.
     ///

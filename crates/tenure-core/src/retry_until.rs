@@ -7,7 +7,9 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use crate::{Fault, FaultKind, LockName, context::Context, driver::before, error::InspectError};
+use crate::{
+    Fault, FaultKind, LockName, context::StoreContext, driver::before, error::InspectError,
+};
 
 /// How long an answer is waited for before the store is asked again.
 const LONGEST_CALL: Duration = Duration::from_secs(5);
@@ -17,7 +19,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Makes a call that may be repeated until it is answered, at `until` at the latest. Where no time
 /// is left, one call is made all the same.
 pub(crate) async fn retry_until<T, F>(
-    context: &Context,
+    context: &StoreContext,
     name: &LockName,
     until: Timestamp,
     mut call: impl FnMut() -> F + Send,
@@ -48,7 +50,7 @@ where
 
 /// Makes a call once, and gives it so long.
 pub(crate) async fn ask_once<T: Send>(
-    context: &Context,
+    context: &StoreContext,
     within: Duration,
     call: impl Future<Output = Result<T, Fault>> + Send,
 ) -> Result<T, Fault> {
@@ -63,8 +65,8 @@ fn unanswered() -> Fault {
 }
 
 /// Refuses calls from a forked copy of the process that opened the store.
-pub(crate) fn not_forked(context: &Context) -> Result<(), Fault> {
-    if !context.forked() {
+pub(crate) fn not_forked(context: &StoreContext) -> Result<(), Fault> {
+    if !context.is_forked() {
         return Ok(());
     }
     let what = "this process was forked from the one that opened the store";

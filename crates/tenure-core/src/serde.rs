@@ -50,27 +50,29 @@ impl Serialize for Diagnostic {
 impl Serialize for Listing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Listing", 3)?;
-        fields.serialize_field("names", &Names(&self.names))?;
+        fields.serialize_field("names", &NamedSnapshots(&self.names))?;
         fields.serialize_field("more", &self.more)?;
         fields.serialize_field("missing", &self.missing)?;
         fields.end()
     }
 }
 
-struct Names<'a>(&'a [(LockName, Snapshot)]);
+struct NamedSnapshots<'a>(&'a [(LockName, Snapshot)]);
 
-impl Serialize for Names<'_> {
+impl Serialize for NamedSnapshots<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut names = serializer.serialize_seq(Some(self.0.len()))?;
-        self.0.iter().try_for_each(|(name, seen)| names.serialize_element(&Named(name, seen)))?;
+        self.0
+            .iter()
+            .try_for_each(|(name, seen)| names.serialize_element(&NamedSnapshot(name, seen)))?;
         names.end()
     }
 }
 
 /// A snapshot that says of which name it is.
-struct Named<'a>(&'a LockName, &'a Snapshot);
+struct NamedSnapshot<'a>(&'a LockName, &'a Snapshot);
 
-impl Serialize for Named<'_> {
+impl Serialize for NamedSnapshot<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(name, seen) = self;
         let mut fields = serializer.serialize_struct("Named", 3)?;

@@ -5,15 +5,15 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use crate::{
     Clock, Entropy, Handle, InspectError, LockName, OsEntropy, Store, SystemClock,
     acquire::Acquirer,
-    context::Context,
+    context::StoreContext,
     detached::{self, Attach},
     driver::before,
     engine::{Agenda, Engine, EngineStarter, Slots, at_exit},
     error::{HandleError, ShutdownError, StoreError},
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
     local::Queues,
-    observe::Observer,
-    options::{Defaults, DefaultsOf},
+    observe::StoreTelemetry,
+    options::{Defaults, DefaultsResolver},
     oversight::{self, List, Watcher},
     store::Diagnostic,
 };
@@ -60,7 +60,7 @@ impl Tenure {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(OsEntropy::default()),
             max_holds: TenureBuilder::MAX_HOLDS,
-            defaults: DefaultsOf::default(),
+            defaults: DefaultsResolver::default(),
         }
     }
 
@@ -267,7 +267,7 @@ impl Tenure {
         slots.close();
         let until = self.acquirer.context.now().saturating_add(within);
         let clock = &*self.acquirer.context.clock;
-        if before(clock, until, slots.quiet()).await.is_none() {
+        if before(clock, until, slots.wait_until_quiet()).await.is_none() {
             let (open, unsettled) = slots.unsettled();
             if !within.is_zero() {
                 slots.lose_patience();
@@ -275,7 +275,7 @@ impl Tenure {
             return Err(ShutdownError { open, unsettled });
         }
         if slots.are_over() && self.acquirer.context.agenda.is_empty() {
-            before(clock, until, slots.without_engine()).await;
+            before(clock, until, slots.wait_until_engine_stops()).await;
         }
         Ok(())
     }
@@ -297,7 +297,7 @@ pub struct TenureBuilder {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     max_holds: usize,
-    defaults: DefaultsOf,
+    defaults: DefaultsResolver,
 }
 
 impl TenureBuilder {
@@ -344,7 +344,7 @@ impl TenureBuilder {
         mut self,
         find: impl Fn(&LockName) -> Defaults + Send + Sync + 'static,
     ) -> Self {
-        self.defaults = DefaultsOf::new(find);
+        self.defaults = DefaultsResolver::new(find);
         self
     }
 
@@ -392,14 +392,14 @@ impl TenureBuilder {
             woken,
             store: self.store.for_engine(),
             clock: self.clock.clone(),
-            observer: Observer::new(self.store.kind()),
+            observer: StoreTelemetry::new(self.store.kind()),
             outage: Default::default(),
             pace: Default::default(),
         };
         // From now on, not from when it first runs: something may be held and evicted by then.
         let evictions = engine.store.evictions();
         let context =
-            Context::new(self.store, self.clock, self.entropy, (agenda, slots), self.defaults);
+            StoreContext::new(self.store, self.clock, self.entropy, (agenda, slots), self.defaults);
         let context = Arc::new(context);
         let queues = Queues::new(&context);
         let acquirer = Acquirer::new(context, queues);

@@ -9,7 +9,7 @@ use syn::{
 
 use crate::{
     args::{Args, Kind},
-    function::{Form, Function, output_span},
+    function::{Function, FunctionForm, output_span},
     hold, key,
 };
 
@@ -23,7 +23,7 @@ pub(crate) fn expand(args: &Args, mut function: Function) -> Result<TokenStream>
     let named = nameable(output.clone());
     // What the function gives back is where most errors about it belong.
     let span = Span::mixed_site().located_at(output_span(&function));
-    let blocking = matches!(function.form, Form::Blocking);
+    let blocking = matches!(function.form, FunctionForm::Blocking);
     let runner = match (args.skips, blocking) {
         (false, false) => quote_spanned!(span=> or_fail),
         (false, true) => quote_spanned!(span=> or_fail_blocking),

@@ -9,11 +9,11 @@ use syn::{
 /// A function, taken apart as far as locking it needs.
 pub(crate) struct Function {
     pub(crate) item: ItemFn,
-    pub(crate) form: Form,
+    pub(crate) form: FunctionForm,
 }
 
 /// How the work of a function comes to be done.
-pub(crate) enum Form {
+pub(crate) enum FunctionForm {
     /// `async fn`.
     Async,
     /// `fn`, on the thread of the caller.
@@ -48,13 +48,13 @@ impl Function {
 
     /// The names that its parameters have.
     pub(crate) fn parameters(&self) -> Vec<String> {
-        struct Names(Vec<String>);
-        impl VisitMut for Names {
+        struct NameVisitor(Vec<String>);
+        impl VisitMut for NameVisitor {
             fn visit_pat_ident_mut(&mut self, name: &mut PatIdent) {
                 self.0.push(name.ident.to_string());
             }
         }
-        let mut names = Names(Vec::new());
+        let mut names = NameVisitor(Vec::new());
         self.item.sig.inputs.clone().iter_mut().for_each(|input| names.visit_fn_arg_mut(input));
         names.0
     }
@@ -62,14 +62,14 @@ impl Function {
     /// What the function gives back.
     pub(crate) fn output(&self) -> Option<&Type> {
         match &self.form {
-            Form::Future { output } => Some(output),
-            Form::Async | Form::Blocking => output_type(&self.item.sig.output),
+            FunctionForm::Future { output } => Some(output),
+            FunctionForm::Async | FunctionForm::Blocking => output_type(&self.item.sig.output),
         }
     }
 
     /// The block that does the work.
     pub(crate) fn work(&mut self) -> Result<&mut Block> {
-        let Form::Future { .. } = self.form else { return Ok(&mut self.item.block) };
+        let FunctionForm::Future { .. } = self.form else { return Ok(&mut self.item.block) };
         let output = &self.item.sig.output;
         tail(&mut self.item.block).ok_or_else(|| {
             let what = "the future that is made here runs later, without the lock: write \
@@ -104,13 +104,13 @@ fn refuse(item: &ItemFn) -> Result<()> {
     Ok(())
 }
 
-fn form(item: &ItemFn) -> Form {
+fn form(item: &ItemFn) -> FunctionForm {
     if item.sig.asyncness.is_some() {
-        return Form::Async;
+        return FunctionForm::Async;
     }
     match output_type(&item.sig.output).and_then(future_of) {
-        Some(output) => Form::Future { output: Box::new(output) },
-        None => Form::Blocking,
+        Some(output) => FunctionForm::Future { output: Box::new(output) },
+        None => FunctionForm::Blocking,
     }
 }
 

@@ -12,12 +12,12 @@ do kill -0 "$1" || break; sleep 0.1; done; kill -9 "$1"; rm -rf "$2""#;
 
 /// A process, and what ends it and removes its folder if we are gone before. Dropping it ends both.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct SupervisedProcess {
     process: Child,
     keeper: Child,
 }
 
-impl Kept {
+impl SupervisedProcess {
     pub(crate) fn start(command: &mut Command, folder: &Path) -> io::Result<Self> {
         Self::ended_by("-KILL", command, folder)
     }
@@ -48,7 +48,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for SupervisedProcess {
     fn drop(&mut self) {
         // First, since it knows the process by its number alone.
         for process in [&mut self.keeper, &mut self.process] {

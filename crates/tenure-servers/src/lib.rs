@@ -18,4 +18,4 @@ pub use certificates::Certificates;
 pub use mysql::MariadbServer;
 pub use postgres::{FrozenPostgres, PgBouncer, PostgresServer};
 pub use redis::{RedisCluster, RedisServer, SentinelService};
-pub use zookeeper::{Frozen, ZookeeperEnsemble, ZookeeperServer};
+pub use zookeeper::{FrozenZookeeper, ZookeeperEnsemble, ZookeeperServer};

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::kept::Kept;
+use crate::kept::SupervisedProcess;
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -18,16 +18,17 @@ const ENDING: Duration = Duration::from_secs(10);
 
 /// A process whose log is a file in its folder. Both end with ours.
 #[derive(Debug)]
-pub(crate) struct Logged(Kept);
+pub(crate) struct LoggedProcess(SupervisedProcess);
 
-impl Logged {
+impl LoggedProcess {
     /// Starts it, and returns when its log has `ready`. An error is what the log says instead.
     pub(crate) fn start(command: &mut Command, log: &Path, ready: &str) -> Result<Self, String> {
         let file = File::create(log).map_err(|error| error.to_string())?;
         let copy = file.try_clone().map_err(|error| error.to_string())?;
         command.stdin(Stdio::null()).stdout(copy).stderr(file);
         let folder = log.parent().unwrap_or(log);
-        let mut server = Self(Kept::start(command, folder).map_err(|error| error.to_string())?);
+        let mut server =
+            Self(SupervisedProcess::start(command, folder).map_err(|error| error.to_string())?);
         let since = Instant::now();
         loop {
             let said = fs::read_to_string(log).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::{Clock, Timestamp};
 
-use super::client::{Process, Stage};
+use super::client::{Process, SharedContext};
 use tenure_testkit::{Random, fault::Faults};
 
 /// The longest that a process may stand still or be cut off.
@@ -42,7 +42,7 @@ pub trait Chaos: Send + Sync {
 
 /// Makes trouble for so long, and then puts everything right: calls have the faults in `calm`.
 pub async fn rage(
-    stage: &Stage,
+    stage: &SharedContext,
     chaos: &mut impl Chaos,
     processes: &mut Vec<Process>,
     (length, calm): (Duration, Faults),
@@ -90,7 +90,7 @@ pub fn choose<'a>(processes: &'a [Process], random: &mut Random) -> Option<(usiz
 }
 
 /// When a trouble that begins now ends.
-pub fn until(stage: &Stage, random: &mut Random) -> Timestamp {
+pub fn until(stage: &SharedContext, random: &mut Random) -> Timestamp {
     let longest = LONGEST / (1 << random.below(6));
     stage.now().saturating_add(random.length(longest / 8, longest))
 }

@@ -22,12 +22,12 @@ mod trouble;
 mod world;
 
 pub use clock::SimClock;
-pub use limited::Limited;
-pub use pausable::{Pausable, Power};
+pub use limited::PollLimit;
+pub use pausable::{Pausable, ProcessControl};
 pub use plan::Plan;
-pub use resource::{Resources, Written};
-pub use run::{Run, replay, simulate};
-pub use sweep::{Sweep, seeds_wanted, sweep, sweep_of, sweep_with};
+pub use resource::{Resources, WriteOutcome};
+pub use run::{RunReport, replay, simulate};
+pub use sweep::{SweepReport, seeds_wanted, sweep, sweep_of, sweep_with};
 
 /// Its page breaks a rule, which only this crate can.
 #[cfg(doctest)]

@@ -9,19 +9,19 @@ use std::{
 /// A future that is dropped when it is still pending after a number of polls: so each of its await
 /// points is reached by some seed.
 #[derive(Debug)]
-pub struct Limited<F: Future> {
+pub struct PollLimit<F: Future> {
     future: Option<Pin<Box<F>>>,
     polls: u64,
 }
 
-impl<F: Future> Limited<F> {
+impl<F: Future> PollLimit<F> {
     /// `future`, dropped after `polls` polls; never, if there is no such number.
     pub fn new(future: impl IntoFuture<IntoFuture = F>, polls: Option<u64>) -> Self {
         Self { future: Some(Box::pin(future.into_future())), polls: polls.unwrap_or(u64::MAX) }
     }
 }
 
-impl<F: Future> Future for Limited<F> {
+impl<F: Future> Future for PollLimit<F> {
     /// Nothing if it was dropped.
     type Output = Option<F::Output>;
 

@@ -10,7 +10,7 @@ use std::{
 
 /// Whether a process runs. Clones are of the same process.
 #[derive(Clone, Debug, Default)]
-pub struct Power(Arc<Mutex<State>>);
+pub struct ProcessControl(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -19,7 +19,7 @@ struct State {
     waiting: Vec<Waker>,
 }
 
-impl Power {
+impl ProcessControl {
     /// None of the process's futures is polled any more, until it is resumed.
     pub fn pause(&self) {
         self.lock().paused = true;
@@ -55,15 +55,15 @@ impl Power {
     }
 }
 
-/// A future of a process with a [`Power`]. It is ready when the process has ended.
+/// A future of a process with a [`ProcessControl`]. It is ready when the process has ended.
 pub struct Pausable {
-    power: Power,
+    power: ProcessControl,
     future: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl Pausable {
     /// `future` as a part of the process of `power`.
-    pub fn new(power: &Power, future: impl Future<Output = ()> + Send + 'static) -> Self {
+    pub fn new(power: &ProcessControl, future: impl Future<Output = ()> + Send + 'static) -> Self {
         Self { power: power.clone(), future: Some(Box::pin(future)) }
     }
 }

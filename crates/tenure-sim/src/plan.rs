@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::client::{Habits, LONGEST_GRACE, Locks};
+use super::client::{ClientOptions, LONGEST_GRACE, LockKind};
 use tenure_testkit::{Random, fault::Faults};
 
 /// Everything that is decided before a run begins. Each seed leaves out some of the faults, so that
@@ -44,16 +44,16 @@ pub struct Plan {
     /// Whether an operator takes names away now and then.
     pub evictions: bool,
     /// How long leases are.
-    pub leases: Leases,
+    pub leases: LeaseLengths,
     /// In how many of a thousand ends a hold is detached.
     pub detaches: u32,
     /// What the names are used as.
-    pub locks: Locks,
+    pub locks: LockKind,
 }
 
 /// How long the leases of a run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leases {
+pub enum LeaseLengths {
     /// Short beside the delays of calls.
     Short,
     /// From short to long.
@@ -62,7 +62,7 @@ pub enum Leases {
     Long,
 }
 
-impl Leases {
+impl LeaseLengths {
     /// The lengths to choose from, in milliseconds.
     pub(super) const fn lengths(self) -> &'static [u64] {
         match self {
@@ -98,8 +98,13 @@ impl Plan {
     fn draw(seed: u64) -> Self {
         let mut random = Random::new(seed ^ 0x7e57_5eed);
         let often = |random: &mut Random| *random.choose(&[0, 0, 20, 80, 250]);
-        let leases = *random.choose(&[Leases::Short, Leases::Mixed, Leases::Mixed, Leases::Long]);
-        let long_leases = leases == Leases::Long;
+        let leases = *random.choose(&[
+            LeaseLengths::Short,
+            LeaseLengths::Mixed,
+            LeaseLengths::Mixed,
+            LeaseLengths::Long,
+        ]);
+        let long_leases = leases == LeaseLengths::Long;
         // A call that is carried out twice may leave a lease that nobody knows of, and so may a
         // process that ended: both last for one ttl.
         let faults = Faults {
@@ -133,18 +138,18 @@ impl Plan {
             quick,
             evictions: !long_leases && random.happens(100),
             leases,
-            locks: Locks::Mutex,
+            locks: LockKind::Mutex,
             detaches: *random.choose(&[0, 0, 100, 400]),
         };
         let locks = match random.below(10) {
-            0..=1 => Locks::Semaphore { permits: *random.choose(&[2, 3, 5]) },
-            2..=4 => Locks::ReadWrite,
-            _ => Locks::Mutex,
+            0..=1 => LockKind::Semaphore { permits: *random.choose(&[2, 3, 5]) },
+            2..=4 => LockKind::ReadWrite,
+            _ => LockKind::Mutex,
         };
         let locks = match random.below(100) {
-            0..=5 => Locks::Election,
-            6..=11 => Locks::Reentrant,
-            12..=17 => Locks::Latch {
+            0..=5 => LockKind::Election,
+            6..=11 => LockKind::Reentrant,
+            12..=17 => LockKind::Latch {
                 count: 1 + u32::try_from(random.below(4)).unwrap_or(0),
                 keep: Duration::from_secs(*random.choose(&[24 * 60 * 60, 24 * 60 * 60, 1, 3])),
             },
@@ -154,9 +159,9 @@ impl Plan {
         match locks {
             // Observers see terms that nobody received, so promise S2 would ask of a store that
             // loses its data that its time of day was never set back.
-            Locks::Election => Self { wall_steps: plan.wall_steps && !plan.data_loss, ..plan },
+            LockKind::Election => Self { wall_steps: plan.wall_steps && !plan.data_loss, ..plan },
             // A latch has no leases that somebody counts on.
-            Locks::Latch { .. } => {
+            LockKind::Latch { .. } => {
                 Self { data_loss: random.happens(300), evictions: random.happens(300), ..plan }
             }
             _ => plan,
@@ -164,11 +169,11 @@ impl Plan {
     }
 
     /// What the clients are told.
-    pub(super) fn habits(&self) -> Habits {
+    pub(super) fn habits(&self) -> ClientOptions {
         // What a long lease keeps taken is free too late.
-        let may_stall = matches!(self.locks, Locks::Mutex | Locks::ReadWrite);
-        let may_stall = may_stall && self.leases != Leases::Long;
-        Habits {
+        let may_stall = matches!(self.locks, LockKind::Mutex | LockKind::ReadWrite);
+        let may_stall = may_stall && self.leases != LeaseLengths::Long;
+        ClientOptions {
             locks: self.locks,
             quiet: self.quiet,
             quick: self.quick,
@@ -215,7 +220,8 @@ impl Plan {
     #[must_use]
     pub fn bound(&self) -> Duration {
         let lease = self.longest_lease();
-        let ended = if self.leases == Leases::Long { lease / 2 } else { lease + LONGEST_GRACE };
+        let ended =
+            if self.leases == LeaseLengths::Long { lease / 2 } else { lease + LONGEST_GRACE };
         ended + self.faults.delay * 2 + Duration::from_secs(15)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    client::{Context, Locks, Process},
+    client::{LockKind, Process, ProcessContext},
     tasks::{self, election, latch},
     world::World,
 };
@@ -42,12 +42,12 @@ pub(super) fn start(number: u64, world: &Arc<World>, random: &mut Random) -> Pro
         })
         .collect();
     match plan.locks {
-        Locks::Election => {
+        LockKind::Election => {
             for name in &stage.names {
                 context.spawn(election::follow(context.clone(), name.clone(), random.split()));
             }
         }
-        Locks::Latch { .. } => {
+        LockKind::Latch { .. } => {
             context.spawn(latch::watch(context.clone(), random.split()));
         }
         _ => {}
@@ -60,7 +60,7 @@ pub(super) fn add(
     processes: &mut Vec<Process>,
     world: &Arc<World>,
     random: &mut Random,
-) -> Arc<Context> {
+) -> Arc<ProcessContext> {
     let process = start(processes.len() as u64 + 1, world, random);
     let context = process.context.clone();
     processes.push(process);

@@ -13,18 +13,18 @@ use tenure_core::{
 /// Two resources for each name. Both are written to with every write.
 #[derive(Debug, Default)]
 pub struct Resources {
-    highest: Mutex<BTreeMap<LockName, Highest>>,
+    highest: Mutex<BTreeMap<LockName, HighestTokens>>,
 }
 
 #[derive(Debug, Default)]
-struct Highest {
+struct HighestTokens {
     fenced: Option<Token>,
     unfenced: Option<Token>,
 }
 
 /// What became of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteOutcome {
     /// Whether the resource that compares tokens accepted it.
     pub accepted: bool,
     /// Whether the other one was harmed: it accepted an older write after a newer one.
@@ -33,7 +33,7 @@ pub struct Written {
 
 impl Resources {
     /// A write with `token` reaches both resources of `name`.
-    pub fn write(&self, name: &LockName, token: Token) -> Written {
+    pub fn write(&self, name: &LockName, token: Token) -> WriteOutcome {
         let mut all = self.highest.lock().unwrap_or_else(PoisonError::into_inner);
         let highest = all.entry(name.clone()).or_default();
         let harm = Some(token) < highest.unfenced;
@@ -42,6 +42,6 @@ impl Resources {
         if accepted {
             highest.fenced = Some(token);
         }
-        Written { accepted, harm }
+        WriteOutcome { accepted, harm }
     }
 }

@@ -8,9 +8,9 @@ use tokio::runtime::Builder;
 use super::{
     Plan,
     chaos::rage,
-    client::{Locks, Process},
+    client::{LockKind, Process},
     finale, process,
-    trouble::Troubles,
+    trouble::FailureInjector,
     world::World,
 };
 use crate::check::{Counts, Violation};
@@ -18,7 +18,7 @@ use tenure_testkit::{Random, fault::Tally};
 
 /// What a run came to.
 #[derive(Debug)]
-pub struct Run {
+pub struct RunReport {
     /// The seed.
     pub seed: u64,
     /// The first promise that was broken, if any was.
@@ -33,25 +33,25 @@ pub struct Run {
 
 /// Runs one seed. Faults that happen are counted in `tally`.
 #[must_use]
-pub fn simulate(seed: u64, tally: &Arc<Tally>) -> Run {
+pub fn simulate(seed: u64, tally: &Arc<Tally>) -> RunReport {
     run(seed, tally, false)
 }
 
 /// Runs one seed and keeps what happened.
 #[must_use]
-pub fn replay(seed: u64) -> Run {
+pub fn replay(seed: u64) -> RunReport {
     run(seed, &Arc::default(), true)
 }
 
 #[allow(clippy::panic, reason = "without a runtime there is no simulation")]
-fn run(seed: u64, tally: &Arc<Tally>, trace: bool) -> Run {
+fn run(seed: u64, tally: &Arc<Tally>, trace: bool) -> RunReport {
     match Builder::new_current_thread().enable_time().start_paused(true).build() {
         Ok(runtime) => runtime.block_on(live(seed, tally.clone(), trace)),
         Err(error) => panic!("no runtime for the simulation: {error:#}"),
     }
 }
 
-async fn live(seed: u64, tally: Arc<Tally>, trace: bool) -> Run {
+async fn live(seed: u64, tally: Arc<Tally>, trace: bool) -> RunReport {
     let mut random = Random::new(seed);
     let world = World::new(Plan::of(seed), trace, tally);
     let mut processes: Vec<Process> = (0..world.plan.processes)
@@ -63,7 +63,7 @@ async fn live(seed: u64, tally: Arc<Tally>, trace: bool) -> Run {
         () = course(&world, &mut processes, &mut random) => {}
     }
     let (violation, fingerprint, counts, trace) = world.stage.check.verdict();
-    Run { seed, violation, fingerprint, counts, trace }
+    RunReport { seed, violation, fingerprint, counts, trace }
 }
 
 const MARGIN: Duration = Duration::from_millis(200);
@@ -71,7 +71,7 @@ const MARGIN: Duration = Duration::from_millis(200);
 /// Trouble, then calm; in the end nobody waits any more and nothing is left behind.
 async fn course(world: &Arc<World>, processes: &mut Vec<Process>, random: &mut Random) {
     let (stage, plan) = (&world.stage, &world.plan);
-    let mut troubles = Troubles(world.clone());
+    let mut troubles = FailureInjector(world.clone());
     rage(stage, &mut troubles, processes, (plan.chaos, plan.calm()), random).await;
     let calm_at = stage.now();
     let bound = calm_at.saturating_add(plan.bound());
@@ -101,7 +101,7 @@ async fn course(world: &Arc<World>, processes: &mut Vec<Process>, random: &mut R
         let left = world.store.inspect(name).await.unwrap_or_default();
         stage.check.nothing_left(name, &left);
     }
-    if plan.locks == Locks::Election {
+    if plan.locks == LockKind::Election {
         finale::election::play(world, processes, random).await;
     }
     for process in processes.iter().filter(|process| !process.has_crashed()) {

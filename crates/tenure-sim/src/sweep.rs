@@ -10,7 +10,7 @@ use std::{
 
 use tenure_core::proto::rule::{Rule, break_rule};
 
-use super::{Run, progress::Progress, simulate};
+use super::{RunReport, progress::Progress, simulate};
 use crate::check::Counts;
 use tenure_testkit::fault::{Kind, Tally};
 
@@ -18,9 +18,9 @@ const THREADS: u64 = 2;
 
 /// What many runs came to.
 #[derive(Debug, Default)]
-pub struct Sweep {
+pub struct SweepReport {
     /// The failing run with the smallest seed, if any failed.
-    pub failure: Option<Run>,
+    pub failure: Option<RunReport>,
     /// How many seeds were run.
     pub seeds: u64,
     /// How much happened in all of them.
@@ -29,7 +29,7 @@ pub struct Sweep {
     pub tally: Arc<Tally>,
 }
 
-impl Sweep {
+impl SweepReport {
     /// Kinds of fault that never happened.
     #[must_use]
     pub fn missing(&self) -> Vec<Kind> {
@@ -45,31 +45,31 @@ impl Sweep {
 
 /// Runs all seeds of a range, until one fails.
 #[must_use]
-pub fn sweep(seeds: Range<u64>) -> Sweep {
+pub fn sweep(seeds: Range<u64>) -> SweepReport {
     sweep_with(seeds, None)
 }
 
 /// The same with a rule broken, which some seed should notice.
 #[must_use]
-pub fn sweep_with(seeds: Range<u64>, broken: Option<Rule>) -> Sweep {
+pub fn sweep_with(seeds: Range<u64>, broken: Option<Rule>) -> SweepReport {
     sweep_of(simulate, seeds, broken)
 }
 
 /// The same for another simulation than that of one store.
 #[must_use]
 pub fn sweep_of(
-    simulate: impl Fn(u64, &Arc<Tally>) -> Run + Sync,
+    simulate: impl Fn(u64, &Arc<Tally>) -> RunReport + Sync,
     seeds: Range<u64>,
     broken: Option<Rule>,
-) -> Sweep {
+) -> SweepReport {
     let tally = Arc::new(Tally::default());
     let progress = Progress::new(seeds.clone());
     // No seed above one that failed needs to be run.
     let stop = AtomicU64::new(seeds.end);
-    let part = || -> Sweep {
+    let part = || -> SweepReport {
         // Rules are broken on one thread at a time.
         let _broken = broken.map(break_rule);
-        let mut part = Sweep::default();
+        let mut part = SweepReport::default();
         while let Some(seed) = progress.next(stop.load(Ordering::Relaxed)) {
             let run = simulate(seed, &tally);
             progress.done(seed);
@@ -82,18 +82,19 @@ pub fn sweep_of(
         }
         part
     };
-    let parts: Vec<Sweep> = std::thread::scope(|scope| {
+    let parts: Vec<SweepReport> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(part)).collect();
         threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     });
-    let mut all = Sweep { tally, ..Sweep::default() };
+    let mut all = SweepReport { tally, ..SweepReport::default() };
     for part in parts {
         all.seeds += part.seeds;
         all.counts += part.counts;
-        let earlier = |run: &Run| all.failure.as_ref().is_none_or(|known| run.seed < known.seed);
+        let earlier =
+            |run: &RunReport| all.failure.as_ref().is_none_or(|known| run.seed < known.seed);
         if part.failure.as_ref().is_some_and(earlier) {
             all.failure = part.failure;
         }

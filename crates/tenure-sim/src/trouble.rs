@@ -15,7 +15,7 @@ use tenure_testkit::{Random, fault::Kind};
 
 /// A kind of trouble that comes at some moment.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Trouble {
+pub(super) enum InjectedFailure {
     Pause,
     Crash,
     Outage,
@@ -26,29 +26,29 @@ pub(super) enum Trouble {
 
 /// What is to end again at some moment, and for which process.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Relief {
+pub(super) enum Recovery {
     Resume(usize),
     Restore(usize),
     Restart,
 }
 
 /// The troubles of a world's plan.
-pub(super) struct Troubles(pub(super) Arc<World>);
+pub(super) struct FailureInjector(pub(super) Arc<World>);
 
 #[async_trait]
-impl Chaos for Troubles {
-    type Trouble = Trouble;
-    type Relief = Relief;
+impl Chaos for FailureInjector {
+    type Trouble = InjectedFailure;
+    type Relief = Recovery;
 
-    fn possible(&self) -> Vec<Trouble> {
+    fn possible(&self) -> Vec<InjectedFailure> {
         let plan = &self.0.plan;
         let all = [
-            (plan.pauses, Trouble::Pause),
-            (plan.crashes, Trouble::Crash),
-            (plan.outages, Trouble::Outage),
-            (plan.data_loss, Trouble::DataLoss),
-            (plan.wall_steps, Trouble::WallStep),
-            (plan.evictions, Trouble::Eviction),
+            (plan.pauses, InjectedFailure::Pause),
+            (plan.crashes, InjectedFailure::Crash),
+            (plan.outages, InjectedFailure::Outage),
+            (plan.data_loss, InjectedFailure::DataLoss),
+            (plan.wall_steps, InjectedFailure::WallStep),
+            (plan.evictions, InjectedFailure::Eviction),
         ];
         all.into_iter().filter_map(|(possible, trouble)| possible.then_some(trouble)).collect()
     }
@@ -60,50 +60,50 @@ impl Chaos for Troubles {
     async fn make(
         &mut self,
         processes: &[Process],
-        trouble: Trouble,
+        trouble: InjectedFailure,
         random: &mut Random,
-    ) -> Option<(Timestamp, Relief)> {
+    ) -> Option<(Timestamp, Recovery)> {
         let (world, stage) = (&self.0, &self.0.stage);
         let (index, process) = choose(processes, random)?;
         let until = until(stage, random);
         match trouble {
-            Trouble::Pause => {
+            InjectedFailure::Pause => {
                 stage.tally.count(Kind::Paused);
                 process.pause();
-                return Some((until, Relief::Resume(index)));
+                return Some((until, Recovery::Resume(index)));
             }
-            Trouble::Crash => {
+            InjectedFailure::Crash => {
                 stage.tally.count(Kind::Crashed);
                 process.context.crash(None);
-                return Some((until, Relief::Restart));
+                return Some((until, Recovery::Restart));
             }
-            Trouble::Outage => {
+            InjectedFailure::Outage => {
                 stage.tally.count(Kind::Outage);
                 process.context.note("is cut off");
                 process.set_faults(cut_off(world.plan.faults, 1_000, random));
-                return Some((until, Relief::Restore(index)));
+                return Some((until, Recovery::Restore(index)));
             }
-            Trouble::DataLoss => lose_data(world).await,
-            Trouble::WallStep => set_back(world, random),
-            Trouble::Eviction => evict(world, random).await,
+            InjectedFailure::DataLoss => lose_data(world).await,
+            InjectedFailure::WallStep => set_back(world, random),
+            InjectedFailure::Eviction => evict(world, random).await,
         }
         None
     }
 
-    fn relieve(&mut self, processes: &mut Vec<Process>, relief: Relief, random: &mut Random) {
+    fn relieve(&mut self, processes: &mut Vec<Process>, relief: Recovery, random: &mut Random) {
         match relief {
-            Relief::Resume(index) => {
+            Recovery::Resume(index) => {
                 if let Some(process) = processes.get(index) {
                     process.resume();
                 }
             }
-            Relief::Restore(index) => {
+            Recovery::Restore(index) => {
                 if let Some(process) = processes.get(index) {
                     process.set_faults(self.0.plan.faults);
                 }
             }
             // What ended stays in the list, so that its tasks are seen to end.
-            Relief::Restart => {
+            Recovery::Restart => {
                 process::add(processes, &self.0, random);
             }
         }

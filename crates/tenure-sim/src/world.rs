@@ -13,7 +13,7 @@ use tenure_core::{LockName, MemoryStore};
 
 use super::{
     Plan, SimClock,
-    client::{Ground, LONGEST_GRACE, Locks, Stage, Terms},
+    client::{LONGEST_GRACE, LockKind, SharedContext, SimulationHooks, Terms},
 };
 use crate::check::Checker;
 use tenure_testkit::fault::Tally;
@@ -21,7 +21,7 @@ use tenure_testkit::fault::Tally;
 /// The stage, and the store.
 #[derive(Debug)]
 pub(super) struct World {
-    pub(super) stage: Arc<Stage>,
+    pub(super) stage: Arc<SharedContext>,
     pub(super) plan: Plan,
     pub(super) store: MemoryStore,
     /// The time in the greatest token that the store has forgotten, whose holder may be told of it yet.
@@ -40,7 +40,7 @@ impl World {
             Duration::ZERO
         });
         let names = usize::try_from(plan.names).unwrap_or(1);
-        let stage = Stage::new(plan.habits(), names, clock, check, tally);
+        let stage = SharedContext::new(plan.habits(), names, clock, check, tally);
         Arc::new(Self { stage, plan, store, forgotten: AtomicU64::new(0) })
     }
 
@@ -63,13 +63,13 @@ impl World {
 
     /// The names that are latches.
     pub(super) fn latches(&self) -> &[LockName] {
-        if matches!(self.plan.locks, Locks::Latch { .. }) { &self.stage.names } else { &[] }
+        if matches!(self.plan.locks, LockKind::Latch { .. }) { &self.stage.names } else { &[] }
     }
 }
 
 #[async_trait]
-impl Ground for World {
-    fn stage(&self) -> &Arc<Stage> {
+impl SimulationHooks for World {
+    fn stage(&self) -> &Arc<SharedContext> {
         &self.stage
     }
 

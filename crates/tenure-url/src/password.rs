@@ -7,7 +7,7 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use tenure_core::{Fault, FaultKind, files};
 
-use self::reading::Reading;
+use self::reading::PasswordReader;
 use crate::{
     Secret,
     secret_file::{KEEP_CLOSED, is_open},
@@ -34,13 +34,13 @@ const LONGEST: u64 = 64 * 1024;
 /// assert_eq!(format!("{fixed:?} {rotates:?}"), "(hidden) (read by a function)");
 /// ```
 #[derive(Clone)]
-pub struct Password(Source);
+pub struct Password(PasswordSource);
 
 #[derive(Clone)]
-enum Source {
+enum PasswordSource {
     Known(Secret),
-    File { path: Arc<str>, read: Reading },
-    Function(Reading),
+    File { path: Arc<str>, read: PasswordReader },
+    Function(PasswordReader),
 }
 
 impl Password {
@@ -63,13 +63,13 @@ impl Password {
             }
         })?;
         let named = path.clone();
-        let read = Reading::blocking(move || {
+        let read = PasswordReader::blocking(move || {
             read_file(&named).map_err(|unread| match unread.cause {
                 Some(cause) => format!("it {}: {cause}", unread.why).into(),
                 None => format!("it {}", unread.why).into(),
             })
         });
-        Ok(Self(Source::File { path, read }))
+        Ok(Self(PasswordSource::File { path, read }))
     }
 
     /// Calls `read` at each login, and awaits what it returns.
@@ -83,7 +83,7 @@ impl Password {
         P: Into<Secret>,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        Self(Source::Function(Reading::awaiting(read)))
+        Self(PasswordSource::Function(PasswordReader::awaiting(read)))
     }
 
     /// Calls `read`, which may block, at each login, on a thread of tenure's own.
@@ -95,14 +95,14 @@ impl Password {
         P: Into<Secret>,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        Self(Source::Function(Reading::blocking(move || {
+        Self(PasswordSource::Function(PasswordReader::blocking(move || {
             read().map(Into::into).map_err(Into::into)
         })))
     }
 
     /// Notes that a server took it for this login: a user and a server, however they are written.
     pub fn accepted(&self, login: &str) {
-        if let Source::File { read, .. } | Source::Function(read) = &self.0 {
+        if let PasswordSource::File { read, .. } | PasswordSource::Function(read) = &self.0 {
             read.verdicts().accepted(login);
         }
     }
@@ -115,10 +115,10 @@ impl Password {
     #[must_use]
     pub fn refused(&self, login: &str, secret: &Secret, fault: Fault) -> Fault {
         match &self.0 {
-            Source::File { read, .. } | Source::Function(read) => {
+            PasswordSource::File { read, .. } | PasswordSource::Function(read) => {
                 read.verdicts().refused(login, secret, fault)
             }
-            Source::Known(_) => fault,
+            PasswordSource::Known(_) => fault,
         }
     }
 
@@ -139,11 +139,11 @@ impl Password {
         connect_timeout: Duration,
     ) -> Result<Secret, Fault> {
         let (origin, read, help) = match &self.0 {
-            Source::Known(secret) => return Ok(secret.clone()),
-            Source::File { path, read } => {
+            PasswordSource::Known(secret) => return Ok(secret.clone()),
+            PasswordSource::File { path, read } => {
                 (format!("the file {path}"), read, "see that the file holds the password")
             }
-            Source::Function(read) => (
+            PasswordSource::Function(read) => (
                 "the program's function".to_owned(),
                 read,
                 "correct what it says; the next login calls it again",
@@ -154,7 +154,7 @@ impl Password {
             Fault::new(FaultKind::Unreachable, message, help)
         };
         let within = connect_timeout * 3 / 4;
-        match tokio::time::timeout(within, read.once()).await {
+        match tokio::time::timeout(within, read.read_once()).await {
             Ok(Ok(secret)) if secret.expose().is_empty() => {
                 Err(failed("gave an empty one".to_owned(), help))
             }
@@ -171,9 +171,9 @@ impl Password {
 impl fmt::Debug for Password {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Source::Known(secret) => write!(f, "{secret:?}"),
-            Source::File { path, .. } => write!(f, "(read from {path})"),
-            Source::Function(_) => f.write_str("(read by a function)"),
+            PasswordSource::Known(secret) => write!(f, "{secret:?}"),
+            PasswordSource::File { path, .. } => write!(f, "(read from {path})"),
+            PasswordSource::Function(_) => f.write_str("(read by a function)"),
         }
     }
 }
@@ -182,9 +182,11 @@ impl PartialEq for Password {
     /// Whether both are the same text, the same file, or clones of one function.
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (Source::Known(one), Source::Known(other)) => one == other,
-            (Source::File { path: one, .. }, Source::File { path: other, .. }) => one == other,
-            (Source::Function(one), Source::Function(other)) => one.is(other),
+            (PasswordSource::Known(one), PasswordSource::Known(other)) => one == other,
+            (PasswordSource::File { path: one, .. }, PasswordSource::File { path: other, .. }) => {
+                one == other
+            }
+            (PasswordSource::Function(one), PasswordSource::Function(other)) => one.is(other),
             _ => false,
         }
     }
@@ -194,7 +196,7 @@ impl Eq for Password {}
 
 impl From<Secret> for Password {
     fn from(secret: Secret) -> Self {
-        Self(Source::Known(secret))
+        Self(PasswordSource::Known(secret))
     }
 }
 

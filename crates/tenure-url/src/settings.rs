@@ -20,14 +20,14 @@ use crate::{
 #[derive(Clone)]
 pub struct Settings {
     dialect: Dialect,
-    given: BTreeMap<String, Given>,
+    given: BTreeMap<String, GivenSetting>,
     known: BTreeSet<&'static str>,
     /// Where the first one stands that is secret.
     secret: Option<usize>,
 }
 
 #[derive(Clone)]
-struct Given {
+struct GivenSetting {
     value: String,
     at: usize,
     has_sign: bool,
@@ -62,7 +62,7 @@ impl Settings {
             let shown = if settings.may_show(key, at) { key } else { "a setting" };
             let value =
                 decode(value).map_err(|error| dialect.wrong(format!("{shown}: {error:#}")))?;
-            let given = Given { value, at, has_sign: pair.contains('='), alias: None };
+            let given = GivenSetting { value, at, has_sign: pair.contains('='), alias: None };
             if settings.given.insert(key.to_owned(), given).is_some() {
                 return Err(dialect.wrong_but(format!("{shown} is given twice"), "give it once"));
             }
@@ -81,7 +81,7 @@ impl Settings {
     /// A fault if both are given.
     pub fn alias(&mut self, alias: &'static str, setting: &'static str) -> Result<(), Fault> {
         let Some(given) = self.given.remove(alias) else { return Ok(()) };
-        let given = Given { alias: Some(alias), ..given };
+        let given = GivenSetting { alias: Some(alias), ..given };
         if let Some(other) = self.given.insert(setting.to_owned(), given) {
             let both =
                 format!("{alias} and {} are the same setting", other.alias.unwrap_or(setting));

@@ -6,7 +6,7 @@ use tenure_core::{Defaults, MemoryStore, within_runtime};
 use crate::{
     Examination, OpenError, Tenure,
     open::{check, examine_quorum},
-    urls::{examination::of, stores, url::shown},
+    urls::{examination::examine_store, stores, url::shown},
 };
 
 impl Tenure {
@@ -49,7 +49,7 @@ impl Tenure {
     async fn examining(url: &str, holds: &Defaults) -> Result<Examination, OpenError> {
         let (scheme, rest) = check(url)?;
         let examined = match scheme {
-            "memory" => of(&MemoryStore::new()).await,
+            "memory" => examine_store(&MemoryStore::new()).await,
             "file" => stores::examine_embedded(rest),
             "quorum" => within_runtime(examine_quorum(rest)).await,
             "zookeeper" => within_runtime(stores::examine_zookeeper(url, holds)).await,

@@ -44,7 +44,7 @@ impl Tenure {
     pub async fn from_config(config: &Config) -> Result<Self, OpenError> {
         let opened = Self::open_for(config.store()?, &config.holds())
             .await
-            .map_err(|error| told(config, error))?;
+            .map_err(|error| with_config_origin(config, error))?;
         let config = config.clone();
         let builder = Self::builder(opened.store().clone());
         Ok(builder.defaults(move |name| config.defaults_of(name)).build())
@@ -70,7 +70,7 @@ impl Tenure {
     /// ```
     pub async fn examine_config(config: &Config) -> Result<Examination, OpenError> {
         let examined = Self::examine_for(config.store()?, &config.holds()).await;
-        let mut examined = examined.map_err(|error| told(config, error))?;
+        let mut examined = examined.map_err(|error| with_config_origin(config, error))?;
         let ttl = config.holds().ttl.and_then(tenure_core::trial::ttl);
         examined.diagnostics.splice(0..0, config.diagnostics().into_iter().chain(ttl));
         Ok(examined)
@@ -78,7 +78,7 @@ impl Tenure {
 }
 
 /// The same error with the place where a wrong URL stands.
-fn told(config: &Config, error: OpenError) -> OpenError {
+fn with_config_origin(config: &Config, error: OpenError) -> OpenError {
     match error {
         OpenError::UnknownScheme { scheme, known } => config
             .unknown_store(&scheme, &known)

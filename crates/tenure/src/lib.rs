@@ -183,6 +183,10 @@ mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
 
+    #[cfg(feature = "macros")]
+    #[doc = include_str!("../../tenure-macros/src/locked.md")]
+    struct Locked;
+
     #[doc = include_str!("../../../docs/handles.md")]
     struct Handles;
 

@@ -51,10 +51,10 @@ fn in_use<'a>(
     url: &'a str,
     prefix: &'a str,
 ) -> BoxFuture<'a, Result<BTreeSet<LockName>, OpenError>> {
-    Box::pin(looked(url, prefix))
+    Box::pin(list_names_in_use(url, prefix))
 }
 
-async fn looked(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, OpenError> {
+async fn list_names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, OpenError> {
     if let Some(fault) = mistake(url) {
         return Err(OpenError::Url { url: shown(url), fault });
     }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, error::Error as _, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use tenure_core::{
-    Defaults, Error, Fault, MemoryStore, Store, error::NotOpened, parts::Parts, within_runtime,
+    Defaults, Error, Fault, MemoryStore, Store, error::NotOpened, parts::ErrorParts, within_runtime,
 };
 
 use crate::{
@@ -95,21 +95,21 @@ impl OpenError {
         }
     }
 
-    fn parts(&self) -> Parts<'_> {
+    fn parts(&self) -> ErrorParts<'_> {
         match self {
             Self::UnknownScheme { scheme, known } => {
-                Parts::new(format!("{scheme:?} is no kind of store")).help(use_one_of(scheme, known))
+                ErrorParts::new(format!("{scheme:?} is no kind of store")).help(use_one_of(scheme, known))
             }
             Self::Url { url, fault } => {
                 let message = format!("the store {url:?} cannot be used: {fault}");
-                let parts = Parts::new(message).kind(fault.kind());
+                let parts = ErrorParts::new(message).kind(fault.kind());
                 parts.because(fault.source()).help(fault.help())
             }
             Self::Store { url, fault } => {
-                let parts = Parts::new(not_opened(url, fault)).kind(fault.kind());
+                let parts = ErrorParts::new(not_opened(url, fault)).kind(fault.kind());
                 parts.because(fault.source()).help(fault.help())
             }
-            Self::Thread(error) => Parts::new("a thread of tenure's own cannot be started")
+            Self::Thread(error) => ErrorParts::new("a thread of tenure's own cannot be started")
                 .because(Some(error))
                 .help("see how many threads and open files the system allows this user and this container"),
             #[cfg(feature = "config")]

@@ -43,7 +43,7 @@ impl EngineView {
         work: impl FnOnce(&Inner, &CancelFlag) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let (work, _tell) = self.prepared(work);
-        threads::done(work).await.unwrap_or_else(|why| Err(error::no_thread(why)))
+        threads::run_blocking(work).await.unwrap_or_else(|why| Err(error::no_thread(why)))
     }
 
     /// The work with what it needs, and what tells it that its caller is gone.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use tenure_core::store::Diagnostic;
 
 use crate::{
-    inner::{Inner, Journal},
+    inner::{Inner, OpenTrace},
     machine::{Machine, lock_directory::LockDirectory},
 };
 
 /// The steps of opening a store and, if it could be opened, a look at it; else the step that failed
 /// comes last.
 pub(crate) fn examine(place: LockDirectory, machine: Arc<dyn Machine>) -> Vec<Diagnostic> {
-    let mut journal = Journal::default();
+    let mut journal = OpenTrace::default();
     let opened = Inner::walk(place, machine, &mut journal);
     let mut steps: Vec<_> =
         journal.done.into_iter().map(|(step, found)| Diagnostic::good(step, found)).collect();

@@ -8,8 +8,8 @@ use crate::{
     decisions::looks::LivenessChecks,
     disk::{
         age::is_old,
-        dir::{Dir, Entry, is_hex, stem_of_unfinished},
-        slots::Room,
+        dir::{Dir, EntryKind, is_hex, stem_of_unfinished},
+        slots::ReadBuffer,
     },
     error,
     files::{
@@ -43,17 +43,17 @@ impl Inner {
 
     /// Tidies one shelf if it is time for that. May take as long as a disk does.
     pub(crate) fn tidy_when_due(&self) {
-        if self.tidying.begins() {
+        if self.tidying.try_begin() {
             self.tidy();
         }
     }
 
-    /// Tidies the next shelf. Whoever calls it has begun to: [`begins`](crate::files::tidying::Tidying::begins).
+    /// Tidies the next shelf. Whoever calls it has begun to: [`try_begin`](crate::files::tidying::SweepSchedule::try_begin).
     pub(crate) fn tidy(&self) {
         // One shelf after the other, from one that differs from process to process.
         let most = AT_ONCE.max(2 * self.tidying.due() as usize);
         let stay = self.tidy_shelf(self.random_shelf().wrapping_add(self.tidying.turn()), most);
-        self.tidying.kept(stay);
+        self.tidying.record_kept(stay);
         self.tidying.ends();
     }
 
@@ -71,7 +71,7 @@ impl Inner {
         for file in names.into_iter().filter(|name| is_old(&dir, name)).take(most) {
             went += 1;
             if stem_of_unfinished(&file).is_some_and(is_hash) {
-                if dir.entry(&file).is_ok_and(|found| found == Some(Entry::File)) {
+                if dir.entry(&file).is_ok_and(|found| found == Some(EntryKind::File)) {
                     let _ = dir.remove(&file);
                 }
             } else if is_state(&file)
@@ -89,13 +89,13 @@ impl Inner {
         let opened = opened.map_err(|why| error::io("open", &self.layout.path_of(place), why))?;
         let Some(file) = opened else { return Ok(()) };
         let Some(section) = file.enter()? else { return Ok(()) };
-        let mut room = Room::new();
-        let Some(loaded) = section.read(&self.ground(), &mut room)? else { return Ok(()) };
+        let mut room = ReadBuffer::new();
+        let Some(loaded) = section.read(&self.store_context(), &mut room)? else { return Ok(()) };
         let looks = LivenessChecks::new(|client| self.members.alive(client));
         let alive = |client| looks.alive(client);
         let at = self.moment(&alive)?;
         if loaded.is_of_a_lock() && loaded.state.inspect(&at) == Snapshot::default() {
-            section.remove(&self.ground(), shelf, &loaded)?;
+            section.remove(&self.store_context(), shelf, &loaded)?;
         }
         Ok(())
     }
@@ -123,17 +123,17 @@ mod tests {
             fs::write(place.join(format!("{number:032x}.lk")), "").unwrap();
         }
         create(EVERY - 1);
-        assert!(!inner.tidying.begins());
+        assert!(!inner.tidying.try_begin());
         create(1);
-        assert!(inner.tidying.begins());
-        assert!(!inner.tidying.begins(), "whoever decides next does not begin, too");
+        assert!(inner.tidying.try_begin());
+        assert!(!inner.tidying.try_begin(), "whoever decides next does not begin, too");
         inner.tidy();
         create(199);
-        assert!(!inner.tidying.begins());
+        assert!(!inner.tidying.try_begin());
         create(1);
         // The next shelf is empty.
         inner.tidy_when_due();
         create(EVERY);
-        assert!(inner.tidying.begins());
+        assert!(inner.tidying.try_begin());
     }
 }

@@ -13,13 +13,13 @@ use crate::{
     error,
     files::{
         clock_file::TokenClockFile,
-        floor::Floor,
+        floor::TokenFloorFile,
         layout::{BOOTS, LOCKS, Layout, MEMBERS, Root},
-        open_files::Files,
+        open_files::OpenFileCache,
         state_file::StoreContext,
-        tidying::Tidying,
+        tidying::SweepSchedule,
     },
-    hints::watch::Watch,
+    hints::watch::HintChannel,
     machine::{Machine, file_system::FileSystem, lock_directory::LockDirectory},
     members::{Members, boots},
     threads,
@@ -69,14 +69,14 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
 
 /// How far opening a store came.
 #[derive(Debug, Default)]
-pub(crate) struct Journal {
+pub(crate) struct OpenTrace {
     /// What is being tried.
     pub(crate) at: &'static str,
     /// What went well, and what was found.
     pub(crate) done: Vec<(&'static str, String)>,
 }
 
-impl Journal {
+impl OpenTrace {
     fn begin(&mut self, step: &'static str) {
         self.at = step;
     }
@@ -95,11 +95,11 @@ pub(crate) struct Inner {
     pub(crate) layout: Arc<Layout>,
     pub(crate) boot: [u8; 16],
     pub(crate) clock: TokenClockFile,
-    pub(crate) floor: Floor,
+    pub(crate) floor: TokenFloorFile,
     pub(crate) members: Arc<Members>,
-    pub(crate) watch: Watch,
-    pub(crate) files: Files,
-    pub(crate) tidying: Tidying,
+    pub(crate) watch: HintChannel,
+    pub(crate) files: OpenFileCache,
+    pub(crate) tidying: SweepSchedule,
 }
 
 impl Inner {
@@ -107,14 +107,14 @@ impl Inner {
         place: LockDirectory,
         machine: Arc<dyn Machine>,
     ) -> Result<Arc<Self>, Fault> {
-        Self::walk(place, machine, &mut Journal::default())
+        Self::walk(place, machine, &mut OpenTrace::default())
     }
 
     /// Opens the store step by step, and writes down how far it came.
     pub(crate) fn walk(
         place: LockDirectory,
         machine: Arc<dyn Machine>,
-        journal: &mut Journal,
+        journal: &mut OpenTrace,
     ) -> Result<Arc<Self>, Fault> {
         let chosen = place.chosen;
         journal.begin("boot");
@@ -144,10 +144,10 @@ impl Inner {
         let members = Arc::new(Members::join(layout.clone(), members, machine.clock().now())?);
         boots::refuse_living(&boots, &own_boot)?;
         let clock = clock.start()?;
-        let floor = Floor::open(machine.clone(), &layout, boot)?;
+        let floor = TokenFloorFile::open(machine.clone(), &layout, boot)?;
         // What is held is renewed there, also when the system has no thread to spare.
         ready_to_block().and_then(|()| threads::ready()).map_err(error::no_thread)?;
-        let watch = Watch::open(members.clone());
+        let watch = HintChannel::open(members.clone());
         let inner = Arc::new(Self {
             machine,
             place,
@@ -158,8 +158,8 @@ impl Inner {
             floor,
             members,
             watch,
-            files: Files::default(),
-            tidying: Tidying::default(),
+            files: OpenFileCache::default(),
+            tidying: SweepSchedule::default(),
         });
         boots::remove_dead(&boots, &own_boot);
         inner.remove_unfinished(&boots);
@@ -167,7 +167,7 @@ impl Inner {
         Ok(inner)
     }
 
-    pub(crate) fn ground(&self) -> StoreContext<'_> {
+    pub(crate) fn store_context(&self) -> StoreContext<'_> {
         StoreContext {
             machine: &*self.machine,
             boot: self.boot,

@@ -26,7 +26,7 @@ pub(crate) fn ready() -> io::Result<()> {
 ///
 /// # Errors
 /// The system allows no thread, and there is none yet: then nothing is done.
-pub(crate) async fn done<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
     workers()?.done(work).await

@@ -29,5 +29,5 @@ pub use fence::{Fence, FenceError};
 pub use from_outside::names_in_use;
 pub use store::MysqlStore;
 pub use tables::schema::schema;
-pub use tenure_sql::{Password, Secret, Swept, Then, TlsMode};
+pub use tenure_sql::{NextSweep, Password, Secret, SweepOutcome, TlsMode};
 pub use tenure_url::without_password;

@@ -10,7 +10,7 @@ use tenure_core::{
 
 /// What one member did, in a word or two.
 #[derive(Clone, Debug)]
-pub(crate) enum Status {
+pub(crate) enum MemberStatus {
     /// No answer has come yet.
     Silent,
     /// It did what was asked.
@@ -31,7 +31,7 @@ pub(crate) enum Status {
     Failed { kind: FaultKind, what: String, help: String },
 }
 
-impl Status {
+impl MemberStatus {
     pub(crate) fn of(fault: &Fault) -> Self {
         let (what, help) = (fault.message_and_cause(), fault.help().to_owned());
         Self::Failed { kind: fault.kind(), what, help }
@@ -84,12 +84,12 @@ impl Status {
 pub(crate) fn no_majority(
     verb: &str,
     name: Option<&LockName>,
-    statuses: &[Status],
+    statuses: &[MemberStatus],
     places: &[String],
     in_doubt: bool,
 ) -> Fault {
     let needed = majority(places.len());
-    let did = statuses.iter().filter(|status| matches!(status, Status::Did)).count();
+    let did = statuses.iter().filter(|status| matches!(status, MemberStatus::Did)).count();
     let members: Vec<_> = places
         .iter()
         .zip(statuses)
@@ -105,9 +105,9 @@ pub(crate) fn no_majority(
         return Fault::new(kind, what, help).because(said);
     }
     let kind = if in_doubt { FaultKind::InDoubt } else { FaultKind::Unreachable };
-    let kept_out = statuses
-        .iter()
-        .any(|status| matches!(status, Status::KeptOut { .. } | Status::Unmarked { .. }));
+    let kept_out = statuses.iter().any(|status| {
+        matches!(status, MemberStatus::KeptOut { .. } | MemberStatus::Unmarked { .. })
+    });
     let help = if kept_out {
         "wait until all members are counted again, or bring back those that do not answer"
     } else {
@@ -118,15 +118,15 @@ pub(crate) fn no_majority(
 
 /// Whether so many members failed in a way that lasts until somebody changes something that trying
 /// again is of no use.
-pub(crate) fn need_somebody(statuses: &[Status]) -> bool {
+pub(crate) fn need_somebody(statuses: &[MemberStatus]) -> bool {
     lasting(statuses).count() > statuses.len() - majority(statuses.len())
 }
 
-fn lasting(statuses: &[Status]) -> impl Iterator<Item = (FaultKind, &str)> {
+fn lasting(statuses: &[MemberStatus]) -> impl Iterator<Item = (FaultKind, &str)> {
     statuses.iter().filter_map(|status| match status {
-        Status::Failed { kind: FaultKind::Unreachable | FaultKind::InDoubt, .. }
-        | Status::Unseen { kind: FaultKind::Unreachable | FaultKind::InDoubt, .. } => None,
-        Status::Failed { kind, help, .. } | Status::Unseen { kind, help, .. } => {
+        MemberStatus::Failed { kind: FaultKind::Unreachable | FaultKind::InDoubt, .. }
+        | MemberStatus::Unseen { kind: FaultKind::Unreachable | FaultKind::InDoubt, .. } => None,
+        MemberStatus::Failed { kind, help, .. } | MemberStatus::Unseen { kind, help, .. } => {
             Some((*kind, help.as_str()))
         }
         _ => None,

@@ -19,12 +19,12 @@ pub(crate) struct EvictionTally {
     members: usize,
     /// How far apart what two members tell may be to be of one eviction.
     within: Duration,
-    of: BTreeMap<LockName, One>,
+    of: BTreeMap<LockName, ReportedEviction>,
 }
 
 /// One eviction.
 #[derive(Debug)]
-struct One {
+struct ReportedEviction {
     since: Timestamp,
     by: BTreeSet<usize>,
 }
@@ -36,7 +36,7 @@ impl EvictionTally {
     }
 
     /// This member tells of an eviction; `true` if it is the one that makes a majority.
-    pub(crate) fn by(&mut self, member: usize, name: &LockName, now: Timestamp) -> bool {
+    pub(crate) fn record_report(&mut self, member: usize, name: &LockName, now: Timestamp) -> bool {
         if self.of.len() >= MOST && !self.of.contains_key(name) {
             let within = self.within;
             self.of.retain(|_, one| now.since(one.since) <= within);
@@ -45,7 +45,7 @@ impl EvictionTally {
                 return false;
             }
         }
-        let fresh = || One { since: now, by: BTreeSet::new() };
+        let fresh = || ReportedEviction { since: now, by: BTreeSet::new() };
         let one = self.of.entry(name.clone()).or_insert_with(fresh);
         // A member tells once of each, so this is another one.
         if now.since(one.since) > self.within || one.by.contains(&member) {
@@ -73,47 +73,47 @@ mod tests {
     #[test]
     fn a_majority_tells_once() {
         let mut told = EvictionTally::new(3, WITHIN);
-        assert!(!told.by(0, &name("a"), at(0)));
-        assert!(!told.by(1, &name("b"), at(1)));
-        assert!(told.by(2, &name("a"), at(2)));
-        assert!(!told.by(1, &name("a"), at(3)), "the last one says nothing new");
-        assert!(told.by(2, &name("b"), at(4)));
+        assert!(!told.record_report(0, &name("a"), at(0)));
+        assert!(!told.record_report(1, &name("b"), at(1)));
+        assert!(told.record_report(2, &name("a"), at(2)));
+        assert!(!told.record_report(1, &name("a"), at(3)), "the last one says nothing new");
+        assert!(told.record_report(2, &name("b"), at(4)));
     }
 
     #[test]
     fn what_one_member_tells_is_never_enough() {
         let mut told = EvictionTally::new(3, WITHIN);
         for now in 0..100 {
-            assert!(!told.by(0, &name("a"), at(now)));
+            assert!(!told.record_report(0, &name("a"), at(now)));
         }
-        assert!(told.by(1, &name("a"), at(100)));
+        assert!(told.record_report(1, &name("a"), at(100)));
     }
 
     #[test]
     fn the_last_one_of_an_eviction_is_not_counted_for_the_next() {
         let mut told = EvictionTally::new(3, WITHIN);
         for (member, majority) in [(0, false), (1, true), (2, false), (2, false), (0, true)] {
-            assert_eq!(told.by(member, &name("a"), at(0)), majority, "{member}");
+            assert_eq!(told.record_report(member, &name("a"), at(0)), majority, "{member}");
         }
     }
 
     #[test]
     fn what_is_far_apart_is_not_one_eviction() {
         let mut told = EvictionTally::new(3, WITHIN);
-        assert!(!told.by(0, &name("a"), at(0)));
-        assert!(!told.by(1, &name("a"), at(1_001)));
-        assert!(told.by(0, &name("a"), at(2_001)));
+        assert!(!told.record_report(0, &name("a"), at(0)));
+        assert!(!told.record_report(1, &name("a"), at(1_001)));
+        assert!(told.record_report(0, &name("a"), at(2_001)));
     }
 
     #[test]
     fn what_no_majority_tells_of_is_bounded_and_forgotten() {
         let mut told = EvictionTally::new(3, WITHIN);
         for number in 0..5_000 {
-            told.by(0, &name(&format!("{number}")), at(0));
+            told.record_report(0, &name(&format!("{number}")), at(0));
             assert!(told.of.len() <= MOST);
         }
-        assert!(told.by(1, &name("0"), at(1)));
-        assert!(!told.by(0, &name("later"), at(1_002)));
-        assert!(told.by(1, &name("later"), at(1_003)));
+        assert!(told.record_report(1, &name("0"), at(1)));
+        assert!(!told.record_report(0, &name("later"), at(1_002)));
+        assert!(told.record_report(1, &name("later"), at(1_003)));
     }
 }

@@ -23,7 +23,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(8), Duration::from_m
 /// The acquisitions of one process, by their owners. One that is not remembered has made one
 /// attempt, and holds nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Holds(Mutex<State>);
+pub(crate) struct Acquisitions(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -36,7 +36,7 @@ struct State {
 struct Acquisition {
     /// Which attempt is the last one: [`attempt`].
     attempt: u32,
-    held: Option<Held>,
+    held: Option<GrantedHold>,
     /// The longest lease that was asked for.
     lease: Duration,
     /// An ask of this attempt was in doubt: a member may hold the name by it.
@@ -61,7 +61,7 @@ struct Acquisition {
 
 /// What a hold was granted as.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct GrantedHold {
     pub(crate) token: Token,
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
@@ -78,14 +78,14 @@ pub(crate) struct Held {
 pub(crate) struct AttemptHistory {
     pub(crate) attempt: Attempt,
     /// What it was granted as before.
-    pub(crate) held: Option<Held>,
+    pub(crate) held: Option<GrantedHold>,
     /// The attempt before, which no release is of any more, its lease, and the members that may keep it.
     pub(crate) unreleased: Option<(Attempt, Duration, Vec<usize>)>,
 }
 
 /// What is to be released of an acquisition.
 #[derive(Debug)]
-pub(crate) struct Releasing {
+pub(crate) struct PendingRelease {
     pub(crate) attempt: Attempt,
     /// The longest lease it has asked for, if that is known.
     pub(crate) lease: Option<Duration>,
@@ -113,7 +113,7 @@ impl Attempt {
     }
 }
 
-impl Holds {
+impl Acquisitions {
     /// The attempt that an ask of `owner` belongs to, and what there is to know of it.
     pub(crate) fn asking(&self, owner: &Owner) -> AttemptHistory {
         let mut state = self.lock();
@@ -151,12 +151,18 @@ impl Holds {
     }
 
     /// The attempt was granted.
-    pub(crate) fn granted(&self, attempt: Attempt, held: Held, now: Timestamp, ttl: Duration) {
+    pub(crate) fn granted(
+        &self,
+        attempt: Attempt,
+        held: GrantedHold,
+        now: Timestamp,
+        ttl: Duration,
+    ) {
         self.update(attempt.of, now, ttl, |known| {
             known.attempt = attempt.number;
             let before = known.held.take().filter(|before| before.token == held.token);
             let joined = before.map(|before| before.joined).unwrap_or_default();
-            known.held = Some(Held { joined, ..held });
+            known.held = Some(GrantedHold { joined, ..held });
             (known.ended, known.kept, known.leaving) = (false, false, false);
         });
     }
@@ -241,7 +247,7 @@ impl Holds {
     }
 
     /// The reader has seen this, and waits.
-    pub(crate) fn looked(&self, owner: &Owner, looks: GateView) {
+    pub(crate) fn set_gate_view(&self, owner: &Owner, looks: GateView) {
         if let Some(known) = self.lock().known.get_mut(owner) {
             known.looks = Some(looks);
         }
@@ -253,7 +259,7 @@ impl Holds {
         owner: &Owner,
         now: Timestamp,
         ttl: Duration,
-    ) -> (Attempt, Option<Held>) {
+    ) -> (Attempt, Option<GrantedHold>) {
         let mut state = self.lock();
         let Some(known) = state.known.get_mut(owner) else {
             return (Attempt { of: *owner, number: 0 }, None);
@@ -275,7 +281,7 @@ impl Holds {
     }
 
     /// It certainly did not change hands.
-    pub(crate) fn stays(&self, owner: &Owner) {
+    pub(crate) fn undo_leaving(&self, owner: &Owner) {
         if let Some(known) = self.lock().known.get_mut(owner) {
             known.leaving = false;
         }
@@ -283,7 +289,12 @@ impl Holds {
 
     /// The acquisition is given up: what to release. Its owner is not used again while releases may
     /// still arrive.
-    pub(crate) fn releasing(&self, owner: &Owner, keep: Duration, now: Timestamp) -> Releasing {
+    pub(crate) fn releasing(
+        &self,
+        owner: &Owner,
+        keep: Duration,
+        now: Timestamp,
+    ) -> PendingRelease {
         let (mut attempt, mut lease, mut late) = (0, Duration::ZERO, Vec::new());
         self.update(*owner, now, Duration::ZERO, |known| {
             known.held = None;
@@ -297,12 +308,12 @@ impl Holds {
             late = known.late.keys().copied().collect();
         });
         let lease = Some(lease).filter(|lease| !lease.is_zero());
-        Releasing { attempt: Attempt { of: *owner, number: attempt }, lease, late }
+        PendingRelease { attempt: Attempt { of: *owner, number: attempt }, lease, late }
     }
 
     /// A member joined this attempt late. If its own token is greater than that of the hold, it
     /// stays what it is there.
-    pub(crate) fn joins(&self, attempt: Attempt, member: usize, own: Token, token: Token) {
+    pub(crate) fn record_join(&self, attempt: Attempt, member: usize, own: Token, token: Token) {
         if own <= token {
             return;
         }
@@ -320,7 +331,7 @@ impl Holds {
     }
 
     /// What this very attempt holds, if it was not given up.
-    pub(crate) fn held(&self, attempt: Attempt) -> Option<Held> {
+    pub(crate) fn held(&self, attempt: Attempt) -> Option<GrantedHold> {
         let state = self.lock();
         let known = state.known.get(&attempt.of);
         known.filter(|known| known.attempt == attempt.number && !known.leaving)?.held.clone()
@@ -363,7 +374,7 @@ impl Holds {
     }
 }
 
-impl Held {
+impl GrantedHold {
     /// What was granted to `ask`.
     pub(crate) fn of(ask: &Ask, token: Token) -> Self {
         let (kind, mode, label) = (ask.kind, ask.mode, ask.label.clone());

@@ -15,7 +15,7 @@ const CURE: &str =
     "name servers that do not fail together, each once, by one address and one database";
 
 /// Which server each member is, by its own word; what is told is the same for members that are one.
-pub(crate) struct Servers(Vec<Result<Option<String>, Fault>>);
+pub(crate) struct ServerIdentities(Vec<Result<Option<String>, Fault>>);
 
 impl QuorumStore {
     /// Refuses members that are one server, before any of them gets a mark. Where that is not told nothing is refused;
@@ -28,7 +28,7 @@ impl QuorumStore {
     }
 
     /// Asks each member which server it is; those that answer so long after a majority of them are not heard.
-    pub(crate) async fn servers(&self, slow: Option<Duration>) -> Servers {
+    pub(crate) async fn servers(&self, slow: Option<Duration>) -> ServerIdentities {
         let unasked = || Fault::new(FaultKind::Unreachable, "it was not asked", "look again");
         let mut told: Vec<_> = self.members.iter().map(|_| Err(unasked())).collect();
         let mut calls = self.ask_members(|member| async move { member.server().await });
@@ -46,7 +46,7 @@ impl QuorumStore {
                 next = calls.next() => next,
                 () = rest => None,
             };
-            let Some(MemberAnswer { member, answer }) = next else { return Servers(told) };
+            let Some(MemberAnswer { member, answer }) = next else { return ServerIdentities(told) };
             heard += usize::from(answer.is_ok());
             if let Some(told) = told.get_mut(member) {
                 *told = answer;
@@ -58,7 +58,7 @@ impl QuorumStore {
     }
 
     /// The same for people, with what could not be told.
-    pub(crate) fn independence(&self, servers: &Servers) -> Vec<Diagnostic> {
+    pub(crate) fn independence(&self, servers: &ServerIdentities) -> Vec<Diagnostic> {
         let one = self.one_server(servers).map(|found| Diagnostic::bad(WHAT, found, "S1", CURE));
         let untold: Vec<_> = self.places_with(servers, |told| !matches!(told, Ok(Some(_))));
         let untold = (!untold.is_empty()).then(|| {
@@ -75,7 +75,7 @@ impl QuorumStore {
         found
     }
 
-    fn one_server(&self, Servers(told): &Servers) -> Option<String> {
+    fn one_server(&self, ServerIdentities(told): &ServerIdentities) -> Option<String> {
         let known: Vec<_> = told.iter().map(|told| told.as_ref().ok()?.as_deref()).collect();
         let known_at = |at: usize| known.get(at).copied().flatten();
         let place = |at: usize| self.shared.places.get(at).map_or("", String::as_str);
@@ -89,7 +89,7 @@ impl QuorumStore {
 
     fn places_with(
         &self,
-        Servers(told): &Servers,
+        ServerIdentities(told): &ServerIdentities,
         which: impl Fn(&Result<Option<String>, Fault>) -> bool,
     ) -> Vec<String> {
         let all = self.shared.places.iter().zip(told).filter(|(_, told)| which(told));

@@ -31,8 +31,8 @@ use crate::{
     QuorumOptions,
     error::{too_long, unsupported},
     evictions::EvictionTally,
-    holds::Holds,
-    members::{Member, background::Background},
+    holds::Acquisitions,
+    members::{Member, background::BackgroundLimiter},
 };
 
 /// Locks on a majority of several independent stores. Clones are the same client.
@@ -67,8 +67,8 @@ pub(crate) struct Shared {
     pub(crate) charter: mark::Charter,
     pub(crate) places: Vec<String>,
     pub(crate) capabilities: Capabilities,
-    pub(crate) holds: Holds,
-    pub(crate) background: Background,
+    pub(crate) holds: Acquisitions,
+    pub(crate) background: BackgroundLimiter,
     pub(crate) board: HintBoard,
     /// Held while members get their marks.
     pub(crate) assembling: tokio::sync::Mutex<()>,
@@ -101,8 +101,8 @@ impl QuorumStore {
             charter,
             places,
             capabilities: capabilities(&members, &charter),
-            holds: Holds::default(),
-            background: Background::new(members.len()),
+            holds: Acquisitions::default(),
+            background: BackgroundLimiter::new(members.len()),
             board: HintBoard::new(),
             assembling: tokio::sync::Mutex::new(()),
             assembled: AtomicBool::new(false),
@@ -317,7 +317,7 @@ impl Store for QuorumStore {
         // For so long an eviction waits for each of them.
         let mut told = EvictionTally::new(self.members.len(), options.member_limit);
         Evictions::merged(members, move |member, eviction| match eviction {
-            Eviction::Of(name) => told.by(member, name, options.now()),
+            Eviction::Of(name) => told.record_report(member, name, options.now()),
             // One member alone is asked by the next renewal, and requests nothing of the others.
             _ => false,
         })

@@ -21,8 +21,8 @@ use crate::{
         health::{self, ProbeContext},
         layout::wire,
         listing,
-        optimistic::Optimistic,
-        scripted::Scripted,
+        optimistic::OptimisticMethod,
+        scripted::ScriptedMethod,
     },
     options::RedisOptions,
     servers::incarnation,
@@ -93,9 +93,9 @@ impl RedisStore {
 /// The way that the options choose.
 fn method(context: &Context) -> Arc<dyn LockingMethod> {
     if context.shared.options.scripts {
-        Arc::new(Scripted(context.clone()))
+        Arc::new(ScriptedMethod(context.clone()))
     } else {
-        Arc::new(Optimistic(context.clone()))
+        Arc::new(OptimisticMethod(context.clone()))
     }
 }
 
@@ -120,7 +120,7 @@ impl Store for RedisStore {
     }
 
     fn for_engine(&self) -> Arc<dyn Store> {
-        let context = self.context.beside();
+        let context = self.context.with_own_connections();
         Arc::new(Self { method: method(&context), context })
     }
 

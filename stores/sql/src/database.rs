@@ -25,7 +25,7 @@ pub struct RowSnapshot {
 
 /// What one statement came to that does only the simple.
 #[derive(Clone, Debug)]
-pub enum Attempt<T> {
+pub enum FastPathResult<T> {
     /// It is done.
     Done(T),
     /// Nothing was done, since it is not that simple. The name as it was seen, if it was.
@@ -34,7 +34,7 @@ pub enum Attempt<T> {
 
 /// What became of what callers have left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
+pub enum AbandonedCallState {
     /// They left nothing.
     Nothing,
     /// All of it was answered meanwhile.
@@ -45,7 +45,7 @@ pub enum Settled {
 
 /// A name that is to be granted to one alone.
 #[derive(Clone, Debug)]
-pub struct Grant<'a> {
+pub struct GrantRequest<'a> {
     /// Proof of the acquisition.
     pub owner: &'a Owner,
     /// The process it belongs to.
@@ -60,7 +60,7 @@ pub struct Grant<'a> {
 
 /// A name that was taken by whoever was next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claimed {
+pub struct ClaimedLock {
     /// The fencing token.
     pub token: Token,
     /// Whether anybody else waits.
@@ -69,7 +69,7 @@ pub struct Claimed {
 
 /// A hold that was renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extended {
+pub struct ExtendedLease {
     /// How long it lasts from now, in microseconds.
     pub left: i64,
     /// Whether anybody waits.
@@ -78,7 +78,7 @@ pub struct Extended {
 
 /// A row of a list.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ListedRow {
     /// Its name, which may be none where somebody else has written it.
     pub name: Vec<u8>,
     /// The name as it was seen, or why nothing is to be read of the row.
@@ -87,7 +87,7 @@ pub struct Listed {
 
 /// A row that nobody may need any more.
 #[derive(Clone, Debug)]
-pub struct Idle {
+pub struct IdleRow {
     /// The name.
     pub name: LockName,
     /// The name as it was seen, without the others.
@@ -98,7 +98,7 @@ pub struct Idle {
 
 /// How far a round of sweeping has come: kept in the table, under the name that no lock can have, which is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
+pub struct SweepCursor {
     /// It changes with every page. Zero where there is no mark yet.
     pub version: i64,
     /// The name behind which it goes on.
@@ -107,7 +107,7 @@ pub struct Mark {
     pub reached: i64,
 }
 
-impl Mark {
+impl SweepCursor {
     /// Whether no round is under way.
     pub(crate) fn is_at_start(&self) -> bool {
         self.at.is_empty()
@@ -116,7 +116,7 @@ impl Mark {
 
 /// A page of rows, behind the mark.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
+pub struct SweepPage {
     /// The server's time, in microseconds since 1970.
     pub now: i64,
     /// The time of the last token of any row that was taken away.
@@ -124,19 +124,19 @@ pub struct Page {
     /// When it was raised last.
     pub raised: i64,
     /// Where the page begins.
-    pub mark: Mark,
+    pub mark: SweepCursor,
     /// Its last name, where more may come behind it.
     pub end: Option<Vec<u8>>,
     /// The rows in it without a holder of their own whose last token is old, and has been covered by the floor for a
     /// while.
-    pub idle: Vec<Idle>,
+    pub idle: Vec<IdleRow>,
 }
 
-impl Page {
+impl SweepPage {
     /// The mark at its end, with the version that the mark has still.
-    pub(crate) fn mark_behind(&self, reached: i64) -> Mark {
+    pub(crate) fn mark_behind(&self, reached: i64) -> SweepCursor {
         let at = self.end.clone().unwrap_or_default();
-        Mark { version: self.mark.version, at, reached }
+        SweepCursor { version: self.mark.version, at, reached }
     }
 }
 
@@ -181,13 +181,21 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
     fn for_engine(&self) -> Arc<dyn Database>;
 
     /// Grants a name that nobody has, nobody waits for and nothing is kept of.
-    async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault>;
+    async fn grant(
+        &self,
+        name: &LockName,
+        grant: &GrantRequest<'_>,
+    ) -> Result<FastPathResult<Token>, Fault>;
 
-    /// Grants a name to who is [`Next`](crate::Next) and is offered it. Databases that know nobody who is next do
+    /// Grants a name to who is [`NextWaiter`](crate::NextWaiter) and is offered it. Databases that know nobody who is next do
     /// nothing.
-    async fn claim(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Claimed>, Fault> {
+    async fn claim(
+        &self,
+        name: &LockName,
+        grant: &GrantRequest<'_>,
+    ) -> Result<FastPathResult<ClaimedLock>, Fault> {
         let _ = (name, grant);
-        Ok(Attempt::Undone(None))
+        Ok(FastPathResult::Undone(None))
     }
 
     /// Lets go of a name that `owner` has alone while nobody waits. With `to_next` also where it is known who is next,
@@ -197,17 +205,17 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
         name: &LockName,
         owner: &Owner,
         to_next: bool,
-    ) -> Result<Attempt<()>, Fault>;
+    ) -> Result<FastPathResult<()>, Fault>;
 
     /// Waits until what callers have left is answered, for so long at most.
-    async fn settle(&self, limit: Duration) -> Settled {
+    async fn settle(&self, limit: Duration) -> AbandonedCallState {
         let _ = limit;
-        Settled::Nothing
+        AbandonedCallState::Nothing
     }
 
     /// Extends the leases of those that have a name alone, all in one statement and in the order of `holds`.
     /// Nothing for whom this is not so.
-    async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault>;
+    async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<ExtendedLease>>, Fault>;
 
     /// Looks at a name, and changes nothing.
     async fn read(&self, name: &LockName) -> Result<RowSnapshot, Fault>;
@@ -232,11 +240,12 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
     ) -> Result<bool, Fault>;
 
     /// Rows whose names begin with `prefix` and come behind `after`, in the order of their bytes.
-    async fn list(&self, prefix: &str, after: &[u8], limit: usize) -> Result<Vec<Listed>, Fault>;
+    async fn list(&self, prefix: &str, after: &[u8], limit: usize)
+    -> Result<Vec<ListedRow>, Fault>;
 
     /// The [`PAGE`](crate::PAGE) of rows behind the mark, of which those are told that nobody has used for `age`. It reads
     /// no others.
-    async fn page(&self, age: Duration) -> Result<Page, Fault>;
+    async fn page(&self, age: Duration) -> Result<SweepPage, Fault>;
 
     /// Makes the mark, if there is none.
     async fn make_mark(&self) -> Result<(), Fault>;
@@ -245,7 +254,7 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
     /// these, if the floor covers their tokens and nobody has locked them. How many; nothing if the mark was moved.
     async fn take_away(
         &self,
-        mark: &Mark,
+        mark: &SweepCursor,
         rows: &[(LockName, i64)],
     ) -> Result<Option<usize>, Fault>;
 

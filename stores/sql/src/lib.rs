@@ -19,24 +19,24 @@ mod store;
 mod write;
 
 pub use capabilities::capabilities;
-pub use config::foreign::{Foreign, Refused};
+pub use config::foreign::{ForeignSettings, RefusedSettings};
 pub use config::hosts::{SILENT, UNREACHABLE, help_unreachable, none_of, refuses_certificate};
 pub use config::options::SqlOptions;
 pub use config::scheme::without_driver;
 #[cfg(feature = "tls")]
 pub use config::tls::encryption;
-pub use config::tls_mode::{Login, TlsMode, TlsOptions};
+pub use config::tls_mode::{PasswordExposure, TlsMode, TlsOptions};
 pub use config::tls_url::TlsSettings;
-pub use config::url::Parts;
+pub use config::url::UrlParts;
 pub use database::{
-    Attempt, Claimed, Database, Extended, FromOptions, Grant, Idle, Listed, Mark, Page,
-    RowSnapshot, Settled,
+    AbandonedCallState, ClaimedLock, Database, ExtendedLease, FastPathResult, FromOptions,
+    GrantRequest, IdleRow, ListedRow, RowSnapshot, SweepCursor, SweepPage,
 };
 pub use notifications::Notifications;
 pub use random::random_part;
 pub use row::reservation::state_of;
-pub use row::{Corrupt, Next, Row, Sole};
-pub use store::sweep::{COVERED, PAGE, Reaches, Swept, Then, keep_swept};
+pub use row::{Corrupt, NextWaiter, Row, SoleHolder};
+pub use store::sweep::{COVERED, DatabaseSource, NextSweep, PAGE, SweepOutcome, keep_swept};
 pub use store::sweep_budget::SweepBudget;
 pub use store::{CONNECTION, SqlStore};
 pub use tenure_core::Fault;

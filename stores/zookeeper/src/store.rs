@@ -18,7 +18,7 @@ use tenure_core::{
 use crate::{
     ZookeeperOptions,
     capabilities::capabilities,
-    contenders::{alone::OwnerLocks, entries::Entries, full::FullQueues},
+    contenders::{alone::OwnerLocks, entries::Acquisitions, full::FullQueues},
     error,
     session::{Session, probe, sessions::Sessions},
 };
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) place: String,
     pub(crate) capabilities: Capabilities,
     pub(crate) sessions: Sessions,
-    pub(crate) entries: Entries,
+    pub(crate) entries: Acquisitions,
     pub(crate) asks: OwnerLocks,
     pub(crate) full: FullQueues,
 }
@@ -104,7 +104,7 @@ impl ZookeeperStore {
         let shared = Arc::new(Shared {
             capabilities: capabilities(&options),
             sessions: Sessions::new(options.clone(), place.clone())?,
-            entries: Entries::default(),
+            entries: Acquisitions::default(),
             asks: OwnerLocks::default(),
             full: FullQueues::default(),
             place,

@@ -10,7 +10,7 @@ use super::values::round;
 pub(crate) struct Bench {
     /// What to measure; both if none is named
     #[arg(value_name = "WORK")]
-    pub(crate) works: Vec<Work>,
+    pub(crate) works: Vec<Workload>,
     /// How many tasks of this process work on pairs, each with a name of its own: 1 to 4096
     #[arg(
         long,
@@ -34,7 +34,7 @@ pub(crate) struct Bench {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Work {
+pub(crate) enum Workload {
     /// Acquire a lock that is free and release it, again and again
     Pair,
     /// From a release in one process to the grant in another
@@ -43,7 +43,7 @@ pub(crate) enum Work {
 
 impl Bench {
     /// Whether this is to be measured.
-    pub(crate) fn wants(&self, work: Work) -> bool {
+    pub(crate) fn wants(&self, work: Workload) -> bool {
         self.works.is_empty() || self.works.contains(&work)
     }
 

@@ -12,7 +12,7 @@ use tenure::LockName;
 use crate::{exit::Failure, handle::words};
 
 use super::{
-    AcquireArgs, ExitCodeArgs, Sharing,
+    AcquireArgs, ExitCodeArgs, ModeArgs,
     values::{lease, name},
 };
 
@@ -28,7 +28,7 @@ pub(crate) struct Lock {
     #[arg(long, value_name = "FILE")]
     pub(crate) handle: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) sharing: Sharing,
+    pub(crate) sharing: ModeArgs,
     /// First come, first served, also among the waiters of one process
     #[arg(long)]
     pub(crate) fair: bool,

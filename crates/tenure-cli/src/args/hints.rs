@@ -37,13 +37,13 @@ const ELSEWHERE: [(&str, &str); 11] = [
 ];
 
 /// Why the words cannot be read, and what may have been meant: as clap says it, or in parts where it is to be JSON.
-pub(crate) enum Unread {
+pub(crate) enum UsageError {
     Said(String),
     Parts(Explanation),
 }
 
 /// Explains why the words cannot be read.
-pub(crate) fn explain(error: Error, words: &[OsString]) -> Unread {
+pub(crate) fn explain(error: Error, words: &[OsString]) -> UsageError {
     // The words are in it, and may come from a branch or a file: what misleads in them is told, not shown. A URL may
     // stand where none belongs.
     let shown = |word: &OsString| without_passwords(&plain(&word.to_string_lossy())).into();
@@ -62,10 +62,10 @@ pub(crate) fn explain(error: Error, words: &[OsString]) -> Unread {
         lines.collect::<Vec<_>>().join("\n")
     };
     if asks_for_json(words) {
-        return Unread::Parts(parted(&escaped()));
+        return UsageError::Parts(parted(&escaped()));
     }
     let text = if is_plain { text.ansi().to_string() } else { escaped() };
-    Unread::Said(text)
+    UsageError::Said(text)
 }
 
 /// Whether errors are to be JSON, as far as words say that cannot be read.

@@ -12,7 +12,7 @@ use tenure::{LockName, Token, inspect::HoldId};
 
 use crate::pages;
 
-pub(crate) use self::bench::{Bench, Work};
+pub(crate) use self::bench::{Bench, Workload};
 pub(crate) use self::detached::{Lock, Renew, Unlock};
 use self::values::{duration, hold, lease, name, one_of_several, token};
 
@@ -21,7 +21,7 @@ use self::values::{duration, hold, lease, name, one_of_several, token};
 #[command(name = "tenure", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: CommonArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -48,7 +48,7 @@ impl Cli {
 /// What every subcommand understands.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Options of every command")]
-pub(crate) struct Common {
+pub(crate) struct CommonArgs {
     /// Where the locks are kept: `file:/dir`, `redis://host`, …, or a name from the configuration file
     ///
     /// Without it the store comes from TENURE_STORE, then from the configuration file, and else is
@@ -128,7 +128,7 @@ pub(crate) struct Run {
     #[arg(long = "for", value_name = "TIME", value_parser = lease, requires = "handle")]
     pub(crate) lease: Option<Duration>,
     #[command(flatten)]
-    pub(crate) sharing: Sharing,
+    pub(crate) sharing: ModeArgs,
     /// Keep the lock taken for at least this long, even if the command ends earlier
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) hold_at_least: Option<Duration>,
@@ -142,12 +142,12 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) fair: bool,
     #[command(flatten)]
-    pub(crate) hold: Hold,
+    pub(crate) hold: HoldArgs,
 }
 
 /// With whom a lock is held.
 #[derive(Args, Debug)]
-pub(crate) struct Sharing {
+pub(crate) struct ModeArgs {
     /// Share the lock with others that say so too: a reader. Without it the holder is alone
     #[arg(long, conflicts_with = "permits")]
     pub(crate) shared: bool,
@@ -173,12 +173,12 @@ pub(crate) struct Elect {
     #[arg(value_parser = name)]
     pub(crate) name: LockName,
     #[command(flatten)]
-    pub(crate) hold: Hold,
+    pub(crate) hold: HoldArgs,
 }
 
 /// What is asked for each hold under which a command runs, and the command.
 #[derive(Args, Debug)]
-pub(crate) struct Hold {
+pub(crate) struct HoldArgs {
     /// Length of the lease, which is renewed while the command runs [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) ttl: Option<Duration>,
@@ -198,7 +198,7 @@ pub(crate) struct Hold {
     pub(crate) command: Vec<OsString>,
 }
 
-impl Hold {
+impl HoldArgs {
     /// The variable that its user wants to keep from the command.
     pub(crate) fn hidden(&self) -> Option<&'static str> {
         self.hide_store.then_some("TENURE_STORE")

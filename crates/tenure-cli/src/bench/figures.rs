@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::output::bench::{LatencyStats, Pair};
+use crate::output::bench::{LatencyStats, PairResult};
 
 /// Lengths of time, to a hundredth of each.
 #[derive(Clone, Debug)]
-pub(super) struct Times(Histogram<u64>);
+pub(super) struct LatencyHistogram(Histogram<u64>);
 
-impl Times {
+impl LatencyHistogram {
     pub(super) fn new() -> Result<Self, String> {
         Histogram::new(2).map(Self).map_err(|error| error.to_string())
     }
@@ -42,16 +42,21 @@ impl Times {
 
 /// The rounds of so many tasks.
 #[derive(Debug)]
-pub(super) struct Rounds {
+pub(super) struct RoundResults {
     tasks: usize,
-    times: Times,
+    times: LatencyHistogram,
     per_second: Vec<f64>,
     cpu: Duration,
 }
 
-impl Rounds {
+impl RoundResults {
     pub(super) fn new(tasks: usize) -> Result<Self, String> {
-        Ok(Self { tasks, times: Times::new()?, per_second: Vec::new(), cpu: Duration::ZERO })
+        Ok(Self {
+            tasks,
+            times: LatencyHistogram::new()?,
+            per_second: Vec::new(),
+            cpu: Duration::ZERO,
+        })
     }
 
     pub(super) fn tasks(&self) -> usize {
@@ -61,7 +66,7 @@ impl Rounds {
     /// A round that took `length`, for which this process spent `cpu`.
     pub(super) fn add(
         &mut self,
-        times: &Times,
+        times: &LatencyHistogram,
         length: Duration,
         cpu: Duration,
     ) -> Result<(), String> {
@@ -71,10 +76,10 @@ impl Rounds {
     }
 
     /// Nothing if nothing was measured.
-    pub(super) fn figures(mut self) -> Option<Pair> {
+    pub(super) fn figures(mut self) -> Option<PairResult> {
         self.per_second.sort_unstable_by(f64::total_cmp);
         let count = self.times.count();
-        Some(Pair {
+        Some(PairResult {
             tasks: self.tasks,
             count,
             per_second: median(&self.per_second)?,
@@ -107,9 +112,9 @@ mod tests {
 
     #[test]
     fn the_figures_are_of_all_rounds() {
-        let mut rounds = Rounds::new(4).unwrap();
+        let mut rounds = RoundResults::new(4).unwrap();
         for (nanos, pairs) in [(1_000, 98), (2_000, 100), (50_000, 2)] {
-            let mut times = Times::new().unwrap();
+            let mut times = LatencyHistogram::new().unwrap();
             (0..pairs).for_each(|_| times.add(nanos));
             rounds.add(&times, Duration::from_millis(500), Duration::from_millis(1)).unwrap();
         }
@@ -125,7 +130,7 @@ mod tests {
 
     #[test]
     fn nothing_measured_has_no_figures() {
-        assert!(Rounds::new(1).unwrap().figures().is_none());
-        assert!(Times::new().unwrap().took().is_none());
+        assert!(RoundResults::new(1).unwrap().figures().is_none());
+        assert!(LatencyHistogram::new().unwrap().took().is_none());
     }
 }

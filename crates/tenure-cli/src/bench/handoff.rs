@@ -1,20 +1,24 @@
 //! From a release in one process to the grant in another.
 
-use super::{Extent, figures::Times, player::Player, progress::Progress, turns::HandoffMessage};
+use super::{
+    MeasurementExtent, figures::LatencyHistogram, player::BenchWorker, progress::Progress,
+    turns::HandoffMessage,
+};
 use crate::{
-    exit::Failure, explanation::Explanation, output::bench::Handoff, run::signals::Signals,
+    exit::Failure, explanation::Explanation, output::bench::HandoffResult, run::signals::Signals,
 };
 
 /// Two processes take turns on the lock `name` of the store with this URL.
 pub(crate) async fn measure(
     url: &str,
     name: &str,
-    extent: Extent,
+    extent: MeasurementExtent,
     progress: &Progress,
     signals: &mut Signals,
     interrupted: impl Into<Explanation>,
-) -> Result<Handoff, Failure> {
-    let mut players = [Player::start(url, name, extent)?, Player::start(url, name, extent)?];
+) -> Result<HandoffResult, Failure> {
+    let mut players =
+        [BenchWorker::start(url, name, extent)?, BenchWorker::start(url, name, extent)?];
     let measured =
         signals.unless_interrupted(interrupted, play(&mut players, extent, progress)).await;
     let [one, other] = players;
@@ -24,11 +28,11 @@ pub(crate) async fn measure(
 }
 
 async fn play(
-    players: &mut [Player; 2],
-    extent: Extent,
+    players: &mut [BenchWorker; 2],
+    extent: MeasurementExtent,
     progress: &Progress,
-) -> Result<Handoff, Failure> {
-    let mut times = Times::new().map_err(Failure::failed)?;
+) -> Result<HandoffResult, Failure> {
+    let mut times = LatencyHistogram::new().map_err(Failure::failed)?;
     let (HandoffMessage::Ready, HandoffMessage::Ready) = hear(players, extent).await? else {
         return Err(nonsense());
     };
@@ -47,13 +51,13 @@ async fn play(
         let holds = one.into_iter().map(of(0)).chain(other.into_iter().map(of(1))).collect();
         handoffs(holds).into_iter().for_each(|nanos| times.add(nanos));
     }
-    Ok(Handoff { count: times.count(), took: times.took() })
+    Ok(HandoffResult { count: times.count(), took: times.took() })
 }
 
 /// The next word of both, or the first failure.
 async fn hear(
-    [one, other]: &mut [Player; 2],
-    extent: Extent,
+    [one, other]: &mut [BenchWorker; 2],
+    extent: MeasurementExtent,
 ) -> Result<(HandoffMessage, HandoffMessage), Failure> {
     tokio::try_join!(one.hear(extent.length), other.hear(extent.length))
 }

@@ -33,7 +33,7 @@ type BenchError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct MeasurementExtent {
     /// How long one round takes.
     pub(crate) length: Duration,
     pub(crate) rounds: u32,

@@ -16,12 +16,12 @@ use tenure::{Mutex, Tenure};
 use tokio::task::{self, JoinSet};
 
 use super::{
-    BenchError, Extent,
-    figures::{Rounds, Times},
+    BenchError, MeasurementExtent,
+    figures::{LatencyHistogram, RoundResults},
     lock,
     progress::Progress,
 };
-use crate::{exit::Failure, output::bench::Pair};
+use crate::{exit::Failure, output::bench::PairResult};
 
 /// Long enough that every connection is open.
 const WARM_UP: Duration = Duration::from_millis(200);
@@ -36,13 +36,16 @@ pub(crate) async fn measure(
     tenure: &Tenure,
     names: &str,
     tasks: &[usize],
-    extent: Extent,
+    extent: MeasurementExtent,
     progress: &Progress,
-) -> Result<Vec<Pair>, Failure> {
+) -> Result<Vec<PairResult>, Failure> {
     let most = tasks.iter().copied().max().unwrap_or(0);
     let locks: Vec<_> = (0..most).map(|task| lock(tenure, &format!("{names}:{task}"))).collect();
-    let mut all: Vec<Rounds> =
-        tasks.iter().map(|tasks| Rounds::new(*tasks)).collect::<Result<_, _>>().map_err(failed)?;
+    let mut all: Vec<RoundResults> = tasks
+        .iter()
+        .map(|tasks| RoundResults::new(*tasks))
+        .collect::<Result<_, _>>()
+        .map_err(failed)?;
     progress.say("pair: warming up", total(extent, all.len(), 0));
     round(&locks, WARM_UP.min(extent.length)).await?;
     for number in 0..extent.rounds as usize {
@@ -60,24 +63,24 @@ pub(crate) async fn measure(
             rounds.add(&times, began.elapsed(), cpu).map_err(failed)?;
         }
     }
-    Ok(all.into_iter().filter_map(Rounds::figures).collect())
+    Ok(all.into_iter().filter_map(RoundResults::figures).collect())
 }
 
 /// What all rounds but `done` of them take.
-fn total(extent: Extent, numbers: usize, done: usize) -> Duration {
+fn total(extent: MeasurementExtent, numbers: usize, done: usize) -> Duration {
     let all = (extent.rounds as usize).saturating_mul(numbers);
     extent.length.saturating_mul(u32::try_from(all.saturating_sub(done)).unwrap_or(u32::MAX))
 }
 
 /// One task for each lock, until the time is over or one fails. Each has one pair at least.
-async fn round(locks: &[Mutex], length: Duration) -> Result<Times, Failure> {
+async fn round(locks: &[Mutex], length: Duration) -> Result<LatencyHistogram, Failure> {
     let until = Instant::now() + length;
     let stop = Arc::new(AtomicBool::new(false));
     let mut tasks = JoinSet::new();
     for lock in locks {
         tasks.spawn(pairs(lock.clone(), until, stop.clone()));
     }
-    let mut all = Times::new().map_err(failed)?;
+    let mut all = LatencyHistogram::new().map_err(failed)?;
     let mut failure = None;
     while let Some(done) = tasks.join_next().await {
         let done = done.map_err(failed).and_then(|done| done.map_err(failed));
@@ -90,8 +93,12 @@ async fn round(locks: &[Mutex], length: Duration) -> Result<Times, Failure> {
     failure.map_or(Ok(all), Err)
 }
 
-async fn pairs(lock: Mutex, until: Instant, stop: Arc<AtomicBool>) -> Result<Times, BenchError> {
-    let mut times = Times::new()?;
+async fn pairs(
+    lock: Mutex,
+    until: Instant,
+    stop: Arc<AtomicBool>,
+) -> Result<LatencyHistogram, BenchError> {
+    let mut times = LatencyHistogram::new()?;
     loop {
         for _ in 0..IN_A_ROW {
             let began = Instant::now();

@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::{
-    Extent, PATIENCE, TURNS,
+    MeasurementExtent, PATIENCE, TURNS,
     turns::{HandoffMessage, LEAVE, STORE},
 };
 use crate::{exit::Failure, explanation::Explanation, output::human, run};
@@ -19,15 +19,15 @@ const GONE: Duration = LEAVE.saturating_add(Duration::from_secs(1));
 
 /// Killed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Player {
+pub(super) struct BenchWorker {
     process: Child,
     orders: Option<ChildStdin>,
     words: Lines<BufReader<ChildStdout>>,
 }
 
-impl Player {
+impl BenchWorker {
     /// Starts one on the store with this URL.
-    pub(super) fn start(url: &str, name: &str, extent: Extent) -> Result<Self, Failure> {
+    pub(super) fn start(url: &str, name: &str, extent: MeasurementExtent) -> Result<Self, Failure> {
         let cannot = |error: io::Error| {
             let what = "the second process of the handoff cannot be started";
             Failure::Failed(Explanation::refused(what, &error))

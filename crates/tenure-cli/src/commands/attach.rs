@@ -9,20 +9,20 @@ use crate::{
     exit::Failure,
     handle::{
         read::{LoadedHandle, given_to_run},
-        replace::{Prepared, Replaces},
+        replace::{PendingHandleFile, ReplacePolicy},
     },
     run::{
         detaching::{EndAction, too_long},
         held::AnyGuard,
     },
-    settings::Plan,
+    settings::RunSettings,
 };
 
 /// What is attached, and where its next handle goes if it is detached again.
 #[derive(Debug)]
 pub(super) struct PendingAttach {
     handle: Handle,
-    again: Option<(Duration, Prepared)>,
+    again: Option<(Duration, PendingHandleFile)>,
 }
 
 impl PendingAttach {
@@ -36,7 +36,8 @@ impl PendingAttach {
         }
         let lease = args.lease.unwrap_or(handle.lease());
         let prepare = |file| {
-            Prepared::new(file, Replaces::This(Box::new(handle.clone()))).map_err(Failure::usage)
+            PendingHandleFile::new(file, ReplacePolicy::This(Box::new(handle.clone())))
+                .map_err(Failure::usage)
         };
         let prepared = file.as_deref().map(prepare).transpose()?;
         Ok(Self { handle, again: prepared.map(|file| (lease, file)) })
@@ -50,7 +51,7 @@ impl PendingAttach {
     pub(super) async fn attach(
         self,
         tenure: &Tenure,
-        plan: &Plan,
+        plan: &RunSettings,
     ) -> Result<(AnyGuard, EndAction), Failure> {
         if let Some((lease, _)) = &self.again {
             too_long(tenure, self.handle.name(), *lease)?;

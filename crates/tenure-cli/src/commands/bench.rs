@@ -5,13 +5,13 @@ use std::future::Future;
 use tenure::{Tenure, config::Config};
 
 use crate::{
-    args::{self, Work},
-    bench::{Extent, handoff, names, pair, progress::Progress},
+    args::{self, Workload},
+    bench::{MeasurementExtent, handoff, names, pair, progress::Progress},
     exit::Failure,
     explanation::Explanation,
     output::{
         Reporter, answer,
-        bench::{Figures, json, table},
+        bench::{BenchResults, json, table},
     },
     run::signals::{ENDING, Signals},
     store::{self, open},
@@ -48,22 +48,22 @@ async fn measure(
     tenure: &Tenure,
     voice: &Reporter,
     signals: &mut Signals,
-) -> Result<Figures, Failure> {
-    let extent = Extent { length: args.length, rounds: args.rounds };
+) -> Result<BenchResults, Failure> {
+    let extent = MeasurementExtent { length: args.length, rounds: args.rounds };
     let (names, progress) = (names(), Progress::new(voice));
-    let mut figures = Figures {
+    let mut figures = BenchResults {
         kind: tenure.store().kind().to_owned(),
         location: tenure.store().location(),
         cores: cores(),
         pair: None,
         handoff: None,
     };
-    if args.wants(Work::Pair) {
+    if args.wants(Workload::Pair) {
         let tasks = args.tasks();
         let work = pair::measure(tenure, &names, &tasks, extent, &progress);
         figures.pair = Some(signals.unless_interrupted(INTERRUPTED, work).await?);
     }
-    if args.wants(Work::Handoff) {
+    if args.wants(Workload::Handoff) {
         let url = config.store().map_err(|error| Failure::Usage(error.into()))?;
         let name = format!("{names}:turns");
         let work = handoff::measure(url, &name, extent, &progress, signals, INTERRUPTED);

@@ -28,7 +28,7 @@ pub(super) async fn break_(
         let meant = meant(&args, seen.as_ref(), tenure.store().capabilities().pass_bits)?;
         if !args.yes && !meant.is_nobody() {
             let tells = tenure.store().capabilities().tells_evictions;
-            if !confirmed(name, seen.as_ref(), &meant, tells)? {
+            if !ask_confirmation(name, seen.as_ref(), &meant, tells)? {
                 return Err(Failure::Declined(Explanation::new(format!(
                     "lock {name:?} was left as it is"
                 ))));
@@ -63,7 +63,7 @@ pub(super) async fn break_(
     answer(&if voice.is_json() {
         json::broken(name, &evicted)
     } else {
-        told(name, seen.as_ref(), &evicted)
+        result_message(name, seen.as_ref(), &evicted)
     })?;
     Ok(0)
 }
@@ -238,7 +238,7 @@ fn shown(name: &LockName, seen: Option<&Snapshot>) -> String {
     }
 }
 
-fn confirmed(
+fn ask_confirmation(
     name: &LockName,
     seen: Option<&Snapshot>,
     meant: &EvictTarget,
@@ -292,7 +292,7 @@ fn question(name: &LockName, seen: Option<&Snapshot>, meant: &EvictTarget, tells
     )
 }
 
-fn told(name: &LockName, seen: Option<&Snapshot>, evicted: &[Contender]) -> String {
+fn result_message(name: &LockName, seen: Option<&Snapshot>, evicted: &[Contender]) -> String {
     let name = plain(name.as_str());
     if evicted.is_empty() && seen.is_none() {
         return format!(

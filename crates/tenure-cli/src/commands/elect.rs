@@ -12,11 +12,11 @@ use crate::{
         acquire::{acquire, open_store},
         detaching::EndAction,
         held::AnyGuard,
-        patience::Wait,
+        patience::WaitTimer,
         signals::{ENDING, Signals},
-        under_lock::{RunOutcome, UnderLock},
+        under_lock::{LockedCommand, RunOutcome},
     },
-    settings::Plan,
+    settings::RunSettings,
     store,
 };
 
@@ -28,9 +28,9 @@ pub(super) async fn elect(
     config: &Config,
     voice: &Reporter,
 ) -> Result<u8, Failure> {
-    let plan = Plan::to_lead(&args, config)?;
+    let plan = RunSettings::to_lead(&args, config)?;
     voice.hold_as(plan.told_label());
-    let wait = Wait::begin(plan.patience);
+    let wait = WaitTimer::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure =
@@ -46,8 +46,8 @@ pub(super) async fn elect(
 /// Campaigns and runs the command, until it ends for another reason than the lead.
 async fn lead(
     args: &args::Elect,
-    plan: &Plan,
-    mut wait: Wait,
+    plan: &RunSettings,
+    mut wait: WaitTimer,
     tenure: &Tenure,
     signals: &mut Signals,
     voice: &Reporter,
@@ -62,7 +62,7 @@ async fn lead(
     let away = |why: &str| voice.event(&Event::StoreUnreachable { name, why });
     signals.unless_ended(wait.open(&tenure.store().location(), plan.ttl, look, away)).await?;
     let (names, without) = ([&args.name], Vec::from_iter(args.hold.hidden()));
-    let under_lock = UnderLock {
+    let under_lock = LockedCommand {
         names: &names,
         command: &args.hold.command,
         tenure,
@@ -77,15 +77,15 @@ async fn lead(
             return Ok(done);
         }
         // Each campaign has a wait of its own.
-        wait = Wait::begin(plan.patience);
+        wait = WaitTimer::begin(plan.patience);
     }
 }
 
 /// Waits to be elected, also while the store is away.
 async fn campaign(
     args: &args::Elect,
-    plan: &Plan,
-    wait: &Wait,
+    plan: &RunSettings,
+    wait: &WaitTimer,
     tenure: &Tenure,
     voice: &Reporter,
 ) -> Result<AnyGuard, Failure> {

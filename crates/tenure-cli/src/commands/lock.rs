@@ -13,7 +13,7 @@ use crate::{
     exit::Failure,
     handle::{
         file,
-        replace::{Prepared, Replaces},
+        replace::{PendingHandleFile, ReplacePolicy},
     },
     output::{
         Reporter, answer,
@@ -23,10 +23,10 @@ use crate::{
     run::{
         acquire::{acquire, open_store},
         detaching::{DetachedHold, NotDetached, detach, too_long},
-        patience::Wait,
+        patience::WaitTimer,
         signals::{ENDING, Signals},
     },
-    settings::{Kind, Plan},
+    settings::{LockKind, RunSettings},
     store,
 };
 
@@ -47,9 +47,9 @@ pub(super) async fn lock(
     if args.handle.is_none() {
         can_hand_over()?;
     }
-    let plan = Plan::to_lock(args, config)?;
+    let plan = RunSettings::to_lock(args, config)?;
     voice.hold_as(plan.told_label());
-    let wait = Wait::begin(plan.patience);
+    let wait = WaitTimer::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure =
@@ -68,8 +68,8 @@ pub(super) async fn lock(
 /// Takes the lock and detaches it.
 async fn hold(
     args: &args::Lock,
-    plan: &Plan,
-    wait: &Wait,
+    plan: &RunSettings,
+    wait: &WaitTimer,
     tenure: &Tenure,
     voice: &Reporter,
 ) -> Result<DetachedHold, Failure> {
@@ -80,12 +80,13 @@ async fn hold(
     too_long(tenure, &args.name, args.lease)?;
     let replaces = match plan.kind {
         // Whoever holds the lock alone knows that what an older handle was of is over.
-        Kind::Mutex => {
-            Replaces::OlderOf { name: args.name.clone(), store: tenure.store().kind().to_owned() }
-        }
-        _ => Replaces::None,
+        LockKind::Mutex => ReplacePolicy::OlderOf {
+            name: args.name.clone(),
+            store: tenure.store().kind().to_owned(),
+        },
+        _ => ReplacePolicy::None,
     };
-    let file = args.handle.as_deref().map(|path| Prepared::new(path, replaces));
+    let file = args.handle.as_deref().map(|path| PendingHandleFile::new(path, replaces));
     let file = file.transpose().map_err(Failure::usage)?;
     let held = acquire(tenure, &[&args.name], plan, wait, voice).await?;
     detach(held, args.lease, file).await.map_err(not_detached)

@@ -21,7 +21,7 @@ use tenure::{Fault, LockName, Tenure, config::Config};
 use tenure_url::has_password;
 
 use crate::{
-    args::{Cli, Command, Common},
+    args::{Cli, Command, CommonArgs},
     exit::Failure,
     explanation::Explanation,
     handle::read::given,
@@ -39,7 +39,7 @@ const AWAY: Duration = Duration::from_millis(500);
 const SETTLED: Duration = Duration::from_millis(100);
 
 /// The configuration, with a word where it is another user's.
-fn load(common: &Common, voice: &Reporter) -> Result<Config, Failure> {
+fn load(common: &CommonArgs, voice: &Reporter) -> Result<Config, Failure> {
     let config = settings::load(common)?;
     if let Some((file, owner)) = config.stranger() {
         voice.event(&Event::ForeignConfiguration { file, owner });

@@ -12,11 +12,11 @@ use crate::{
         acquire::{acquire, open_store, together},
         detaching::EndAction,
         held::AnyGuard,
-        patience::Wait,
+        patience::WaitTimer,
         signals::{ENDING, Signals},
-        under_lock::UnderLock,
+        under_lock::LockedCommand,
     },
-    settings::Plan,
+    settings::RunSettings,
     store,
 };
 
@@ -28,9 +28,9 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Reporter) -> R
     };
     let names: Vec<&LockName> = names.iter().collect();
     let name = together(names.iter().copied());
-    let plan = Plan::to_run(&args, &names, config)?;
+    let plan = RunSettings::to_run(&args, &names, config)?;
     voice.hold_as(plan.told_label());
-    let wait = Wait::begin(plan.patience);
+    let wait = WaitTimer::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = signals.unless_ended(open_store(config, &name, &plan, &wait, voice)).await?;
@@ -44,7 +44,7 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Reporter) -> R
     let done = match held {
         Ok((held, at_end)) => {
             let waited = wait.elapsed();
-            let under_lock = UnderLock {
+            let under_lock = LockedCommand {
                 names: &names,
                 command: &args.hold.command,
                 tenure: &tenure,
@@ -65,8 +65,8 @@ async fn get(
     tenure: &Tenure,
     attaching: Option<PendingAttach>,
     names: &[&LockName],
-    plan: &Plan,
-    wait: &Wait,
+    plan: &RunSettings,
+    wait: &WaitTimer,
     voice: &Reporter,
 ) -> Result<(AnyGuard, EndAction), Failure> {
     match attaching {

@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use self::place::Place;
+use self::place::CompletionTarget;
 
 /// How the scripts call it. No subcommand that anybody is told of.
 const CALL: &str = "complete-names";
@@ -38,7 +38,7 @@ pub(crate) fn answer(words: &[OsString]) -> Option<ExitCode> {
     let mut words: Vec<_> = words.collect();
     let only_place = words.first().is_some_and(|word| word == ONLY_PLACE);
     let begin = words.iter().position(|word| word == "--").map_or(words.len(), |at| at + 1);
-    let Some(place) = Place::of(&words.split_off(begin)) else {
+    let Some(place) = CompletionTarget::of(&words.split_off(begin)) else {
         return Some(ExitCode::from(NO_PLACE));
     };
     if !only_place {
@@ -48,7 +48,7 @@ pub(crate) fn answer(words: &[OsString]) -> Option<ExitCode> {
 }
 
 /// Prints what fits there, one a line, if that is known in time.
-fn tell(place: Place) {
+fn tell(place: CompletionTarget) {
     let (sender, found) = mpsc::channel();
     // It is left behind where it takes too long, and ends with this process.
     let look = move || drop(sender.send(names::fitting(&place)));

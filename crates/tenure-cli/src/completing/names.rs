@@ -3,25 +3,25 @@
 use tenure::{Tenure, config::Config};
 use tenure_core::plain::plain;
 
-use super::place::Place;
+use super::place::CompletionTarget;
 /// More than anybody looks through.
 const MOST: usize = 1_000;
 
 /// What the word may become; nothing if that cannot be known.
-pub(super) fn fitting(place: &Place) -> Vec<String> {
+pub(super) fn fitting(place: &CompletionTarget) -> Vec<String> {
     let Ok(mut config) = Config::load() else { return Vec::new() };
     let (store, before, typed) = match place {
-        Place::Store { typed } => {
+        CompletionTarget::Store { typed } => {
             let names = config.store_names().filter(|name| name.starts_with(typed.as_str()));
             return names.filter(|name| is_fit(name)).map(str::to_owned).collect();
         }
-        Place::Lock { store, typed } => (store, "", typed),
-        Place::Locks { store, before, typed } => (store, before.as_str(), typed),
+        CompletionTarget::Lock { store, typed } => (store, "", typed),
+        CompletionTarget::Locks { store, before, typed } => (store, before.as_str(), typed),
     };
     if let Some(store) = store.as_ref().filter(|store| !store.is_empty()) {
         config.use_store(store, "--store");
     }
-    let is_alone = matches!(place, Place::Lock { .. });
+    let is_alone = matches!(place, CompletionTarget::Lock { .. });
     let names = in_use(&config, typed);
     let names = names.into_iter().filter(|name| is_fit(name));
     let names = names.filter(|name| is_alone || is_one_more(name, before));

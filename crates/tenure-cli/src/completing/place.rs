@@ -6,7 +6,7 @@ use crate::args::Cli;
 
 /// What the word to be completed is, if it is a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum CompletionTarget {
     /// The name of a lock in this store, or in that of the configuration.
     Lock { store: Option<String>, typed: String },
     /// The last of several names with commas between them.
@@ -15,13 +15,14 @@ pub(crate) enum Place {
     Store { typed: String },
 }
 
-impl Place {
+impl CompletionTarget {
     /// Of the last of these words, the first of which is the program.
     pub(crate) fn of(words: &[String]) -> Option<Self> {
         let (word, before) = words.split_last()?;
         let mut program = Cli::command();
         program.build();
-        let mut reading = Reading { command: &program, value_of: None, names: 0, store: None };
+        let mut reading =
+            CompletionParser { command: &program, value_of: None, names: 0, store: None };
         for word in before.get(1..)? {
             reading.read(word)?;
         }
@@ -30,7 +31,7 @@ impl Place {
 }
 
 /// What is known after some words.
-struct Reading<'c> {
+struct CompletionParser<'c> {
     command: &'c Command,
     /// The option whose value comes next.
     value_of: Option<&'c Arg>,
@@ -39,7 +40,7 @@ struct Reading<'c> {
     store: Option<String>,
 }
 
-impl<'c> Reading<'c> {
+impl<'c> CompletionParser<'c> {
     /// Reads a word that is complete; nothing if no name of ours can follow.
     fn read(&mut self, word: &str) -> Option<()> {
         if let Some(option) = self.value_of.take() {
@@ -63,7 +64,7 @@ impl<'c> Reading<'c> {
     }
 
     /// What the word that is being typed is.
-    fn place(self, word: &str) -> Option<Place> {
+    fn place(self, word: &str) -> Option<CompletionTarget> {
         if let Some(option) = self.value_of {
             return self.value(option, word);
         }
@@ -76,17 +77,17 @@ impl<'c> Reading<'c> {
         let first =
             self.command.get_positionals().find(|it| !it.is_last_set() && !it.is_hide_set());
         let is_name = first.is_some_and(|it| ["name", "prefix"].contains(&it.get_id().as_str()));
-        is_name.then(|| Place::Lock { store: self.store, typed: word.to_owned() })
+        is_name.then(|| CompletionTarget::Lock { store: self.store, typed: word.to_owned() })
     }
 
-    fn value(self, option: &Arg, typed: &str) -> Option<Place> {
+    fn value(self, option: &Arg, typed: &str) -> Option<CompletionTarget> {
         match option.get_id().as_str() {
-            "store" => Some(Place::Store { typed: typed.to_owned() }),
+            "store" => Some(CompletionTarget::Store { typed: typed.to_owned() }),
             "all" => {
                 let at = typed.rfind(',').map_or(0, |at| at + 1);
                 let (before, typed) = typed.split_at(at);
                 let (before, typed) = (before.to_owned(), typed.to_owned());
-                Some(Place::Locks { store: self.store, before, typed })
+                Some(CompletionTarget::Locks { store: self.store, before, typed })
             }
             _ => None,
         }
@@ -120,13 +121,13 @@ fn takes_value(option: &Arg) -> bool {
 mod tests {
     use super::*;
 
-    fn place(line: &str) -> Option<Place> {
+    fn place(line: &str) -> Option<CompletionTarget> {
         let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
-        Place::of(&words)
+        CompletionTarget::of(&words)
     }
 
-    fn lock(typed: &str) -> Option<Place> {
-        Some(Place::Lock { store: None, typed: typed.to_owned() })
+    fn lock(typed: &str) -> Option<CompletionTarget> {
+        Some(CompletionTarget::Lock { store: None, typed: typed.to_owned() })
     }
 
     #[test]
@@ -163,7 +164,7 @@ mod tests {
     #[test]
     fn the_store_that_was_named_is_the_one_that_is_looked_into() {
         let there = |store: &str| {
-            Some(Place::Lock { store: Some(store.to_owned()), typed: "a".to_owned() })
+            Some(CompletionTarget::Lock { store: Some(store.to_owned()), typed: "a".to_owned() })
         };
         assert_eq!(place("tenure show --store ours a"), there("ours"));
         assert_eq!(place("tenure --store=file:/x show a"), there("file:/x"));
@@ -171,13 +172,13 @@ mod tests {
 
     #[test]
     fn a_store_and_the_last_of_several_locks_are_names_too() {
-        let store = |typed: &str| Some(Place::Store { typed: typed.to_owned() });
+        let store = |typed: &str| Some(CompletionTarget::Store { typed: typed.to_owned() });
         assert_eq!(place("tenure show --store ou"), store("ou"));
         assert_eq!(place("tenure show --store=ou"), store("ou"));
         assert_eq!(place("tenure --store "), store(""));
         let locks = |before: &str, typed: &str| {
             let (before, typed) = (before.to_owned(), typed.to_owned());
-            Some(Place::Locks { store: None, before, typed })
+            Some(CompletionTarget::Locks { store: None, before, typed })
         };
         assert_eq!(place("tenure run --all a,b:c,d"), locks("a,b:c,", "d"));
         assert_eq!(place("tenure run --all="), locks("", ""));

@@ -33,7 +33,7 @@ enum StdinState {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Source<'a> {
+enum HandleSource<'a> {
     File(&'a Path),
     Variable(OsString),
     Input,
@@ -52,7 +52,7 @@ pub(crate) fn given_to_run(file: Option<&Path>) -> Result<LoadedHandle, Failure>
 
 fn from(file: Option<&Path>, input: StdinState) -> Result<LoadedHandle, Explanation> {
     let handle = match source(file, std::env::var_os(VARIABLE), input)? {
-        Source::File(path) => {
+        HandleSource::File(path) => {
             let handle = match look(path)? {
                 HandleFileContent::Handle(handle) => handle,
                 HandleFileContent::Empty => {
@@ -66,12 +66,12 @@ fn from(file: Option<&Path>, input: StdinState) -> Result<LoadedHandle, Explanat
             };
             return Ok(LoadedHandle { handle, file: Some(path.to_owned()) });
         }
-        Source::Variable(text) => {
+        HandleSource::Variable(text) => {
             let text = text.to_str().ok_or(BadHandle::NoHandle);
             let refused = |bad| Explanation::of_line(&format!("the variable {VARIABLE}: {bad}"));
             text.and_then(str::parse).map_err(refused)?
         }
-        Source::Input => file::read(io::stdin().lock())
+        HandleSource::Input => file::read(io::stdin().lock())
             .map_err(|error| Explanation::new("standard input cannot be read").because(&error))?
             .map_err(|bad| Explanation::of_line(&format!("standard input: {bad}")))?,
     };
@@ -90,15 +90,15 @@ fn source(
     file: Option<&Path>,
     variable: Option<OsString>,
     input: StdinState,
-) -> Result<Source<'_>, (&'static str, &'static str)> {
+) -> Result<HandleSource<'_>, (&'static str, &'static str)> {
     match (file.filter(|path| *path != Path::new("-")), variable, input) {
         (None, _, StdinState::Taken) if file.is_some() => Err((
             "standard input belongs to the command",
             "give --handle FILE, or TENURE_HANDLE without --handle",
         )),
-        (Some(path), ..) => Ok(Source::File(path)),
-        (None, Some(text), _) => Ok(Source::Variable(text)),
-        (None, None, StdinState::Open) => Ok(Source::Input),
+        (Some(path), ..) => Ok(HandleSource::File(path)),
+        (None, Some(text), _) => Ok(HandleSource::Variable(text)),
+        (None, None, StdinState::Open) => Ok(HandleSource::Input),
         (None, None, StdinState::Taken) => {
             Err(("no handle is given", "write --handle FILE, or set TENURE_HANDLE"))
         }
@@ -117,13 +117,13 @@ mod tests {
     fn a_file_goes_before_the_variable_and_that_before_standard_input() {
         let (path, text) = (Path::new("x"), || Some("y".into()));
         for input in [StdinState::Taken, StdinState::Typed, StdinState::Open] {
-            assert_eq!(source(Some(path), text(), input), Ok(Source::File(path)));
-            assert_eq!(source(None, text(), input), Ok(Source::Variable("y".into())));
+            assert_eq!(source(Some(path), text(), input), Ok(HandleSource::File(path)));
+            assert_eq!(source(None, text(), input), Ok(HandleSource::Variable("y".into())));
         }
         let dash = Some(Path::new("-"));
-        assert_eq!(source(dash, text(), StdinState::Open), Ok(Source::Variable("y".into())));
-        assert_eq!(source(dash, None, StdinState::Open), Ok(Source::Input));
-        assert_eq!(source(None, None, StdinState::Open), Ok(Source::Input));
+        assert_eq!(source(dash, text(), StdinState::Open), Ok(HandleSource::Variable("y".into())));
+        assert_eq!(source(dash, None, StdinState::Open), Ok(HandleSource::Input));
+        assert_eq!(source(None, None, StdinState::Open), Ok(HandleSource::Input));
     }
 
     #[test]

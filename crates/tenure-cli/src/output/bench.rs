@@ -3,20 +3,20 @@
 use serde_json::{Value, json};
 use tenure_core::plain::plain;
 
-use super::{json::Printed, rows::Rows};
+use super::{json::ToJsonLine, rows::WrappingTable};
 /// What was measured, and where.
 #[derive(Debug)]
-pub(crate) struct Figures {
+pub(crate) struct BenchResults {
     pub(crate) kind: String,
     pub(crate) location: String,
     pub(crate) cores: usize,
-    pub(crate) pair: Option<Vec<Pair>>,
-    pub(crate) handoff: Option<Handoff>,
+    pub(crate) pair: Option<Vec<PairResult>>,
+    pub(crate) handoff: Option<HandoffResult>,
 }
 
 /// Pairs of acquire and release by so many tasks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Pair {
+pub(crate) struct PairResult {
     pub(crate) tasks: usize,
     pub(crate) count: u64,
     /// The median of all rounds, the least and the most.
@@ -30,7 +30,7 @@ pub(crate) struct Pair {
 
 /// Hand-offs between two processes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Handoff {
+pub(crate) struct HandoffResult {
     pub(crate) count: u64,
     /// Nothing if there was none.
     pub(crate) took: Option<LatencyStats>,
@@ -48,7 +48,7 @@ pub(crate) struct LatencyStats {
 const CAVEAT: &str = "These are of this moment and this machine; compare what is of one run.";
 
 /// For programs.
-pub(crate) fn json(figures: &Figures) -> String {
+pub(crate) fn json(figures: &BenchResults) -> String {
     let mut answer = json!({
         "kind": figures.kind, "store": figures.location, "cores": figures.cores,
     });
@@ -66,7 +66,7 @@ pub(crate) fn json(figures: &Figures) -> String {
     answer.printed()
 }
 
-fn pair_of(pair: &Pair) -> Value {
+fn pair_of(pair: &PairResult) -> Value {
     json!({
         "tasks": pair.tasks, "count": pair.count,
         "per_second": rounded(pair.per_second),
@@ -83,7 +83,7 @@ fn rounded(figure: f64) -> f64 {
 }
 
 /// For people.
-pub(crate) fn table(figures: &Figures) -> String {
+pub(crate) fn table(figures: &BenchResults) -> String {
     let mut parts = vec![format!(
         "Measured in {}, from {} core{}.",
         plain(&figures.location),
@@ -93,7 +93,7 @@ pub(crate) fn table(figures: &Figures) -> String {
     if let Some(pair) = &figures.pair {
         let titles =
             ["PAIR, TASKS", "PER SECOND", "MIN", "MAX", "P50 µs", "P99 µs", "MAX µs", "CPU µs"];
-        let mut rows = Rows::new(titles, 0);
+        let mut rows = WrappingTable::new(titles, 0);
         for of in pair {
             rows.add([
                 of.tasks.to_string(),
@@ -109,7 +109,7 @@ pub(crate) fn table(figures: &Figures) -> String {
         parts.push(rows.print());
     }
     if let Some(handoff) = &figures.handoff {
-        let mut rows = Rows::new(["HAND-OFF, COUNT", "P50 µs", "P99 µs", "MAX µs"], 0);
+        let mut rows = WrappingTable::new(["HAND-OFF, COUNT", "P50 µs", "P99 µs", "MAX µs"], 0);
         let cell = |figure: Option<f64>| figure.map_or("-".to_owned(), short);
         let took = handoff.took.as_ref();
         rows.add([

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use tenure::{LostReason, Token, inspect::Contender};
 use tenure_core::plain::plain;
 
-use super::{Event, Fate};
+use super::{CommandFate, Event};
 use crate::{exit::Failure, explanation::Explanation};
 
 /// What stands for something the store does not tell.
@@ -125,10 +125,10 @@ fn sentence(event: &Event<'_>) -> String {
                 (_, Some(failure)) => format!("could not be renewed in time, as {failure}"),
             };
             let then = match fate {
-                Fate::NotStarted => "the command was not started",
-                Fate::Killed => "ending the command",
-                Fate::RunsOn => "the command runs on unlocked",
-                Fate::Ended => "the command had ended by then, but may have run unlocked",
+                CommandFate::NotStarted => "the command was not started",
+                CommandFate::Killed => "ending the command",
+                CommandFate::RunsOn => "the command runs on unlocked",
+                CommandFate::Ended => "the command had ended by then, but may have run unlocked",
             };
             format!("{name} {why}; {then}")
         }

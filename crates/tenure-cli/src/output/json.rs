@@ -14,7 +14,7 @@ use tenure::{
 };
 use tenure_core::plain::misleads;
 
-use super::{Event, Fate, human};
+use super::{CommandFate, Event, human};
 use crate::{exit::Failure, explanation::Explanation, label::UserAtHost};
 
 /// An event, with when and where it was, and the `label` of what this command asks for and holds. A `holder` is whoever
@@ -173,13 +173,13 @@ pub(crate) fn diagnostics(
 }
 
 /// JSON as it is printed.
-pub(super) trait Printed {
+pub(super) trait ToJsonLine {
     /// In one line, with nothing in it that misleads who reads it on a terminal: labels and what servers say come
     /// from elsewhere.
     fn printed(&self) -> String;
 }
 
-impl Printed for Value {
+impl ToJsonLine for Value {
     fn printed(&self) -> String {
         let mut line = String::new();
         for c in self.to_string().chars() {
@@ -234,12 +234,12 @@ fn reason(reason: LostReason) -> &'static str {
     }
 }
 
-fn fate(fate: Fate) -> &'static str {
+fn fate(fate: CommandFate) -> &'static str {
     match fate {
-        Fate::NotStarted => "not_started",
-        Fate::Killed => "killed",
-        Fate::RunsOn => "runs_on",
-        Fate::Ended => "ended",
+        CommandFate::NotStarted => "not_started",
+        CommandFate::Killed => "killed",
+        CommandFate::RunsOn => "runs_on",
+        CommandFate::Ended => "ended",
     }
 }
 

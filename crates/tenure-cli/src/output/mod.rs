@@ -29,8 +29,8 @@ use tracing_subscriber::{
 use tenure_core::plain::plain;
 
 use crate::{
-    args::Common,
-    exit::{Codes, Failure},
+    args::CommonArgs,
+    exit::{ExitCodes, Failure},
     explanation::Explanation,
 };
 
@@ -40,7 +40,7 @@ pub(crate) struct Reporter {
     json: bool,
     quiet: bool,
     verbose: bool,
-    codes: Codes,
+    codes: ExitCodes,
     /// What the locks of this command are labelled with, once that is known.
     label: Arc<OnceLock<String>>,
 }
@@ -92,7 +92,7 @@ pub(crate) enum Event<'a> {
         name: &'a str,
         reason: LostReason,
         failure: Option<&'a str>,
-        fate: Fate,
+        fate: CommandFate,
     },
     Ended {
         name: &'a str,
@@ -128,7 +128,7 @@ pub(crate) enum Event<'a> {
 
 /// What becomes of the command of a lost lock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Fate {
+pub(crate) enum CommandFate {
     /// It was not started.
     NotStarted,
     /// It is being ended.
@@ -141,7 +141,7 @@ pub(crate) enum Fate {
 
 impl Reporter {
     /// Speaks as the flags ask for, and lets the library's own log be heard with -v.
-    pub(crate) fn new(common: &Common) -> Self {
+    pub(crate) fn new(common: &CommonArgs) -> Self {
         let level = match common.verbose {
             0 => None,
             1 => Some(LevelFilter::INFO),
@@ -170,13 +170,13 @@ impl Reporter {
             json: common.json,
             quiet: common.quiet,
             verbose: common.verbose > 0,
-            codes: Codes::default(),
+            codes: ExitCodes::default(),
             label: Arc::default(),
         }
     }
 
     /// From now on tells with these exit codes what became of it all.
-    pub(crate) fn tell_with(&mut self, codes: Codes) {
+    pub(crate) fn tell_with(&mut self, codes: ExitCodes) {
         self.codes = codes;
     }
 
@@ -189,7 +189,7 @@ impl Reporter {
     }
 
     /// The exit codes that tell what became of it all.
-    pub(crate) const fn codes(&self) -> Codes {
+    pub(crate) const fn codes(&self) -> ExitCodes {
         self.codes
     }
 

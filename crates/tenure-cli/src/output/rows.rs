@@ -9,14 +9,14 @@ const INDENT: &str = "   ";
 
 /// What a table has, with the columns that say whose a row is in front.
 #[derive(Debug)]
-pub(super) struct Rows<const N: usize> {
+pub(super) struct WrappingTable<const N: usize> {
     titles: [&'static str; N],
     rows: Vec<[String; N]>,
     /// How many columns have a line of their own where there is no room.
     heads: usize,
 }
 
-impl<const N: usize> Rows<N> {
+impl<const N: usize> WrappingTable<N> {
     pub(super) const fn new(titles: [&'static str; N], heads: usize) -> Self {
         Self { titles, rows: Vec::new(), heads }
     }
@@ -71,8 +71,8 @@ impl<const N: usize> Rows<N> {
 mod tests {
     use super::*;
 
-    fn rows() -> Rows<4> {
-        let mut rows = Rows::new(["NAME", "HOLDER", "FOR", "TOKEN"], 2);
+    fn rows() -> WrappingTable<4> {
+        let mut rows = WrappingTable::new(["NAME", "HOLDER", "FOR", "TOKEN"], 2);
         let row = |cells: [&str; 4]| cells.map(str::to_owned);
         rows.add(row(["deploy:shop", "alice@web3/4711 backup.sh", "3s", "1740800099328000000"]));
         rows.add(row(["", "bob@web4/1 x", "1m 2s", "1740800099328000001"]));

@@ -9,7 +9,7 @@ use tenure_core::plain::plain;
 
 use super::{
     human::{UNKNOWN, ago, length, now, token, who},
-    rows::Rows,
+    rows::WrappingTable,
 };
 /// The answer of `ls`; `filtered` if only some labels are asked for.
 pub(crate) fn listing(listing: &Listing, filtered: bool) -> String {
@@ -18,7 +18,7 @@ pub(crate) fn listing(listing: &Listing, filtered: bool) -> String {
 
 fn listing_at(listing: &Listing, filtered: bool, now: u64) -> String {
     let titles = ["NAME", "HOLDER", "FOR", "LEASE LEFT", "TOKEN", "MODE", "WAITING"];
-    let mut rows = Rows::new(titles, 2);
+    let mut rows = WrappingTable::new(titles, 2);
     for (name, seen) in &listing.names {
         // Said once for a name: who waits does so for all who hold it.
         let mut waiting = seen.waiters.len().to_string();
@@ -62,7 +62,7 @@ fn snapshot_at(name: &LockName, seen: &Snapshot, now: u64) -> String {
     if seen.holders.is_empty() && seen.waiters.is_empty() {
         return format!("{name} is free");
     }
-    let mut rows = Rows::new(["", "WHO", "FOR", "LEASE LEFT", "TOKEN", "KIND", "MODE"], 2);
+    let mut rows = WrappingTable::new(["", "WHO", "FOR", "LEASE LEFT", "TOKEN", "KIND", "MODE"], 2);
     for holder in &seen.holders {
         rows.add([
             if holder.lingering { "kept" } else { "holder" }.into(),

@@ -9,14 +9,14 @@ use std::{
 
 use nix::{errno::Errno, fcntl::OFlag};
 
-use super::roff::{File, MARK};
+use super::roff::{MARK, PageFile};
 use crate::{exit::Failure, explanation::Explanation};
 
 /// Everybody may read a page.
 const MODE: u32 = 0o644;
 
 /// Writes the pages into `dir`. If something is in the way of one, none is.
-pub(crate) fn write(dir: &Path, pages: &[File]) -> Result<(), Failure> {
+pub(crate) fn write(dir: &Path, pages: &[PageFile]) -> Result<(), Failure> {
     if !metadata(dir).is_ok_and(|found| found.is_dir()) {
         let dir = dir.display();
         return Err(Failure::Usage(
@@ -27,7 +27,7 @@ pub(crate) fn write(dir: &Path, pages: &[File]) -> Result<(), Failure> {
     for page in pages {
         let path = dir.join(&page.name);
         let found = look(&path)?;
-        if let Found::Others(what) = found {
+        if let ExistingFile::Others(what) = found {
             let path = path.display();
             return Err(Failure::Usage(
                 (
@@ -46,7 +46,7 @@ pub(crate) fn write(dir: &Path, pages: &[File]) -> Result<(), Failure> {
 }
 
 /// What is where a page is to be.
-enum Found {
+enum ExistingFile {
     Nothing,
     /// A page that tenure wrote.
     Ours,
@@ -54,37 +54,37 @@ enum Found {
     Others(&'static str),
 }
 
-fn look(path: &Path) -> Result<Found, Failure> {
+fn look(path: &Path) -> Result<ExistingFile, Failure> {
     // Neither does a link lead elsewhere, nor a pipe let this wait.
     let safely = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let mut file = match OpenOptions::new().read(true).custom_flags(safely.bits()).open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ExistingFile::Nothing),
         Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
-            return Ok(Found::Others("a symbolic link"));
+            return Ok(ExistingFile::Others("a symbolic link"));
         }
         Err(error) => return Err(cannot("read", path, &error)),
     };
     if !file.metadata().is_ok_and(|found| found.is_file()) {
-        return Ok(Found::Others("no regular file"));
+        return Ok(ExistingFile::Others("no regular file"));
     }
     let mut first = [0; MARK.len()];
     Ok(match file.read_exact(&mut first) {
-        Ok(()) if first == *MARK.as_bytes() => Found::Ours,
-        _ => Found::Others("no page that tenure wrote"),
+        Ok(()) if first == *MARK.as_bytes() => ExistingFile::Ours,
+        _ => ExistingFile::Others("no page that tenure wrote"),
     })
 }
 
 /// Puts a page there in one step, so that no reader meets half of one.
-fn put(dir: &Path, path: &Path, found: &Found, page: &File) -> io::Result<()> {
+fn put(dir: &Path, path: &Path, found: &ExistingFile, page: &PageFile) -> io::Result<()> {
     let mut next = tempfile::Builder::new().prefix(".tenure-").tempfile_in(dir)?;
     // Whatever the umask says.
     next.as_file().set_permissions(Permissions::from_mode(MODE))?;
     next.write_all(page.text.as_bytes())?;
     let put = match found {
-        Found::Ours => next.persist(path),
+        ExistingFile::Ours => next.persist(path),
         // What came there since it was looked at is not ours.
-        Found::Nothing | Found::Others(_) => next.persist_noclobber(path),
+        ExistingFile::Nothing | ExistingFile::Others(_) => next.persist_noclobber(path),
     };
     put.map(drop).map_err(|error| error.error)
 }

@@ -8,14 +8,14 @@ use clap::Command;
 
 /// What there is to say of one command. Each line is what is meant, and what it means.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Page {
-    pub(crate) exit: Lines,
-    pub(crate) environment: Lines,
-    pub(crate) files: Lines,
-    pub(crate) examples: Lines,
+pub(crate) struct PageSections {
+    pub(crate) exit: DefinitionList,
+    pub(crate) environment: DefinitionList,
+    pub(crate) files: DefinitionList,
+    pub(crate) examples: DefinitionList,
 }
 
-type Lines = &'static [(&'static str, &'static str)];
+type DefinitionList = &'static [(&'static str, &'static str)];
 
 /// Between what is meant and what it means.
 const GAP: &str = "  ";
@@ -24,14 +24,14 @@ const WIDEST: usize = 12;
 /// How long the lines of help are.
 const WIDTH: usize = 80;
 
-impl Page {
+impl PageSections {
     /// That of a subcommand; the one of the whole program for any other word.
     pub(crate) fn of(command: &str) -> Self {
         texts::of(command)
     }
 
     /// The same with titles, without what there is nothing to say of.
-    pub(crate) fn sections(self) -> impl Iterator<Item = (&'static str, Lines)> {
+    pub(crate) fn sections(self) -> impl Iterator<Item = (&'static str, DefinitionList)> {
         let Self { exit, environment, files, examples } = self;
         let all = [
             ("Exit status", exit),
@@ -54,7 +54,7 @@ impl Page {
 
 /// The program with the ends of its `--help` and that of each subcommand.
 pub(crate) fn added_to(program: Command) -> Command {
-    let help = |command: &Command| Page::of(command.get_name()).help();
+    let help = |command: &Command| PageSections::of(command.get_name()).help();
     let own = help(&program);
     program.after_long_help(own).mut_subcommands(|command| {
         let own = help(&command);
@@ -94,7 +94,7 @@ mod tests {
     fn every_subcommand_has_examples_and_all_that_can_fail_by_the_store_their_codes() {
         for command in Cli::documented().get_subcommands().filter(|it| !it.is_hide_set()) {
             let name = command.get_name();
-            let page = Page::of(name);
+            let page = PageSections::of(name);
             assert!(!page.examples.is_empty(), "{name}");
             let prints = ["completions", "man", "schema"].contains(&name);
             assert_eq!(page.exit.is_empty(), prints, "{name}");
@@ -114,7 +114,7 @@ mod tests {
         let commands = Cli::documented();
         let names = commands.get_subcommands().map(Command::get_name);
         for name in names.filter(|name| *name != "help") {
-            for (example, _) in Page::of(name).examples {
+            for (example, _) in PageSections::of(name).examples {
                 let words: Vec<_> = example
                     .split(" tenure ")
                     .last()

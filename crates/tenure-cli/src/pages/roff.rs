@@ -6,7 +6,7 @@ use clap_mangen::{
     roff::{Roff, bold, roman},
 };
 
-use super::Page;
+use super::PageSections;
 
 /// What the first line of every page begins with: only what has it is replaced.
 pub(crate) const MARK: &str = ".\\\" A page of tenure";
@@ -17,17 +17,17 @@ const WIDTH: usize = 78;
 
 /// A page and the name of its file.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct PageFile {
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
 /// One page for the program, and one for each subcommand.
-pub(crate) fn pages(mut command: Command) -> Vec<File> {
+pub(crate) fn pages(mut command: Command) -> Vec<PageFile> {
     command.build();
     let subs: Vec<_> = shown(&command).collect();
     let others = subs.iter().map(|sub| page_of(sub)).collect::<Vec<_>>();
-    let file = |name: &str, text| File { name: format!("{name}.1"), text };
+    let file = |name: &str, text| PageFile { name: format!("{name}.1"), text };
     let mut pages = Vec::new();
     let mut whole = begun(&command);
     whole.add(|roff| {
@@ -93,9 +93,9 @@ fn list(roff: &mut Roff, title: &str, lines: impl Iterator<Item = (String, Strin
 }
 
 /// A page up to its options.
-fn begun(command: &Command) -> Text {
+fn begun(command: &Command) -> PageBuilder {
     let version = env!("CARGO_PKG_VERSION");
-    let mut page = Text {
+    let mut page = PageBuilder {
         text: format!("{MARK} {version}, written by `tenure man`, which may replace it.\n"),
     };
     page.text += ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
@@ -118,11 +118,11 @@ fn begun(command: &Command) -> Text {
 
 /// A page that is being written.
 #[derive(Debug)]
-struct Text {
+struct PageBuilder {
     text: String,
 }
 
-impl Text {
+impl PageBuilder {
     fn add(&mut self, write: impl FnOnce(&mut Roff)) {
         let mut roff = Roff::new();
         write(&mut roff);
@@ -138,7 +138,7 @@ impl Text {
     }
 
     fn sections(&mut self, command: &str) {
-        for (title, lines) in Page::of(command).sections() {
+        for (title, lines) in PageSections::of(command).sections() {
             let lines = lines.iter().map(|(term, meaning)| (term.to_string(), meaning.to_string()));
             self.add(|roff| list(roff, &title.to_uppercase(), lines));
         }

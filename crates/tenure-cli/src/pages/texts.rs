@@ -1,8 +1,8 @@
 //! The words themselves. Declarations only.
 
-use super::{Lines, Page};
+use super::{DefinitionList, PageSections};
 
-const RUN_EXIT: Lines = &[
+const RUN_EXIT: DefinitionList = &[
     (
         "123",
         "the lock was lost while the command ran, or would have been, or before it was started; \
@@ -17,7 +17,7 @@ const RUN_EXIT: Lines = &[
     ("any other", "the command's own: it ran, and ended by itself"),
 ];
 
-const LOCK_EXIT: Lines = &[
+const LOCK_EXIT: DefinitionList = &[
     ("0", "the lock is held, and its handle was given"),
     ("123", "the lock was lost before it could stay held (--lost-exit-code)"),
     ("124", "the lock was busy, or the wait for others was over (--busy-exit-code)"),
@@ -30,7 +30,7 @@ const LOCK_EXIT: Lines = &[
     ("2", "wrong usage: options, names, URLs, the configuration file, the file for the handle"),
 ];
 
-const HANDLE_EXIT: Lines = &[
+const HANDLE_EXIT: DefinitionList = &[
     ("0", "it was done"),
     ("123", "nothing is held by the handle any more, or it is of another store (--lost-exit-code)"),
     (
@@ -41,20 +41,20 @@ const HANDLE_EXIT: Lines = &[
     ("2", "wrong usage: options, the configuration file, a handle or its file"),
 ];
 
-const LOOK_EXIT: Lines = &[
+const LOOK_EXIT: DefinitionList = &[
     ("0", "it was done"),
     ("125", "tenure itself failed: the store did not answer, or what it keeps makes no sense"),
     ("2", "wrong usage: options, names, URLs, the configuration file"),
 ];
 
-const BENCH_EXIT: Lines = &[
+const BENCH_EXIT: DefinitionList = &[
     ("0", "it was measured"),
     ("125", "tenure itself failed: the store, or one of the processes that take turns"),
     ("128+n", "signal n ended it; what it held is released"),
     ("2", "wrong usage: options, URLs, the configuration file"),
 ];
 
-const ALL_EXIT: Lines = &[
+const ALL_EXIT: DefinitionList = &[
     ("0", "what was asked for was done"),
     ("123", "run, elect, lock, renew, unlock: the lock was lost"),
     ("124", "run, elect, lock: the lock is busy"),
@@ -93,7 +93,7 @@ const TOKENS: (&str, &str) = (
 const STORE_KIND: (&str, &str) =
     ("TENURE_STORE_KIND", "given to the command: which kind of store it is");
 
-const FILES: Lines = &[
+const FILES: DefinitionList = &[
     (
         "$XDG_CONFIG_HOME/tenure/config.toml",
         "the configuration file; without the variable it is ~/.config/tenure/config.toml",
@@ -105,16 +105,20 @@ const FILES: Lines = &[
     ),
 ];
 
-const LOOKING: Page =
-    Page { exit: LOOK_EXIT, environment: &[STORE, CONFIG], files: FILES, examples: &[] };
+const LOOKING: PageSections =
+    PageSections { exit: LOOK_EXIT, environment: &[STORE, CONFIG], files: FILES, examples: &[] };
 
-const BY_HANDLE: Page =
-    Page { exit: HANDLE_EXIT, environment: &[HANDLE, STORE, CONFIG], files: FILES, examples: &[] };
+const BY_HANDLE: PageSections = PageSections {
+    exit: HANDLE_EXIT,
+    environment: &[HANDLE, STORE, CONFIG],
+    files: FILES,
+    examples: &[],
+};
 
 /// The page of a subcommand; the one of the whole program for any other word.
-pub(super) fn of(command: &str) -> Page {
+pub(super) fn of(command: &str) -> PageSections {
     match command {
-        "run" => Page {
+        "run" => PageSections {
             exit: RUN_EXIT,
             environment: &[NAME, TOKEN, TOKENS, STORE_KIND, STORE, CONFIG, SETTINGS, HANDLE],
             files: FILES,
@@ -146,7 +150,7 @@ pub(super) fn of(command: &str) -> Page {
                 ),
             ],
         },
-        "elect" => Page {
+        "elect" => PageSections {
             exit: RUN_EXIT,
             environment: &[NAME, TOKEN, STORE_KIND, STORE, CONFIG, SETTINGS],
             files: FILES,
@@ -155,7 +159,7 @@ pub(super) fn of(command: &str) -> Page {
                 "started on every machine: one leads and runs it, and another when that is gone",
             )],
         },
-        "lock" => Page {
+        "lock" => PageSections {
             exit: LOCK_EXIT,
             environment: &[STORE, CONFIG, SETTINGS],
             files: FILES,
@@ -170,21 +174,21 @@ pub(super) fn of(command: &str) -> Page {
                 ),
             ],
         },
-        "renew" => Page {
+        "renew" => PageSections {
             examples: &[(
                 "tenure renew --for 2h --handle deploy.handle",
                 "the lock lasts for two hours from now on, at least",
             )],
             ..BY_HANDLE
         },
-        "unlock" => Page {
+        "unlock" => PageSections {
             examples: &[(
                 "tenure unlock --handle deploy.handle",
                 "release it, and remove the file",
             )],
             ..BY_HANDLE
         },
-        "ls" => Page {
+        "ls" => PageSections {
             examples: &[
                 ("tenure ls deploy:", "the names in use that begin so"),
                 (
@@ -195,7 +199,7 @@ pub(super) fn of(command: &str) -> Page {
             ],
             ..LOOKING
         },
-        "show" => Page {
+        "show" => PageSections {
             exit: &[
                 ("0", "it was shown"),
                 ("1", "with --exit-code: somebody holds the lock"),
@@ -214,7 +218,7 @@ pub(super) fn of(command: &str) -> Page {
             ],
             ..LOOKING
         },
-        "break" => Page {
+        "break" => PageSections {
             exit: &[
                 ("0", "the hold is gone, or the lock was free"),
                 (
@@ -227,7 +231,7 @@ pub(super) fn of(command: &str) -> Page {
             examples: &[("tenure break nightly --yes", "take it away without asking")],
             ..LOOKING
         },
-        "doctor" => Page {
+        "doctor" => PageSections {
             exit: &[
                 ("0", "nothing is bad; a warning says which promise does not hold, and when"),
                 ("1", "a promise does not hold, or the store cannot be used"),
@@ -240,7 +244,7 @@ pub(super) fn of(command: &str) -> Page {
             )],
             ..LOOKING
         },
-        "bench" => Page {
+        "bench" => PageSections {
             exit: BENCH_EXIT,
             examples: &[
                 ("tenure bench", "pairs and hand-offs on the store, in some 40 s"),
@@ -255,7 +259,7 @@ pub(super) fn of(command: &str) -> Page {
             ],
             ..LOOKING
         },
-        "schema" => Page {
+        "schema" => PageSections {
             examples: &[
                 (
                     "tenure schema postgres | psql -v ON_ERROR_STOP=1 shop",
@@ -264,9 +268,9 @@ pub(super) fn of(command: &str) -> Page {
                 ("tenure schema postgres --schema locks", "the same in another schema"),
                 ("tenure schema mysql | mariadb shop", "the same on MariaDB"),
             ],
-            ..Page::default()
+            ..PageSections::default()
         },
-        "completions" => Page {
+        "completions" => PageSections {
             examples: &[
                 ("tenure completions bash > /etc/bash_completion.d/tenure", "for bash"),
                 (
@@ -275,16 +279,16 @@ pub(super) fn of(command: &str) -> Page {
                 ),
                 ("tenure completions fish > ~/.config/fish/completions/tenure.fish", "for fish"),
             ],
-            ..Page::default()
+            ..PageSections::default()
         },
-        "man" => Page {
+        "man" => PageSections {
             examples: &[
                 ("tenure man | man -l -", "read all of it on one page"),
                 ("tenure man --dir /usr/local/share/man/man1", "install one page for each command"),
             ],
-            ..Page::default()
+            ..PageSections::default()
         },
-        _ => Page {
+        _ => PageSections {
             exit: ALL_EXIT,
             environment: &[STORE, CONFIG, SETTINGS, HANDLE],
             files: FILES,

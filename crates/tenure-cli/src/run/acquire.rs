@@ -11,12 +11,12 @@ use tenure_core::proto::Backoff;
 
 use tenure_url::without_password;
 
-use super::{held::AnyGuard, patience::Wait, waiting::Waiting};
+use super::{held::AnyGuard, patience::WaitTimer, waiting::WaitDisplay};
 use crate::{
     exit::Failure,
     explanation::Explanation,
     output::{Reporter, human},
-    settings::{Kind, Plan},
+    settings::{LockKind, RunSettings},
     store::open,
 };
 
@@ -41,11 +41,11 @@ macro_rules! as_planned {
 pub(crate) async fn open_store(
     config: &Config,
     name: &str,
-    plan: &Plan,
-    wait: &Wait,
+    plan: &RunSettings,
+    wait: &WaitTimer,
     voice: &Reporter,
 ) -> Result<Tenure, Failure> {
-    let (waiting, config) = (Waiting::new(voice, name), plan.config(config));
+    let (waiting, config) = (WaitDisplay::new(voice, name), plan.config(config));
     let store = config.store().unwrap_or_default();
     let store = if store.is_empty() { "file:".to_owned() } else { without_password(store) };
     wait.open(&store, plan.ttl, || open(&config), |why| waiting.away(why)).await
@@ -55,13 +55,13 @@ pub(crate) async fn open_store(
 pub(crate) async fn acquire(
     tenure: &Tenure,
     names: &[&LockName],
-    plan: &Plan,
-    wait: &Wait,
+    plan: &RunSettings,
+    wait: &WaitTimer,
     voice: &Reporter,
 ) -> Result<AnyGuard, Failure> {
-    let waiting = Arc::new(Waiting::new(voice, &together(names.iter().copied())));
+    let waiting = Arc::new(WaitDisplay::new(voice, &together(names.iter().copied())));
     let asking = Acquisition { tenure, plan, wait, waiting: &waiting };
-    match asking.patiently(names).await {
+    match asking.retry_while_full(names).await {
         Ok(Some(held)) => Ok(held),
         Ok(None) => {
             let why = if voice.hears_of_busy() {
@@ -79,9 +79,9 @@ pub(crate) async fn acquire(
 #[derive(Clone, Copy)]
 struct Acquisition<'a> {
     tenure: &'a Tenure,
-    plan: &'a Plan,
-    wait: &'a Wait,
-    waiting: &'a Arc<Waiting>,
+    plan: &'a RunSettings,
+    wait: &'a WaitTimer,
+    waiting: &'a Arc<WaitDisplay>,
 }
 
 /// An acquisition that waits, for so long and with somebody who tells of it.
@@ -98,7 +98,7 @@ macro_rules! patiently {
 
 impl Acquisition<'_> {
     /// What was asked for, asked for again while the queue is full and the wait lasts.
-    async fn patiently(self, names: &[&LockName]) -> Result<Option<AnyGuard>, AcquireError> {
+    async fn retry_while_full(self, names: &[&LockName]) -> Result<Option<AnyGuard>, AcquireError> {
         let (mut pauses, entropy) =
             (Backoff::new(FULL_PAUSES.0, FULL_PAUSES.1), OsEntropy::default());
         loop {
@@ -118,8 +118,8 @@ impl Acquisition<'_> {
 
     async fn once(self, names: &[&LockName]) -> Result<Option<AnyGuard>, AcquireError> {
         match (self.plan.kind, names) {
-            (Kind::Candidate, [name]) => self.candidate(name).await,
-            (Kind::All, _) | (_, [] | [_, _, ..]) => self.all(names).await,
+            (LockKind::Candidate, [name]) => self.candidate(name).await,
+            (LockKind::All, _) | (_, [] | [_, _, ..]) => self.all(names).await,
             (_, [name]) => self.one(name).await,
         }
     }
@@ -129,21 +129,25 @@ impl Acquisition<'_> {
         let Self { tenure, plan, .. } = self;
         let name = name.as_str();
         let (mutex, rwlock) = (tenure.mutex(name), tenure.rwlock(name));
-        if plan.kind == Kind::Writer {
+        if plan.kind == LockKind::Writer {
             return self.writer(&rwlock).await;
         }
         if self.wait.is_none() {
             let trying = match plan.kind {
-                Kind::Mutex | Kind::Writer | Kind::All | Kind::Candidate => mutex.try_lock(),
-                Kind::Reader => rwlock.try_read(),
-                Kind::Permits { take, of } => tenure.semaphore(name, of).try_acquire_many(take),
+                LockKind::Mutex | LockKind::Writer | LockKind::All | LockKind::Candidate => {
+                    mutex.try_lock()
+                }
+                LockKind::Reader => rwlock.try_read(),
+                LockKind::Permits { take, of } => tenure.semaphore(name, of).try_acquire_many(take),
             };
             return Ok(as_planned!(trying, plan).await?.map(AnyGuard::One));
         }
         let locking = match plan.kind {
-            Kind::Mutex | Kind::Writer | Kind::All | Kind::Candidate => mutex.lock(),
-            Kind::Reader => rwlock.read(),
-            Kind::Permits { take, of } => tenure.semaphore(name, of).acquire_many(take),
+            LockKind::Mutex | LockKind::Writer | LockKind::All | LockKind::Candidate => {
+                mutex.lock()
+            }
+            LockKind::Reader => rwlock.read(),
+            LockKind::Permits { take, of } => tenure.semaphore(name, of).acquire_many(take),
         };
         let guard = patiently!(as_planned!(locking, plan), self).await?;
         Ok(Some(AnyGuard::One(guard)))
@@ -265,7 +269,7 @@ mod tests {
     use tenure::error::{LockAddress, StoreFailure};
 
     use super::*;
-    use crate::{args, output::Reporter, settings::Patience};
+    use crate::{args, output::Reporter, settings::WaitLimit};
 
     #[tokio::test]
     async fn a_line_that_is_full_is_busy() {
@@ -274,10 +278,10 @@ mod tests {
         let args::Command::Run(run) = &cli.command else { panic!("another command") };
         let config = Config::load().unwrap();
         let name = LockName::new("name").unwrap();
-        let plan = Plan::to_run(run, &[&name], &config).unwrap();
-        let (voice, wait) = (Reporter::new(&cli.common), Wait::begin(Patience::Endless));
+        let plan = RunSettings::to_run(run, &[&name], &config).unwrap();
+        let (voice, wait) = (Reporter::new(&cli.common), WaitTimer::begin(WaitLimit::Endless));
         let tenure = Tenure::open("memory:").await.unwrap();
-        let waiting = Arc::new(Waiting::new(&voice, "name"));
+        let waiting = Arc::new(WaitDisplay::new(&voice, "name"));
         let asking = Acquisition { tenure: &tenure, plan: &plan, wait: &wait, waiting: &waiting };
         let fault = Fault::new(FaultKind::Full, "9 wait already", "try again later");
         let full = AcquireError::Full(Box::new(StoreFailure::new(

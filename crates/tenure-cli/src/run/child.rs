@@ -20,20 +20,20 @@ use tokio::signal::unix::Signal;
 
 use super::{
     GUARDIAN, descriptors,
-    ending::Terms,
+    ending::TerminationPolicy,
     guardian::{
-        group::{Group, adopt_orphans},
-        remains::{Remains, bury},
+        group::{ProcessGroup, adopt_orphans},
+        remains::{RemainingProcesses, bury},
     },
     held::AnyGuard,
     own_program,
-    protocol::{Link, Order, Report},
+    protocol::{GuardianOrder, GuardianReport, MessageChannel},
     signals::{ends_of_children, inherited::as_started},
 };
 
 /// What a command is started with.
 #[derive(Debug)]
-pub(crate) struct Launch<'a> {
+pub(crate) struct LaunchOptions<'a> {
     /// The lock's name, which also names the guardian in a list of processes.
     pub(crate) name: &'a str,
     /// The command and its arguments.
@@ -51,7 +51,7 @@ pub(crate) struct Launch<'a> {
     /// What keeps the hold alive in the store's eyes.
     pub(crate) liveness: Option<OwnedFd>,
     /// When and how to end it.
-    pub(crate) terms: Terms,
+    pub(crate) terms: TerminationPolicy,
     /// What it runs under.
     pub(crate) held: &'a AnyGuard,
 }
@@ -79,20 +79,20 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// A command under its guardian.
 #[derive(Debug)]
-pub(crate) struct Child {
+pub(crate) struct GuardedCommand {
     /// The guardian, or the standby that it is forked from; nothing once it was seen to its end.
     outer: Option<process::Child>,
-    link: Link<Report>,
-    group: Option<Group>,
+    link: MessageChannel<GuardianReport>,
+    group: Option<ProcessGroup>,
     /// Whether nothing of the group is left: its number may be somebody else's by now.
     group_has_ended: bool,
     /// Tells of each end of a child.
     ends: Signal,
 }
 
-impl Child {
+impl GuardedCommand {
     /// Starts the guardian and tells it to start the command, unless the lock is lost by then.
-    pub(crate) async fn start(launch: Launch<'_>) -> Result<Self, NotStarted> {
+    pub(crate) async fn start(launch: LaunchOptions<'_>) -> Result<Self, NotStarted> {
         // If the guardian dies first, the command's group falls to this process.
         adopt_orphans()?;
         let ends = ends_of_children()?;
@@ -113,7 +113,7 @@ impl Child {
         let handed: Vec<_> = [stdin.as_fd()].into_iter().chain(liveness).collect();
         descriptors::send(&ours, &handed)?;
         ours.set_nonblocking(true)?;
-        let link = Link::new(tokio::net::UnixStream::from_std(ours)?);
+        let link = MessageChannel::new(tokio::net::UnixStream::from_std(ours)?);
         let mut child =
             Self { outer: Some(outer), link, group: None, group_has_ended: false, ends };
         // This process may have stood still since the grant, and another may hold the lock.
@@ -122,12 +122,12 @@ impl Child {
             child.give_up();
             return Err(NotStarted::Lost(lost));
         }
-        let Launch { command, foreground, failed, json, terms, .. } = launch;
-        let order = Order::start(command, foreground, (failed, json), terms, deadline);
+        let LaunchOptions { command, foreground, failed, json, terms, .. } = launch;
+        let order = GuardianOrder::start(command, foreground, (failed, json), terms, deadline);
         if let Err(error) = child.link.say(&order).await {
             // One that could not begin may have said why.
             return Err(match child.report().await {
-                Some(Report::NotStarted(why)) => io::Error::other(why).into(),
+                Some(GuardianReport::NotStarted(why)) => io::Error::other(why).into(),
                 _ => error.into(),
             });
         }
@@ -135,12 +135,12 @@ impl Child {
     }
 
     /// What the guardian has to say; `None` when it is dead. Cancel-safe.
-    pub(crate) async fn report(&mut self) -> Option<Report> {
+    pub(crate) async fn report(&mut self) -> Option<GuardianReport> {
         let report = self.link.hear().await?;
-        if let Report::Started(leader) = report {
-            self.group = Some(Group::led_by(leader));
+        if let GuardianReport::Started(leader) = report {
+            self.group = Some(ProcessGroup::led_by(leader));
         }
-        self.group_has_ended |= matches!(report, Report::Ended(_));
+        self.group_has_ended |= matches!(report, GuardianReport::Ended(_));
         Some(report)
     }
 
@@ -148,13 +148,13 @@ impl Child {
     ///
     /// # Errors
     /// The guardian is dead, or has not listened for very long.
-    pub(crate) fn tell(&self, order: &Order) -> io::Result<()> {
+    pub(crate) fn tell(&self, order: &GuardianOrder) -> io::Result<()> {
         self.link.say_now(order)
     }
 
     /// The command's process group, once it runs.
     pub(crate) fn group(&self) -> Option<Pid> {
-        self.group.map(Group::leader)
+        self.group.map(ProcessGroup::leader)
     }
 
     /// Does the guardian's work in its place: ends the guardian and kills what it leaves, and
@@ -167,7 +167,7 @@ impl Child {
         self.end_outer();
         let until = SystemClock.now().saturating_add(patience);
         let group = self.group.filter(|_| !self.group_has_ended);
-        let mut remains = Remains::with(group, standby);
+        let mut remains = RemainingProcesses::with(group, standby);
         while !remains.end() {
             let alone = SystemClock.now() >= until || remains.helper_is_stopped();
             if alone && remains.without_help() {
@@ -178,8 +178,8 @@ impl Child {
         // Where the system has no list of processes, it may have started the command without coming
         // to say so.
         while let Some(report) = self.report().await {
-            if let Report::Started(leader) = report {
-                remains = Remains::with(Some(Group::led_by(leader)), None);
+            if let GuardianReport::Started(leader) = report {
+                remains = RemainingProcesses::with(Some(ProcessGroup::led_by(leader)), None);
             }
         }
         while !remains.end() {
@@ -244,12 +244,16 @@ mod tests {
 
     use super::*;
 
-    fn launch(held: &AnyGuard) -> Launch<'_> {
-        let terms = Terms { grace: Duration::ZERO, margin: Duration::ZERO, kill_when_lost: true };
+    fn launch(held: &AnyGuard) -> LaunchOptions<'_> {
+        let terms = TerminationPolicy {
+            grace: Duration::ZERO,
+            margin: Duration::ZERO,
+            kill_when_lost: true,
+        };
         // Here the program that is started as a guardian is that of the tests: it finds none of
         // this name, and ends.
         let (name, command) = ("no such test", vec!["true".into()]);
-        Launch {
+        LaunchOptions {
             name,
             command,
             environment: Vec::new(),
@@ -270,7 +274,7 @@ mod tests {
         tenure.store().evict(guard.name()).await.unwrap();
         guard.lost().await;
         let held = AnyGuard::One(guard);
-        let refused = Child::start(launch(&held)).await;
+        let refused = GuardedCommand::start(launch(&held)).await;
         assert!(matches!(refused, Err(NotStarted::Lost(_))), "{refused:?}");
     }
 }

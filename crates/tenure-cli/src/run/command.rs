@@ -24,7 +24,7 @@ use crate::{
 
 /// How a command is started.
 #[derive(Debug)]
-pub(crate) struct Start {
+pub(crate) struct CommandSpec {
     /// The command and its arguments.
     pub(crate) command: Vec<OsString>,
     /// What it reads.
@@ -37,7 +37,7 @@ pub(crate) struct Start {
     pub(crate) json: bool,
 }
 
-impl Start {
+impl CommandSpec {
     /// Starts the command as the leader of a new group, and gives its process. Only for a process
     /// without other threads: what these hold, the new one would wait for.
     pub(crate) fn go(self) -> io::Result<Pid> {
@@ -115,7 +115,7 @@ mod tests {
     fn nothing_becomes_a_command_that_no_guardian_is_there_for() {
         let stdin = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
         let command = vec!["false".into()];
-        let start = Start { command, stdin, foreground: false, failed: 81, json: false };
+        let start = CommandSpec { command, stdin, foreground: false, failed: 81, json: false };
         // Where it went on, this process would be `false`.
         assert_eq!(start.become_command(999_999_999), 81);
         #[cfg(target_os = "linux")]

@@ -12,7 +12,7 @@ use super::held::{AnyGuard, NotReleased};
 use crate::{
     exit::Failure,
     explanation::Explanation,
-    handle::replace::Prepared,
+    handle::replace::PendingHandleFile,
     output::{Event, human},
 };
 
@@ -21,7 +21,7 @@ use crate::{
 pub(crate) enum EndAction {
     Release,
     /// It stays held for so long, by the handle that a file gets.
-    Detach(Duration, Prepared),
+    Detach(Duration, PendingHandleFile),
 }
 
 /// What became of it.
@@ -96,7 +96,7 @@ impl EndAction {
 pub(crate) async fn detach(
     held: AnyGuard,
     lease: Duration,
-    file: Option<Prepared>,
+    file: Option<PendingHandleFile>,
 ) -> Result<DetachedHold, NotDetached> {
     let detach = held.detach().map_err(|why| NotDetached::Unwritten(why.into()))?.lease(lease);
     let handle = detach.handle().map_err(|error| NotDetached::Refused(error, None))?.clone();

@@ -9,7 +9,7 @@ use crate::exit;
 
 /// When and how to end a command.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(crate) struct Terms {
+pub(crate) struct TerminationPolicy {
     /// Time between SIGTERM and SIGKILL.
     pub(crate) grace: Duration,
     /// How long before the deadline SIGKILL is sent.
@@ -20,25 +20,29 @@ pub(crate) struct Terms {
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(crate) struct Ended {
+pub(crate) struct CommandEnd {
     /// Its exit code or signal.
-    pub(crate) how: How,
+    pub(crate) how: ProcessExit,
     /// Why its group is gone.
-    pub(crate) cause: Cause,
+    pub(crate) cause: EndCause,
     /// When the last of its group was seen to be gone.
     pub(crate) at: u64,
 }
 
-impl Ended {
+impl CommandEnd {
     /// What there is to say of a command that was not started, as its lock was lost by then.
     pub(crate) fn before_it_began() -> Self {
-        Self { how: How::NotStarted, cause: Cause::Lost, at: SystemClock.now().as_nanos() }
+        Self {
+            how: ProcessExit::NotStarted,
+            cause: EndCause::Lost,
+            at: SystemClock.now().as_nanos(),
+        }
     }
 }
 
 /// Why a command's group is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum Cause {
+pub(crate) enum EndCause {
     /// The command ended by itself.
     Itself,
     /// The lock was lost, or was going to be.
@@ -49,13 +53,13 @@ pub(crate) enum Cause {
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum How {
+pub(crate) enum ProcessExit {
     NotStarted,
     Code(i32),
     Signal(i32),
 }
 
-impl How {
+impl ProcessExit {
     /// The exit code that tells of it; nothing if it was not started.
     pub(crate) fn code(self) -> Option<u8> {
         match self {

@@ -15,7 +15,7 @@ use nix::{
     unistd::getpgrp,
 };
 
-use super::{INTERRUPTED, ending::How, own_program, signals::Signals, terminal::Terminal};
+use super::{INTERRUPTED, ending::ProcessExit, own_program, signals::Signals, terminal::Terminal};
 use crate::exit;
 
 /// Ctrl-C and Ctrl-\.
@@ -39,8 +39,12 @@ impl Interrupt {
 
     /// What a command died of, if it had the terminal to its end. It got that alone, unless it was
     /// `sent` to tenure: then the command got it from there, and it is nobody else's.
-    pub(crate) fn of_command(how: How, had_terminal: bool, sent: Option<Signal>) -> Option<Self> {
-        let How::Signal(number) = how else { return None };
+    pub(crate) fn of_command(
+        how: ProcessExit,
+        had_terminal: bool,
+        sent: Option<Signal>,
+    ) -> Option<Self> {
+        let ProcessExit::Signal(number) = how else { return None };
         let signal = KEYS.into_iter().find(|key| *key as i32 == number && had_terminal)?;
         Some(Self { signal, send_on: sent != Some(signal) })
     }
@@ -81,17 +85,20 @@ pub(crate) fn main(mut args: ArgsOs) -> ExitCode {
 mod tests {
     use super::*;
 
-    const INT: How = How::Signal(Signal::SIGINT as i32);
+    const INT: ProcessExit = ProcessExit::Signal(Signal::SIGINT as i32);
 
     #[test]
     fn what_a_command_with_the_terminal_died_of_is_sent_on() {
         let after = |how, had_terminal| Interrupt::of_command(how, had_terminal, None);
         let sent_on = |signal| Some(Interrupt { signal, send_on: true });
         assert_eq!(after(INT, true), sent_on(Signal::SIGINT));
-        assert_eq!(after(How::Signal(Signal::SIGQUIT as i32), true), sent_on(Signal::SIGQUIT));
+        assert_eq!(
+            after(ProcessExit::Signal(Signal::SIGQUIT as i32), true),
+            sent_on(Signal::SIGQUIT)
+        );
         assert_eq!(after(INT, false), None, "nobody typed that");
-        assert_eq!(after(How::Signal(Signal::SIGTERM as i32), true), None);
-        assert_eq!(after(How::Code(130), true), None, "it handled the signal itself");
+        assert_eq!(after(ProcessExit::Signal(Signal::SIGTERM as i32), true), None);
+        assert_eq!(after(ProcessExit::Code(130), true), None, "it handled the signal itself");
     }
 
     #[test]
@@ -101,6 +108,6 @@ mod tests {
         assert_eq!(after(INT, true, Signal::SIGINT), int(false));
         assert_eq!(after(INT, true, Signal::SIGQUIT), int(true), "it ignored what was sent");
         assert_eq!(after(INT, false, Signal::SIGINT), None);
-        assert_eq!(after(How::Code(0), true, Signal::SIGINT), None);
+        assert_eq!(after(ProcessExit::Code(0), true, Signal::SIGINT), None);
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use tenure::entropy::{Entropy, OsEntropy};
 use tenure_core::proto::Backoff;
 
-use crate::{exit::Failure, explanation::Explanation, output::human, settings::Patience};
+use crate::{exit::Failure, explanation::Explanation, output::human, settings::WaitLimit};
 
 /// What is left for the lock itself at least, where opening the store took nearly all of the wait.
 const LEAST: Duration = Duration::from_millis(100);
@@ -19,19 +19,19 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 
 /// A wait that has begun.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wait {
-    patience: Patience,
+pub(crate) struct WaitTimer {
+    patience: WaitLimit,
     begun: Instant,
 }
 
-impl Wait {
-    pub(crate) fn begin(patience: Patience) -> Self {
+impl WaitTimer {
+    pub(crate) fn begin(patience: WaitLimit) -> Self {
         Self { patience, begun: Instant::now() }
     }
 
     /// Whether the lock is asked for once only.
     pub(crate) fn is_none(&self) -> bool {
-        self.patience == Patience::None
+        self.patience == WaitLimit::None
     }
 
     /// How long it has lasted.
@@ -41,14 +41,14 @@ impl Wait {
 
     /// Whether its time is up.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.patience, Patience::For(wait) if self.elapsed() >= wait)
+        matches!(self.patience, WaitLimit::For(wait) if self.elapsed() >= wait)
     }
 
     /// For how long the lock may still be asked for; nothing if there is no end.
     pub(crate) fn left(&self) -> Option<Duration> {
         match self.patience {
-            Patience::For(wait) => Some(wait.saturating_sub(self.elapsed()).max(wait.min(LEAST))),
-            Patience::None | Patience::Endless => None,
+            WaitLimit::For(wait) => Some(wait.saturating_sub(self.elapsed()).max(wait.min(LEAST))),
+            WaitLimit::None | WaitLimit::Endless => None,
         }
     }
 
@@ -96,9 +96,9 @@ impl Wait {
     /// How long the store may still take to be there; nothing if it is tried once.
     fn for_opening(&self, ttl: Duration) -> Option<Duration> {
         match self.patience {
-            Patience::None => None,
-            Patience::For(wait) => Some(wait.saturating_sub(self.elapsed())),
-            Patience::Endless => Some(ttl.saturating_sub(self.elapsed())),
+            WaitLimit::None => None,
+            WaitLimit::For(wait) => Some(wait.saturating_sub(self.elapsed())),
+            WaitLimit::Endless => Some(ttl.saturating_sub(self.elapsed())),
         }
     }
 
@@ -109,8 +109,8 @@ impl Wait {
 
     fn unanswered(&self, store: &str, ttl: Duration) -> Explanation {
         let length = match self.patience {
-            Patience::For(wait) => human::length(wait),
-            Patience::None | Patience::Endless => human::length(ttl),
+            WaitLimit::For(wait) => human::length(wait),
+            WaitLimit::None | WaitLimit::Endless => human::length(ttl),
         };
         Explanation::new(format!(
             "the store cannot be opened: {store} did not answer within {length}"

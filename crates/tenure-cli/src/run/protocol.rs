@@ -13,11 +13,11 @@ use tokio::{
     },
 };
 
-use super::ending::{Ended, Terms};
+use super::ending::{CommandEnd, TerminationPolicy};
 
 /// What tenure tells the guardian.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) enum Order {
+pub(crate) enum GuardianOrder {
     /// Start the command. The first message of all.
     Start {
         /// The command and its arguments, as bytes: they need not be text.
@@ -29,7 +29,7 @@ pub(crate) enum Order {
         /// Whether why it cannot be run is told as JSON.
         json: bool,
         /// When and how to end it.
-        terms: Terms,
+        terms: TerminationPolicy,
         /// Until when the lock is held, in nanoseconds of the clock that counts suspension.
         deadline: u64,
     },
@@ -43,7 +43,7 @@ pub(crate) enum Order {
 
 /// What the guardian tells tenure.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) enum Report {
+pub(crate) enum GuardianReport {
     /// The command's process, which leads a group of its own, was started.
     Started(i32),
     /// It could not be started, for reasons that lie in the system.
@@ -52,15 +52,15 @@ pub(crate) enum Report {
     Stopped(i32),
     /// The command and everything else in its group is gone, or was never there. The last message
     /// of all.
-    Ended(Ended),
+    Ended(CommandEnd),
 }
 
-impl Order {
+impl GuardianOrder {
     pub(crate) fn start(
         command: Vec<OsString>,
         foreground: bool,
         (failed, json): (u8, bool),
-        terms: Terms,
+        terms: TerminationPolicy,
         deadline: u64,
     ) -> Self {
         let command = command.into_iter().map(OsStringExt::into_vec).collect();
@@ -70,13 +70,13 @@ impl Order {
 
 /// One end of the conversation that hears `T`.
 #[derive(Debug)]
-pub(crate) struct Link<T> {
+pub(crate) struct MessageChannel<T> {
     lines: Lines<BufReader<OwnedReadHalf>>,
     writer: OwnedWriteHalf,
     hears: std::marker::PhantomData<fn() -> T>,
 }
 
-impl<T: DeserializeOwned> Link<T> {
+impl<T: DeserializeOwned> MessageChannel<T> {
     pub(crate) fn new(stream: UnixStream) -> Self {
         let (reader, writer) = stream.into_split();
         Self { lines: BufReader::new(reader).lines(), writer, hears: std::marker::PhantomData }

@@ -9,20 +9,20 @@ use tenure::{
 };
 
 use super::{
-    child::Child,
-    ending::{Cause, Ended, How},
+    child::GuardedCommand,
+    ending::{CommandEnd, EndCause, ProcessExit},
     guardian::vigil::overdue,
     held::AnyGuard,
     interrupt::KEYS,
-    protocol::{Order, Report},
+    protocol::{GuardianOrder, GuardianReport},
     signals::{FINAL, Signals},
     terminal::{Terminal, stop_here},
 };
 use crate::{
     exit::Failure,
     explanation::Explanation,
-    output::{Event, Fate, Reporter},
-    settings::Plan,
+    output::{CommandFate, Event, Reporter},
+    settings::RunSettings,
 };
 
 /// The longest time between two looks at the deadline.
@@ -32,14 +32,14 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A command that runs under a lock, and all that concerns it.
 #[derive(Debug)]
-pub(crate) struct Supervision<'a> {
+pub(crate) struct Supervisor<'a> {
     /// What it runs under, and the name of that.
     pub(crate) held: &'a AnyGuard,
     pub(crate) name: &'a str,
-    pub(crate) child: &'a mut Child,
+    pub(crate) child: &'a mut GuardedCommand,
     pub(crate) signals: &'a mut Signals,
     pub(crate) terminal: Option<&'a Terminal>,
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a RunSettings,
     pub(crate) voice: &'a Reporter,
     /// When the hold has lasted its longest.
     pub(crate) hold_end: Option<Timestamp>,
@@ -51,8 +51,8 @@ pub(crate) struct Supervision<'a> {
 
 /// What came of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outcome {
-    pub(crate) ended: Ended,
+pub(crate) struct SupervisionOutcome {
+    pub(crate) ended: CommandEnd,
     /// Why the lock was lost, if it was seen to be.
     pub(crate) lost: Option<LostReason>,
     /// Whether tenure was told to end the command.
@@ -67,9 +67,9 @@ fn not_started(error: String) -> Failure {
     Failure::Failed(Explanation::refused("the command's process cannot be started", &error))
 }
 
-impl Supervision<'_> {
+impl Supervisor<'_> {
     /// Returns when nothing of the command's group is left.
-    pub(crate) async fn run(mut self) -> Result<Outcome, Failure> {
+    pub(crate) async fn run(mut self) -> Result<SupervisionOutcome, Failure> {
         let clock = SystemClock;
         let mut loss = self.held.lost();
         let mut request = self.held.release_requested();
@@ -79,7 +79,7 @@ impl Supervision<'_> {
         loop {
             if self.held.deadline() != deadline && lost.is_none() {
                 deadline = self.held.deadline();
-                self.tell(&Order::Renewed(deadline.as_nanos())).await?;
+                self.tell(&GuardianOrder::Renewed(deadline.as_nanos())).await?;
             }
             let end_begins = deadline.saturating_sub(self.plan.grace.max(self.plan.margin));
             let overdue = overdue(deadline, self.plan.margin);
@@ -96,12 +96,12 @@ impl Supervision<'_> {
             }
             tokio::select! {
                 report = self.child.report() => match report {
-                    Some(Report::Started(_)) => {}
-                    Some(Report::Stopped(number)) => self.stopped(number).await?,
-                    Some(Report::NotStarted(error)) => return Err(not_started(error)),
-                    Some(Report::Ended(ended)) => {
+                    Some(GuardianReport::Started(_)) => {}
+                    Some(GuardianReport::Stopped(number)) => self.stopped(number).await?,
+                    Some(GuardianReport::NotStarted(error)) => return Err(not_started(error)),
+                    Some(GuardianReport::Ended(ended)) => {
                         // The guardian was the first to see that it was time.
-                        if ended.cause == Cause::Lost {
+                        if ended.cause == EndCause::Lost {
                             self.notice_end(&mut lost, deadline);
                         }
                         return Ok(self.outcome(ended, lost));
@@ -119,7 +119,7 @@ impl Supervision<'_> {
                     lost = Some(loss.reason);
                     self.say_lost(lost);
                     if loss.reason == LostReason::Taken {
-                        self.tell(&Order::Taken).await?;
+                        self.tell(&GuardianOrder::Taken).await?;
                     }
                 }
                 () = &mut request, if !requested => {
@@ -131,8 +131,8 @@ impl Supervision<'_> {
         }
     }
 
-    fn outcome(&self, ended: Ended, lost: Option<LostReason>) -> Outcome {
-        Outcome { ended, lost, told_to_end: self.told_to_end, sent: self.sent }
+    fn outcome(&self, ended: CommandEnd, lost: Option<LostReason>) -> SupervisionOutcome {
+        SupervisionOutcome { ended, lost, told_to_end: self.told_to_end, sent: self.sent }
     }
 
     /// Passes a signal on to the command.
@@ -144,7 +144,7 @@ impl Supervision<'_> {
         if signal == Signal::SIGCONT {
             return self.go_on().await;
         }
-        self.tell(&Order::Signal(signal as i32)).await
+        self.tell(&GuardianOrder::Signal(signal as i32)).await
     }
 
     /// The command was stopped. On a terminal tenure stops too, so that the shell sees it; without
@@ -166,10 +166,10 @@ impl Supervision<'_> {
         {
             terminal.give(group);
         }
-        self.tell(&Order::Signal(Signal::SIGCONT as i32)).await
+        self.tell(&GuardianOrder::Signal(Signal::SIGCONT as i32)).await
     }
 
-    async fn tell(&mut self, order: &Order) -> Result<(), Failure> {
+    async fn tell(&mut self, order: &GuardianOrder) -> Result<(), Failure> {
         match self.child.tell(order) {
             Ok(()) => Ok(()),
             // One that has done its work and left does not listen either. Its report comes next.
@@ -204,14 +204,15 @@ impl Supervision<'_> {
     fn say_lost(&self, reason: Option<LostReason>) {
         if let Some(reason) = reason {
             let name = self.name;
-            let fate = if self.plan.kill_when_lost { Fate::Killed } else { Fate::RunsOn };
+            let fate =
+                if self.plan.kill_when_lost { CommandFate::Killed } else { CommandFate::RunsOn };
             let failure = self.last_renewal_error(reason);
             self.voice.event(&Event::Lost { name, reason, failure: failure.as_deref(), fate });
         }
     }
 
     /// The group has to be gone now, by the guardian or without it.
-    async fn end_overdue(&mut self) -> Ended {
+    async fn end_overdue(&mut self) -> CommandEnd {
         // Half of the margin is left: a quarter of that for the guardian, and one for its
         // standby.
         let patience = PATIENCE.min(self.plan.margin / 8);
@@ -220,7 +221,7 @@ impl Supervision<'_> {
         }
         self.child.take_over(patience).await;
         let at = SystemClock.now().as_nanos();
-        Ended { how: How::Signal(Signal::SIGKILL as i32), cause: Cause::Lost, at }
+        CommandEnd { how: ProcessExit::Signal(Signal::SIGKILL as i32), cause: EndCause::Lost, at }
     }
 
     /// The guardian is dead, or deaf.
@@ -232,12 +233,14 @@ impl Supervision<'_> {
         ))
     }
 
-    async fn last_word(&mut self, patience: Duration) -> Option<Ended> {
+    async fn last_word(&mut self, patience: Duration) -> Option<CommandEnd> {
         let word = async {
             loop {
                 match self.child.report().await? {
-                    Report::Ended(ended) => return Some(ended),
-                    Report::Started(_) | Report::NotStarted(_) | Report::Stopped(_) => {}
+                    GuardianReport::Ended(ended) => return Some(ended),
+                    GuardianReport::Started(_)
+                    | GuardianReport::NotStarted(_)
+                    | GuardianReport::Stopped(_) => {}
                 }
             }
         };

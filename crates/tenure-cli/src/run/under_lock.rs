@@ -12,20 +12,20 @@ use tenure::{
 
 use super::{
     acquire::together,
-    child::{Child, Launch, NotStarted},
+    child::{GuardedCommand, LaunchOptions, NotStarted},
     detaching::{EndAction, EndOutcome},
-    ending::{Cause, Ended, How, Terms},
+    ending::{CommandEnd, EndCause, ProcessExit, TerminationPolicy},
     held::{AnyGuard, NotReleased},
     interrupt::Interrupt,
     signals::{Signals, TELLING},
-    supervise::{Outcome, Supervision},
+    supervise::{SupervisionOutcome, Supervisor},
     terminal::Terminal,
 };
 use crate::{
     exit::Failure,
     explanation::Explanation,
-    output::{Event, Fate, Reporter},
-    settings::{Kind, Plan},
+    output::{CommandFate, Event, Reporter},
+    settings::{LockKind, RunSettings},
 };
 
 /// How long a release is tried for which the store did not answer, if its lease lasts so long: a fail-over takes
@@ -34,11 +34,11 @@ const RELEASED: Duration = Duration::from_secs(45);
 
 /// What is to be run under which locks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct UnderLock<'a> {
+pub(crate) struct LockedCommand<'a> {
     pub(crate) names: &'a [&'a LockName],
     pub(crate) command: &'a [OsString],
     pub(crate) tenure: &'a Tenure,
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a RunSettings,
     pub(crate) voice: &'a Reporter,
     /// The variables of tenure that the command does not get.
     pub(crate) without: &'a [&'a str],
@@ -88,7 +88,7 @@ impl RunOutcome {
     }
 }
 
-impl UnderLock<'_> {
+impl LockedCommand<'_> {
     /// Runs the command and lets go of the lock when nothing of it is left.
     pub(crate) async fn run(
         self,
@@ -113,9 +113,12 @@ impl UnderLock<'_> {
         let mut environment = self.tokens(&held);
         environment.push(("TENURE_NAME".to_owned(), name.clone()));
         environment.push(("TENURE_STORE_KIND".to_owned(), tenure.store().kind().to_owned()));
-        let terms =
-            Terms { grace: plan.grace, margin: plan.margin, kill_when_lost: plan.kill_when_lost };
-        let launch = Launch {
+        let terms = TerminationPolicy {
+            grace: plan.grace,
+            margin: plan.margin,
+            kill_when_lost: plan.kill_when_lost,
+        };
+        let launch = LaunchOptions {
             name,
             command: command.to_vec(),
             environment,
@@ -127,11 +130,11 @@ impl UnderLock<'_> {
             terms,
             held: &held,
         };
-        let mut child = match Child::start(launch).await {
+        let mut child = match GuardedCommand::start(launch).await {
             Ok(child) => child,
             Err(NotStarted::Lost(loss)) => {
-                let (ended, lost) = (Ended::before_it_began(), Some(loss.reason));
-                let outcome = Outcome { ended, lost, told_to_end: false, sent: None };
+                let (ended, lost) = (CommandEnd::before_it_began(), Some(loss.reason));
+                let outcome = SupervisionOutcome { ended, lost, told_to_end: false, sent: None };
                 return finish(held, at_end, name, outcome, false, began, voice).await;
             }
             Err(NotStarted::System(error)) => {
@@ -143,7 +146,7 @@ impl UnderLock<'_> {
             }
         };
         let terminal = terminal.as_ref();
-        let supervision = Supervision {
+        let supervision = Supervisor {
             held: &held,
             name,
             child: &mut child,
@@ -182,7 +185,7 @@ impl UnderLock<'_> {
         let tokens: Vec<_> =
             self.names.iter().filter_map(token).map(|(_, token)| token.to_string()).collect();
         let mut environment = vec![("TENURE_TOKEN".to_owned(), tokens.join(","))];
-        if self.plan.kind == Kind::All {
+        if self.plan.kind == LockKind::All {
             let numbered = tokens.into_iter().zip(1..);
             environment.extend(numbered.map(|(token, at)| (format!("TENURE_TOKEN_{at}"), token)));
         }
@@ -195,23 +198,23 @@ async fn finish(
     held: AnyGuard,
     at_end: EndAction,
     name: &str,
-    outcome: Outcome,
+    outcome: SupervisionOutcome,
     had_terminal: bool,
     began: Instant,
     voice: &Reporter,
 ) -> Result<RunOutcome, Failure> {
     let ran_for = began.elapsed();
-    let Outcome { ended, lost: seen, told_to_end, sent } = outcome;
+    let SupervisionOutcome { ended, lost: seen, told_to_end, sent } = outcome;
     let signal = match ended.how {
-        How::Signal(number) => Some(number),
-        How::Code(_) | How::NotStarted => None,
+        ProcessExit::Signal(number) => Some(number),
+        ProcessExit::Code(_) | ProcessExit::NotStarted => None,
     };
-    let ran = ended.how != How::NotStarted;
+    let ran = ended.how != ProcessExit::NotStarted;
     let in_time = ended.at < held.deadline().as_nanos();
     let failure = held.last_renewal_error();
     let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
     let detaches = matches!(at_end, EndAction::Detach(..));
-    let parted = at_end.part(held, seen.is_some() || ended.cause != Cause::Itself).await;
+    let parted = at_end.part(held, seen.is_some() || ended.cause != EndCause::Itself).await;
     let late = parted.as_ref().err().and_then(|not| not.lost);
     let lost = late.or(seen);
     // Without the lock there is nothing that could stay held.
@@ -220,9 +223,9 @@ async fn finish(
     if is_lost && (seen.is_none() || !ran) {
         let reason = lost.unwrap_or(LostReason::Deadline);
         let fate = match ended.cause {
-            _ if !ran => Fate::NotStarted,
-            Cause::Itself => Fate::Ended,
-            Cause::Lost | Cause::Orphaned => Fate::Killed,
+            _ if !ran => CommandFate::NotStarted,
+            EndCause::Itself => CommandFate::Ended,
+            EndCause::Lost | EndCause::Orphaned => CommandFate::Killed,
         };
         let failure = failure.as_deref().filter(|_| reason == LostReason::Deadline);
         voice.event(&Event::Lost { name, reason, failure, fate });
@@ -247,7 +250,7 @@ async fn finish(
             voice.event(&Event::ReleaseFailed { name, why: &why, is_lost })
         }
     }
-    let for_the_lock = ended.cause != Cause::Itself && !told_to_end;
+    let for_the_lock = ended.cause != EndCause::Itself && !told_to_end;
     let interrupt = Interrupt::of_command(ended.how, had_terminal, sent);
     let may_stay = is_away && !told_to_end && interrupt.is_none();
     Ok(RunOutcome { code, for_the_lock, is_lost, interrupt, may_stay })
@@ -257,11 +260,11 @@ async fn finish(
 ///
 /// A lease that ran out only after all of the command was gone, while tenure was stopped, takes
 /// nothing away from what the command did.
-fn is_lost(ended: Ended, lost: Option<LostReason>, in_time: bool) -> bool {
+fn is_lost(ended: CommandEnd, lost: Option<LostReason>, in_time: bool) -> bool {
     match (ended.cause, lost) {
-        (Cause::Lost | Cause::Orphaned, _) => true,
-        (Cause::Itself, None) => false,
-        (Cause::Itself, Some(LostReason::Taken)) => true,
-        (Cause::Itself, Some(_)) => !in_time,
+        (EndCause::Lost | EndCause::Orphaned, _) => true,
+        (EndCause::Itself, None) => false,
+        (EndCause::Itself, Some(LostReason::Taken)) => true,
+        (EndCause::Itself, Some(_)) => !in_time,
     }
 }

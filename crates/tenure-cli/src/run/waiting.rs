@@ -16,14 +16,14 @@ use crate::output::{Event, Reporter, human, spinner::Spinner};
 const TICK: Duration = Duration::from_millis(200);
 
 /// Shows who is in the way, and how many.
-pub(crate) struct Waiting {
+pub(crate) struct WaitDisplay {
     voice: Reporter,
     name: String,
-    shown: Mutex<Shown>,
+    shown: Mutex<WaitDisplayState>,
 }
 
 #[derive(Default)]
-struct Shown {
+struct WaitDisplayState {
     spinner: Option<Spinner>,
     /// The holder's token and how many come first, as said last.
     said: Option<(Option<Token>, u32)>,
@@ -33,7 +33,7 @@ struct Shown {
     was_full: bool,
 }
 
-impl Waiting {
+impl WaitDisplay {
     pub(crate) fn new(voice: &Reporter, name: &str) -> Self {
         Self { voice: voice.clone(), name: name.to_owned(), shown: Mutex::default() }
     }
@@ -89,7 +89,7 @@ impl Waiting {
     }
 }
 
-impl Shown {
+impl WaitDisplayState {
     fn bar(&mut self) -> &ProgressBar {
         &self.spinner.get_or_insert_with(|| Spinner::new(TICK)).bar
     }

@@ -15,23 +15,23 @@ use super::{
 use crate::{
     AcquireError, Fault, FaultKind, LockName, Store,
     acquisition::{
-        Acquisition, Granted,
+        Acquisition, ValidGrant,
         guard::Guard,
         lease::{HandoverState, Lease},
     },
-    context::Context,
+    context::StoreContext,
     driver::{before_or, pause},
     engine::Slot,
-    local::Head,
+    local::QueueHead,
     names::NameUse,
-    options::{Busy, Settings},
+    options::{Busy, ValidatedSettings},
 };
 
 /// How long an answer is waited for before the store is asked again.
 pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(5);
 
 /// How a contention ended.
-pub(crate) enum Outcome {
+pub(crate) enum ContentionOutcome {
     /// With the lock.
     Acquired(Guard),
     /// Somebody else has it.
@@ -41,15 +41,15 @@ pub(crate) enum Outcome {
 /// One contender of this process at the store. Dropping it leaves the queue of the process, and the
 /// next one goes on with the position that it has in the store's.
 pub(crate) struct Contention<'a> {
-    context: &'a Arc<Context>,
+    context: &'a Arc<StoreContext>,
     full: &'a FullQueues,
     name: &'a LockName,
-    settings: &'a Settings,
+    settings: &'a ValidatedSettings,
     /// Whether it keeps a position at the store while the lock is busy; it has it from the acquisition.
     intent: Intent,
     asked: Timestamp,
     give_up: Timestamp,
-    head: Option<Head<Lease>>,
+    head: Option<QueueHead<Lease>>,
     acquisition: Option<Box<Acquisition>>,
     backoff: Backoff,
     /// Since when asks fail, and why the last one did.
@@ -61,8 +61,8 @@ pub(crate) struct Contention<'a> {
 }
 
 /// What one ask led to.
-enum Step {
-    Done(Outcome),
+enum AskOutcome {
+    Done(ContentionOutcome),
     AskAgain { at: Timestamp },
 }
 
@@ -70,13 +70,13 @@ impl<'a> Contention<'a> {
     pub(crate) fn new(
         Acquirer { context, full, .. }: &'a Acquirer,
         name: &'a LockName,
-        settings: &'a Settings,
+        settings: &'a ValidatedSettings,
         intent: Intent,
         asked: Timestamp,
         give_up: Timestamp,
-        head: Option<Head<Lease>>,
+        head: Option<QueueHead<Lease>>,
     ) -> Self {
-        let begun = head.as_ref().and_then(|head| head.came_along(|along| along.begun.take()));
+        let begun = head.as_ref().and_then(|head| head.take_handover(|along| along.begun.take()));
         Self {
             acquisition: begun,
             context,
@@ -96,7 +96,7 @@ impl<'a> Contention<'a> {
     }
 
     /// Asks until the lock is acquired or the wait is over; one that only tries asks once and keeps no position.
-    pub(crate) async fn run(&mut self, slot: Slot) -> Result<Outcome, AcquireError> {
+    pub(crate) async fn run(&mut self, slot: Slot) -> Result<ContentionOutcome, AcquireError> {
         let (mut slot, tries) = (Some(slot), self.tries());
         // Whoever asks for its process is one, and whoever has a position keeps it.
         let mut comes = !tries && self.head.is_none();
@@ -114,18 +114,18 @@ impl<'a> Contention<'a> {
             let answer = self.ask(sent).await;
             if std::mem::take(&mut comes) {
                 let clock = &*self.context.clock;
-                self.full.answered(|| self.wanted(), turn.take(), answer.as_ref(), clock);
+                self.full.answered(|| self.queue_key(), turn.take(), answer.as_ref(), clock);
             }
             let at = match self.take(sent, answer)? {
-                Step::Done(outcome) => return Ok(outcome),
-                Step::AskAgain { at } => at.min(self.give_up),
+                AskOutcome::Done(outcome) => return Ok(outcome),
+                AskOutcome::AskAgain { at } => at.min(self.give_up),
             };
             if let Some(acquisition) = &mut self.acquisition {
-                self.head.iter().for_each(|head| head.waits(at));
+                self.head.iter().for_each(|head| head.record_wait(at));
                 pause(&*self.context.clock, at, acquisition.wakeups()).await;
             }
             if self.context.now() >= self.give_up {
-                return self.gave_up();
+                return self.finish_timed_out();
             }
         }
     }
@@ -137,11 +137,12 @@ impl<'a> Contention<'a> {
     /// Waits until this one may ask where others were just refused.
     async fn turn(&self) -> Result<Option<FullQueueProbe>, AcquireError> {
         let clock = &*self.context.clock;
-        let turn = self.full.turn(clock, self.asked, || self.wanted(), self.give_up).await;
+        let turn =
+            self.full.wait_for_turn(clock, self.asked, || self.queue_key(), self.give_up).await;
         turn.map_err(|fault| self.failed(fault))
     }
 
-    fn wanted(&self) -> (NameUse, Mode) {
+    fn queue_key(&self) -> (NameUse, Mode) {
         (self.settings.uses(self.name), self.settings.mode)
     }
 
@@ -162,19 +163,19 @@ impl<'a> Contention<'a> {
             ttl,
             label: self.settings.label.clone(),
         };
-        acquisition.calling(sent, ttl);
+        acquisition.begin_call(sent, ttl);
         // An answer that comes later than one ttl could only be a grant that is over; with a long
         // ttl it helps to ask again sooner, which is harmless.
         let useful = sent.saturating_add(ttl.min(LONGEST_CALL));
         let until = if self.intent == Intent::Try { useful } else { useful.min(self.give_up) };
-        let Context { store, clock, .. } = &**self.context;
+        let StoreContext { store, clock, .. } = &**self.context;
         let over = |along: &mut HandoverState| {
             let over = along.over.as_mut()?;
             over.believe(false);
             Some(over.owner())
         };
-        let leaving = self.head.as_ref().and_then(|head| head.came_along(over));
-        let waits = || self.head.iter().for_each(|head| head.waits(until));
+        let leaving = self.head.as_ref().and_then(|head| head.take_handover(over));
+        let waits = || self.head.iter().for_each(|head| head.record_wait(until));
         match leaving {
             Some(owner) => {
                 before_or(&**clock, until, store.turn(self.name, &owner, &ask), waits).await
@@ -188,12 +189,12 @@ impl<'a> Contention<'a> {
         &mut self,
         sent: Timestamp,
         answer: Option<Result<Answer, Fault>>,
-    ) -> Result<Step, AcquireError> {
+    ) -> Result<AskOutcome, AcquireError> {
         let received = self.context.now();
         match answer {
             Some(Ok(Answer::Granted { token, left, .. })) => {
                 self.let_go_done();
-                let granted = Granted::new(token, left, self.settings.terms, sent, received);
+                let granted = ValidGrant::new(token, left, self.settings.terms, sent, received);
                 // Dropping it takes back what came too late, and the next ask has another.
                 let Some((acquisition, granted)) = self.acquisition.take().zip(granted) else {
                     self.granted_late = true;
@@ -204,7 +205,7 @@ impl<'a> Contention<'a> {
                 let (head, request) = (self.head.take(), &self.settings.request());
                 let held =
                     Lease::start(self.context, self.name, *acquisition, granted, request, head);
-                Ok(Step::Done(Outcome::Acquired(Guard::new(held))))
+                Ok(AskOutcome::Done(ContentionOutcome::Acquired(Guard::new(held))))
             }
             Some(Ok(Answer::Busy { retry_after, ahead, holder, position })) => {
                 self.let_go_done();
@@ -219,13 +220,13 @@ impl<'a> Contention<'a> {
                 }
                 (self.seen.holder, self.seen.ahead) = (holder, ahead);
                 if self.tries() {
-                    return Ok(Step::Done(Outcome::Busy(self.seen.clone())));
+                    return Ok(AskOutcome::Done(ContentionOutcome::Busy(self.seen.clone())));
                 }
                 if let Some(on_busy) = &self.settings.on_busy {
                     on_busy(&self.seen);
                 }
-                self.head.iter().for_each(|head| head.saw(self.seen.holder.clone()));
-                Ok(Step::AskAgain { at: received.saturating_add(retry_after) })
+                self.head.iter().for_each(|head| head.record_holder(self.seen.holder.clone()));
+                Ok(AskOutcome::AskAgain { at: received.saturating_add(retry_after) })
             }
             Some(Err(fault)) => self.fault(sent, received, fault),
             None => {
@@ -233,7 +234,7 @@ impl<'a> Contention<'a> {
                     if let Some(acquisition) = &mut self.acquisition {
                         acquisition.forget();
                     }
-                    return Ok(Step::Done(Outcome::Busy(self.seen.clone())));
+                    return Ok(AskOutcome::Done(ContentionOutcome::Busy(self.seen.clone())));
                 }
                 // Why earlier asks failed says more than that the last one was cut off.
                 let earlier = self.failing.as_ref().map(|(_, fault)| fault.clone().in_doubt());
@@ -247,11 +248,11 @@ impl<'a> Contention<'a> {
         sent: Timestamp,
         received: Timestamp,
         fault: Fault,
-    ) -> Result<Step, AcquireError> {
+    ) -> Result<AskOutcome, AcquireError> {
         if fault.kind() != FaultKind::InDoubt
             && let Some(acquisition) = &mut self.acquisition
         {
-            acquisition.had_no_effect();
+            acquisition.record_no_effect();
         }
         let before = self.failing.take().map(|(since, _)| since);
         let since = before.unwrap_or(sent);
@@ -272,15 +273,15 @@ impl<'a> Contention<'a> {
         }
         self.failing = Some((since, fault));
         let gap = self.backoff.next(self.context.entropy.jitter());
-        Ok(Step::AskAgain { at: received.saturating_add(gap) })
+        Ok(AskOutcome::AskAgain { at: received.saturating_add(gap) })
     }
 
     /// The wait is over. If the last asks failed, why they did is what is said: the lock may be ours all the
     /// same.
-    fn gave_up(&mut self) -> Result<Outcome, AcquireError> {
+    fn finish_timed_out(&mut self) -> Result<ContentionOutcome, AcquireError> {
         match self.failing.take() {
             Some((_, fault)) => Err(self.failed(fault)),
-            None => Ok(Outcome::Busy(self.seen.clone())),
+            None => Ok(ContentionOutcome::Busy(self.seen.clone())),
         }
     }
 
@@ -299,7 +300,8 @@ impl<'a> Contention<'a> {
 
     /// The store answered a turn: it has let the earlier lease go.
     fn let_go_done(&self) {
-        let over = self.head.as_ref().and_then(|head| head.came_along(|along| along.over.take()));
+        let over =
+            self.head.as_ref().and_then(|head| head.take_handover(|along| along.over.take()));
         if let Some(mut over) = over {
             over.released();
         }
@@ -331,7 +333,7 @@ impl Drop for Contention<'_> {
     fn drop(&mut self) {
         if let Some(head) = &self.head {
             let begun = self.acquisition.take();
-            head.along(|along| along.begun = begun);
+            head.with_handover_state(|along| along.begun = begun);
         }
     }
 }

@@ -83,7 +83,7 @@ impl FullQueues {
     /// # Errors
     /// What another one was told that asked after this call began, or what the last one was told if `give_up` comes
     /// before.
-    pub(crate) async fn turn(
+    pub(crate) async fn wait_for_turn(
         &self,
         clock: &dyn Clock,
         now: Timestamp,

@@ -12,30 +12,30 @@ use tenure_proto::{
 };
 
 use self::{
-    contention::{Contention, Outcome},
+    contention::{Contention, ContentionOutcome},
     full::FullQueues,
 };
 use crate::{
     AcquireError, LockName,
     acquisition::{guard::Guard, lease::Lease},
-    context::Context,
+    context::StoreContext,
     driver::before,
     engine::Slot,
     error::TimedOut,
-    local::{Joined, Queues, WaiterHandoff},
-    options::{Busy, Settings},
+    local::{JoinOutcome, Queues, WaiterHandoff},
+    options::{Busy, ValidatedSettings},
 };
 
 /// What acquires for one [`Tenure`](crate::Tenure).
 #[derive(Debug)]
 pub(crate) struct Acquirer {
-    pub(crate) context: Arc<Context>,
+    pub(crate) context: Arc<StoreContext>,
     pub(crate) queues: Queues<Lease>,
     full: FullQueues,
 }
 
 impl Acquirer {
-    pub(crate) fn new(context: Arc<Context>, queues: Queues<Lease>) -> Self {
+    pub(crate) fn new(context: Arc<StoreContext>, queues: Queues<Lease>) -> Self {
         Self { context, queues, full: FullQueues::default() }
     }
 }
@@ -51,7 +51,7 @@ impl Drop for Acquirer {
 pub(crate) async fn lock(
     acquirer: &Acquirer,
     name: &LockName,
-    settings: Settings,
+    settings: ValidatedSettings,
 ) -> Result<Guard, AcquireError> {
     let Acquirer { context, queues, .. } = acquirer;
     let asked = context.now();
@@ -62,11 +62,11 @@ pub(crate) async fn lock(
     let request = settings.request();
     while settings.hand_over && head.is_none() {
         let mut waiting = match queues.join(settings.uses(name), &request) {
-            Joined::Head(first) => {
+            JoinOutcome::Head(first) => {
                 head = Some(first);
                 break;
             }
-            Joined::Behind(waiting) => waiting,
+            JoinOutcome::Behind(waiting) => waiting,
         };
         if !std::mem::replace(&mut contended, true) {
             context.observer.contended(name);
@@ -75,7 +75,7 @@ pub(crate) async fn lock(
             }
         }
         // What is not taken in time is somebody else's by then, and this task queues again.
-        match before(&*context.clock, give_up, waiting.handed()).await {
+        match before(&*context.clock, give_up, waiting.wait_for_handoff()).await {
             Some(Some(WaiterHandoff::Hold(held))) => {
                 if let Some(held) = held.claim(&request) {
                     let waited = context.now().since(asked);
@@ -92,8 +92,8 @@ pub(crate) async fn lock(
     let intent = if waits { Intent::Wait { position: None } } else { Intent::Try };
     let mut contention = Contention::new(acquirer, name, &settings, intent, asked, give_up, head);
     match contention.run(slot).await? {
-        Outcome::Acquired(guard) => Ok(guard),
-        Outcome::Busy(busy) => Err(timed_out(context, asked, busy)),
+        ContentionOutcome::Acquired(guard) => Ok(guard),
+        ContentionOutcome::Busy(busy) => Err(timed_out(context, asked, busy)),
     }
 }
 
@@ -101,7 +101,7 @@ pub(crate) async fn lock(
 pub(crate) async fn try_lock(
     acquirer: &Acquirer,
     name: &LockName,
-    settings: Settings,
+    settings: ValidatedSettings,
 ) -> Result<Option<Guard>, AcquireError> {
     let Acquirer { context, queues, .. } = acquirer;
     let asked = context.now();
@@ -117,16 +117,16 @@ pub(crate) async fn try_lock(
     let (intent, never) = (Intent::Try, Timestamp::NEVER);
     let mut contention = Contention::new(acquirer, name, &settings, intent, asked, never, head);
     match contention.run(slot).await? {
-        Outcome::Acquired(guard) => Ok(Some(guard)),
-        Outcome::Busy(_) => Ok(None),
+        ContentionOutcome::Acquired(guard) => Ok(Some(guard)),
+        ContentionOutcome::Busy(_) => Ok(None),
     }
 }
 
 /// Room for an acquisition that the store can carry out.
 pub(crate) fn admit(
-    context: &Context,
+    context: &StoreContext,
     name: &LockName,
-    settings: &Settings,
+    settings: &ValidatedSettings,
 ) -> Result<Slot, AcquireError> {
     let can = context.store.capabilities();
     let lacks = match settings.mode {
@@ -148,7 +148,7 @@ pub(crate) fn admit(
 }
 
 /// The wait since `asked` ended without the lock.
-pub(crate) fn timed_out(context: &Context, asked: Timestamp, busy: Busy) -> AcquireError {
+pub(crate) fn timed_out(context: &StoreContext, asked: Timestamp, busy: Busy) -> AcquireError {
     let Busy { name, holder, ahead, here } = busy;
     let waited = context.now().since(asked);
     context.observer.timed_out(&name, waited);

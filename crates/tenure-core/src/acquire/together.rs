@@ -14,17 +14,17 @@ use super::{
 };
 use crate::{
     AcquireError, Fault, FaultKind, LockName,
-    acquisition::{Acquisition, Granted, guard::Guard, lease::Lease},
-    context::Context,
+    acquisition::{Acquisition, ValidGrant, guard::Guard, lease::Lease},
+    context::StoreContext,
     driver::before_or,
-    local::Head,
-    options::Settings,
+    local::QueueHead,
+    options::ValidatedSettings,
 };
 
 /// One of the names, and what an acquisition of it works with.
 pub(crate) struct LockRequest<'a> {
     pub(crate) name: &'a LockName,
-    pub(crate) settings: &'a Settings,
+    pub(crate) settings: &'a ValidatedSettings,
     /// What its span calls it.
     pub(crate) called: &'static str,
 }
@@ -46,7 +46,7 @@ pub(crate) enum JointOutcome {
 struct Candidate<'a> {
     wanted: &'a LockRequest<'a>,
     acquisition: Box<Acquisition>,
-    head: Option<Head<Lease>>,
+    head: Option<QueueHead<Lease>>,
 }
 
 /// Asks once for all of these names, which differ; the answer is of use until `until`.
@@ -78,7 +78,7 @@ pub(crate) async fn try_together(
     for Candidate { acquisition, wanted: LockRequest { name, settings, .. }, .. } in &mut candidates
     {
         let ttl = settings.terms.for_store();
-        acquisition.calling(sent, ttl);
+        acquisition.begin_call(sent, ttl);
         useful = useful.min(sent.saturating_add(ttl.min(LONGEST_CALL)));
         let ask = Ask {
             owner: acquisition.owner(),
@@ -92,7 +92,7 @@ pub(crate) async fn try_together(
         asks.push(((*name).clone(), ask));
     }
     let heads = || candidates.iter().filter_map(|one| one.head.as_ref());
-    let waits = || heads().for_each(|head| head.waits(useful));
+    let waits = || heads().for_each(|head| head.record_wait(useful));
     let call = context.store.acquire_together(&asks);
     let answer = before_or(&*context.clock, useful, call, waits).await;
     Ok(conclude(context, candidates, sent, answer.unwrap_or_else(|| Err(unanswered()))))
@@ -100,7 +100,7 @@ pub(crate) async fn try_together(
 
 /// Draws the conclusions from an answer. Acquisitions that are dropped take back what is in doubt.
 fn conclude(
-    context: &Arc<Context>,
+    context: &Arc<StoreContext>,
     mut candidates: Vec<Candidate<'_>>,
     sent: Timestamp,
     answer: Result<Together, Fault>,
@@ -115,13 +115,13 @@ fn conclude(
             return JointOutcome::Busy(index, holder, ahead);
         }
         Ok(Together::Apart) => {
-            candidates.iter_mut().for_each(|one| one.acquisition.had_no_effect());
+            candidates.iter_mut().for_each(|one| one.acquisition.record_no_effect());
             return JointOutcome::Apart;
         }
         Err(fault) => fault,
     };
     if fault.kind() != FaultKind::InDoubt {
-        candidates.iter_mut().for_each(|one| one.acquisition.had_no_effect());
+        candidates.iter_mut().for_each(|one| one.acquisition.record_no_effect());
     } else if !kept(Rule::DoubtfulGrantTakenBack) {
         candidates.iter_mut().for_each(|one| one.acquisition.forget());
     }
@@ -134,7 +134,7 @@ fn conclude(
 
 /// The guards of all names, if each can still be counted on.
 fn held(
-    context: &Arc<Context>,
+    context: &Arc<StoreContext>,
     candidates: &mut Vec<Candidate<'_>>,
     sent: Timestamp,
     grants: &[Grant],
@@ -144,7 +144,7 @@ fn held(
         return None;
     }
     let granted = |(one, grant): (&Candidate<'_>, &Grant)| {
-        Granted::new(grant.token, grant.left, one.wanted.settings.terms, sent, received)
+        ValidGrant::new(grant.token, grant.left, one.wanted.settings.terms, sent, received)
     };
     let all_granted = candidates.iter().zip(grants).map(granted).collect::<Option<Vec<_>>>()?;
     let guards = candidates.drain(..).zip(all_granted).map(|(one, granted)| {

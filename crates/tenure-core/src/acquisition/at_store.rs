@@ -2,7 +2,7 @@
 
 /// What the store may keep of an acquisition that it has not granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AtStore {
+pub(super) enum StoredState {
     Nothing,
     /// A position in the queue.
     Position,
@@ -23,7 +23,7 @@ pub(super) enum CallOutcome {
     NoEffect,
 }
 
-impl AtStore {
+impl StoredState {
     /// What the store may keep after a call, by what it may have kept before:
     ///
     /// | before   | unanswered | queued   | busy     | no effect |
@@ -45,7 +45,7 @@ impl AtStore {
 
 #[cfg(test)]
 mod tests {
-    use super::{AtStore::*, CallOutcome::*};
+    use super::{CallOutcome::*, StoredState::*};
 
     #[test]
     fn what_may_be_there_is_forgotten_by_no_answer_that_leaves_it_open() {

@@ -6,13 +6,13 @@ use tenure_proto::{Hold, Terms, Timestamp, Token};
 
 /// A grant that can still be counted on.
 #[derive(Debug)]
-pub(crate) struct Granted {
+pub(crate) struct ValidGrant {
     pub(crate) token: Token,
     pub(super) hold: Hold,
     pub(crate) received: Timestamp,
 }
 
-impl Granted {
+impl ValidGrant {
     /// The grant of a call that was `sent` and answered then, with so much `left` of the lease; nothing if it came too
     /// late to be counted on.
     pub(crate) fn new(

@@ -4,7 +4,7 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use tenure_proto::{Timestamp, Token};
 
-use super::lease::{Downgraded, EndOutcome, Held};
+use super::lease::{DowngradeOutcome, EndOutcome, LeaseHold};
 use crate::{
     Fault, LockName,
     driver::{Either, first},
@@ -40,11 +40,11 @@ use crate::{
 /// ```
 #[must_use = "the lock is released as soon as its guard is dropped"]
 pub struct Guard {
-    held: Held,
+    held: LeaseHold,
 }
 
 impl Guard {
-    pub(crate) fn new(held: Held) -> Self {
+    pub(crate) fn new(held: LeaseHold) -> Self {
         Self { held }
     }
 
@@ -237,7 +237,7 @@ impl Guard {
     }
 
     /// Makes an exclusive hold a shared one.
-    pub(crate) async fn downgrade(&self) -> Downgraded {
+    pub(crate) async fn downgrade(&self) -> DowngradeOutcome {
         self.held.lease().downgrade(self.held.generation()).await
     }
 
@@ -247,11 +247,11 @@ impl Guard {
     }
 
     /// The hold itself, which ends when that is dropped.
-    pub(crate) fn into_held(self) -> Held {
+    pub(crate) fn into_held(self) -> LeaseHold {
         self.held
     }
 
-    pub(crate) fn held(&self) -> &Held {
+    pub(crate) fn held(&self) -> &LeaseHold {
         &self.held
     }
 

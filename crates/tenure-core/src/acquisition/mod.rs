@@ -11,8 +11,8 @@ mod release;
 
 use std::{sync::Arc, time::Duration};
 
-use at_store::{AtStore, CallOutcome};
-pub(crate) use granted::Granted;
+use at_store::{CallOutcome, StoredState};
+pub(crate) use granted::ValidGrant;
 
 use tenure_proto::{
     Owner, Timestamp,
@@ -22,21 +22,21 @@ use tenure_proto::{
 
 use crate::{
     AcquireError, LockName, Wakeups,
-    context::Context,
-    engine::{HoldEnd, Job, Slot, TakeBack},
+    context::StoreContext,
+    engine::{HoldEnd, Job, PendingRelease, Slot},
 };
 
 /// One acquisition of one name, under an owner of its own.
 #[derive(Debug)]
 pub(crate) struct Acquisition {
-    context: Arc<Context>,
+    context: Arc<StoreContext>,
     name: LockName,
     owner: Owner,
     wakeups: Option<Wakeups>,
     position: Option<Position>,
     stage: Stage,
     /// What the store may have kept before the latest call.
-    before_call: AtStore,
+    before_call: StoredState,
     /// The longest lease that was asked for.
     ttl: Duration,
     /// Until when a call that was given up may still arrive.
@@ -49,14 +49,14 @@ pub(crate) struct Acquisition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// It asks, and the store may keep this.
-    Contends(AtStore),
+    Contends(StoredState),
     /// Its hold is over, and the store is to be told.
     Over(HoldEnd),
 }
 
 impl Acquisition {
     pub(crate) fn new(
-        context: &Arc<Context>,
+        context: &Arc<StoreContext>,
         name: &LockName,
         slot: Slot,
         waits: bool,
@@ -70,15 +70,20 @@ impl Acquisition {
     }
 
     /// One under an owner that was made for it before.
-    pub(crate) fn of(context: &Arc<Context>, name: &LockName, owner: Owner, slot: Slot) -> Self {
+    pub(crate) fn of(
+        context: &Arc<StoreContext>,
+        name: &LockName,
+        owner: Owner,
+        slot: Slot,
+    ) -> Self {
         Self {
             wakeups: None,
             context: context.clone(),
             name: name.clone(),
             owner,
             position: None,
-            stage: Stage::Contends(AtStore::Nothing),
-            before_call: AtStore::Nothing,
+            stage: Stage::Contends(StoredState::Nothing),
+            before_call: StoredState::Nothing,
             ttl: Duration::ZERO,
             tainted_until: Timestamp::ZERO,
             slot: Some(slot),
@@ -88,7 +93,7 @@ impl Acquisition {
     /// One whose hold is over, of which the store does not know yet; a call that was given up may arrive
     /// until `tainted_until`.
     pub(crate) fn over(
-        context: &Arc<Context>,
+        context: &Arc<StoreContext>,
         name: &LockName,
         owner: Owner,
         mut slot: Slot,
@@ -116,27 +121,27 @@ impl Acquisition {
     }
 
     /// A call is about to be sent. If the one before it was never answered, it may still arrive.
-    pub(crate) fn calling(&mut self, now: Timestamp, ttl: Duration) {
+    pub(crate) fn begin_call(&mut self, now: Timestamp, ttl: Duration) {
         self.ttl = self.ttl.max(ttl);
-        if self.at_store() == AtStore::Unknown
+        if self.at_store() == StoredState::Unknown
             && self.context.store.capabilities().calls_outlive_drop
         {
             self.tainted_until = now.saturating_add(self.lasts());
         }
         self.before_call = self.at_store();
-        self.called(CallOutcome::Unanswered);
+        self.record_outcome(CallOutcome::Unanswered);
     }
 
     /// What is known of the latest call now.
-    fn called(&mut self, outcome: CallOutcome) {
+    fn record_outcome(&mut self, outcome: CallOutcome) {
         self.stage = Stage::Contends(self.before_call.after(outcome));
     }
 
     /// What the store may keep, of one that was not granted.
-    fn at_store(&self) -> AtStore {
+    fn at_store(&self) -> StoredState {
         match self.stage {
             Stage::Contends(at_store) => at_store,
-            Stage::Over(_) => AtStore::Nothing,
+            Stage::Over(_) => StoredState::Nothing,
         }
     }
 
@@ -144,17 +149,17 @@ impl Acquisition {
     pub(crate) fn busy(&mut self, position: Option<Position>) {
         self.position = position.or(self.position);
         let queued = position.is_some();
-        self.called(if queued { CallOutcome::Queued } else { CallOutcome::Busy });
+        self.record_outcome(if queued { CallOutcome::Queued } else { CallOutcome::Busy });
     }
 
     /// The call certainly had no effect.
-    pub(crate) fn had_no_effect(&mut self) {
-        self.called(CallOutcome::NoEffect);
+    pub(crate) fn record_no_effect(&mut self) {
+        self.record_outcome(CallOutcome::NoEffect);
     }
 
     /// Whether a call may have had an effect that nobody knows of, or may still have one.
     pub(crate) fn is_in_doubt(&self, now: Timestamp) -> bool {
-        self.at_store() == AtStore::Unknown || now < self.tainted_until
+        self.at_store() == StoredState::Unknown || now < self.tainted_until
     }
 
     /// Whether the store that says that nothing is held tells of a loss: not once a call that ends the hold
@@ -172,7 +177,7 @@ impl Acquisition {
 
     /// Forgets what may be there: it is not this process's to take back, or a test is to notice.
     pub(crate) fn forget(&mut self) {
-        self.stage = Stage::Contends(AtStore::Nothing);
+        self.stage = Stage::Contends(StoredState::Nothing);
         self.tainted_until = Timestamp::ZERO;
     }
 
@@ -183,23 +188,23 @@ impl Acquisition {
     }
 
     /// What is left to do in the background, if there is anything.
-    fn take_back(&mut self, now: Timestamp) -> Option<TakeBack> {
+    fn take_back(&mut self, now: Timestamp) -> Option<PendingRelease> {
         let tainted = now < self.tainted_until;
         let calls_outlive_drop = self.context.store.capabilities().calls_outlive_drop;
-        let unknown = self.at_store() == AtStore::Unknown;
+        let unknown = self.at_store() == StoredState::Unknown;
         let end = match self.stage {
             Stage::Over(end) => Some(end),
-            Stage::Contends(AtStore::Position) => None,
-            Stage::Contends(AtStore::Unknown) if kept(Rule::DroppedAcquireTakenBack) => None,
-            Stage::Contends(AtStore::Nothing | AtStore::Unknown) => return None,
+            Stage::Contends(StoredState::Position) => None,
+            Stage::Contends(StoredState::Unknown) if kept(Rule::DroppedAcquireTakenBack) => None,
+            Stage::Contends(StoredState::Nothing | StoredState::Unknown) => return None,
         };
         let slot = self.slot.take()?;
         let take_back = |until: Timestamp, calls_outlive_drop| {
             let until = until.max(self.tainted_until);
-            TakeBack::new(self.name.clone(), self.owner, slot, now, until, calls_outlive_drop)
+            PendingRelease::new(self.name.clone(), self.owner, slot, now, until, calls_outlive_drop)
         };
         Some(match end {
-            Some(end) => take_back(end.until, tainted).held(end),
+            Some(end) => take_back(end.until, tainted).with_hold_end(end),
             None => take_back(
                 now.saturating_add(self.lasts()),
                 calls_outlive_drop && (unknown || tainted),

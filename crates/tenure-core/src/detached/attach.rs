@@ -12,12 +12,12 @@ use tenure_proto::queue::{Grant, TakeOver};
 
 use super::{
     Handle,
-    take_over::{Outcome, take_over, too_late},
+    take_over::{TakeOverOutcome, take_over, too_late},
 };
 use crate::{
     Guard,
-    acquisition::{Acquisition, Granted, lease::Lease},
-    context::Context,
+    acquisition::{Acquisition, ValidGrant, lease::Lease},
+    context::StoreContext,
     error::HandleError,
     options::Options,
 };
@@ -25,13 +25,13 @@ use crate::{
 /// A hold that is about to be attached to this process. Nothing happens until it is awaited.
 #[must_use = "nothing is attached until this is awaited"]
 pub struct Attach {
-    context: Arc<Context>,
+    context: Arc<StoreContext>,
     handle: Handle,
     options: Options,
 }
 
 impl Attach {
-    pub(crate) fn new(context: &Arc<Context>, handle: &Handle) -> Self {
+    pub(crate) fn new(context: &Arc<StoreContext>, handle: &Handle) -> Self {
         Self { context: context.clone(), handle: handle.clone(), options: Options::default() }
     }
 
@@ -86,9 +86,9 @@ impl Attach {
         };
         let give_up = asked.saturating_add(settings.terms.ttl.get());
         match take_over(&context, &handle.name, &over, &mut acquisition, give_up).await {
-            Outcome::Taken { grant, sent, received } => {
+            TakeOverOutcome::Taken { grant, sent, received } => {
                 let Grant { token, left, .. } = grant;
-                let granted = Granted::new(token, left, settings.terms, sent, received);
+                let granted = ValidGrant::new(token, left, settings.terms, sent, received);
                 let granted = granted.ok_or_else(|| failed(too_late()))?;
                 context.observer.acquired(&handle.name, token, received.since(asked));
                 let request = settings.request();
@@ -96,8 +96,8 @@ impl Attach {
                     Lease::start(&context, &handle.name, acquisition, granted, &request, None);
                 Ok(Guard::new(held))
             }
-            Outcome::NotHeld => Err(HandleError::Lost(address)),
-            Outcome::Failed(fault) => Err(failed(fault)),
+            TakeOverOutcome::NotHeld => Err(HandleError::Lost(address)),
+            TakeOverOutcome::Failed(fault) => Err(failed(fault)),
         }
     }
 }

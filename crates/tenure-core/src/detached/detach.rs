@@ -16,7 +16,7 @@ use tenure_proto::{
 
 use super::{
     Handle,
-    take_over::{Outcome, lease_for, take_over, too_late},
+    take_over::{TakeOverOutcome, lease_for, take_over, too_late},
 };
 use crate::{
     Fault, Guard, WriteGuard,
@@ -162,7 +162,7 @@ impl Detach {
         let believed = old.is_believed();
         old.believe(false);
         match take_over(&context, &handle.name, &over, &mut acquisition, give_up).await {
-            Outcome::Taken { grant, sent, received } => {
+            TakeOverOutcome::Taken { grant, sent, received } => {
                 let deadline = lease::deadline(sent, received, grant.left, Grace::NONE);
                 let late = || DetachError::store(address, too_late());
                 // What was asked for the drift of clocks is nobody's to count on.
@@ -175,7 +175,7 @@ impl Detach {
                 context.observer.detached(&handle.name, grant.token);
                 Ok(Detached { handle, token: grant.token, deadline })
             }
-            Outcome::NotHeld => {
+            TakeOverOutcome::NotHeld => {
                 old.released();
                 if believed {
                     let lost = context.lost(&handle.name, token, LostReason::Taken);
@@ -183,7 +183,7 @@ impl Detach {
                 }
                 Err(DetachError::lost(address, token))
             }
-            Outcome::Failed(fault) => Err(DetachError::store(address, fault)),
+            TakeOverOutcome::Failed(fault) => Err(DetachError::store(address, fault)),
         }
     }
 }

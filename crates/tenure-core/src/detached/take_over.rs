@@ -8,14 +8,15 @@ use tenure_proto::{
 };
 
 use crate::{
-    Fault, FaultKind, LockName, Store, acquisition::Acquisition, context::Context, driver::before,
+    Fault, FaultKind, LockName, Store, acquisition::Acquisition, context::StoreContext,
+    driver::before,
 };
 
 /// How long one answer is waited for before the store is asked again.
 const LONGEST_CALL: Duration = Duration::from_secs(5);
 
 /// What became of it.
-pub(super) enum Outcome {
+pub(super) enum TakeOverOutcome {
     /// The hold is the new owner's, by the answer to a call that was sent and answered at these moments.
     Taken { grant: Grant, sent: Timestamp, received: Timestamp },
     /// The old owner has nothing.
@@ -27,27 +28,29 @@ pub(super) enum Outcome {
 /// Asks for `over` until `give_up`. The same call may be sent several times: it has one owner, so it
 /// takes effect once. `acquisition` is that owner's, and knows what may have to be taken back.
 pub(super) async fn take_over(
-    context: &Arc<Context>,
+    context: &Arc<StoreContext>,
     name: &LockName,
     over: &TakeOver,
     acquisition: &mut Acquisition,
     give_up: Timestamp,
-) -> Outcome {
-    let Context { store, clock, entropy, .. } = &**context;
+) -> TakeOverOutcome {
+    let StoreContext { store, clock, entropy, .. } = &**context;
     let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
     let mut doubted = false;
     loop {
         let sent = context.now();
-        acquisition.calling(sent, over.ttl);
+        acquisition.begin_call(sent, over.ttl);
         let until = sent.saturating_add(over.ttl.min(LONGEST_CALL)).min(give_up);
         let answer = before(&**clock, until, store.take_over(name, over)).await;
         let received = context.now();
         let fault = match answer {
-            Some(Ok(TakenOver::Granted(grant))) => return Outcome::Taken { grant, sent, received },
+            Some(Ok(TakenOver::Granted(grant))) => {
+                return TakeOverOutcome::Taken { grant, sent, received };
+            }
             Some(Ok(TakenOver::NotHeld)) => {
                 // What was in doubt before stays so, and is taken back.
-                acquisition.had_no_effect();
-                return Outcome::NotHeld;
+                acquisition.record_no_effect();
+                return TakeOverOutcome::NotHeld;
             }
             Some(Err(fault)) => fault,
             None => unanswered(),
@@ -55,13 +58,13 @@ pub(super) async fn take_over(
         if fault.kind() == FaultKind::InDoubt {
             doubted = true;
         } else {
-            acquisition.had_no_effect();
+            acquisition.record_no_effect();
         }
         let pause = received.saturating_add(backoff.next(entropy.jitter()));
         if !fault.is_transient() || pause >= give_up {
             // What one call left in doubt no later refusal makes certain.
             let certain = !doubted || fault.kind() == FaultKind::InDoubt;
-            return Outcome::Failed(if certain { fault } else { unanswered() });
+            return TakeOverOutcome::Failed(if certain { fault } else { unanswered() });
         }
         clock.sleep_until(pause).await;
     }

@@ -7,7 +7,7 @@ use tenure_proto::{Backoff, Grace, Renewed, Timestamp, Ttl, lease, queue::Releas
 use super::{Handle, take_over::lease_for};
 use crate::{
     AcquireError, Fault, FaultKind,
-    context::Context,
+    context::StoreContext,
     driver::before,
     error::{HandleError, LockAddress},
     store::Renewal,
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Sees that the hold lasts for `length` from now on, at least; until when it may be counted on.
 pub(crate) async fn renew(
-    context: &Arc<Context>,
+    context: &Arc<StoreContext>,
     handle: &Handle,
     length: Duration,
 ) -> Result<Timestamp, HandleError> {
@@ -50,7 +50,10 @@ pub(crate) async fn renew(
 }
 
 /// Lets the hold go.
-pub(crate) async fn release(context: &Arc<Context>, handle: &Handle) -> Result<(), HandleError> {
+pub(crate) async fn release(
+    context: &Arc<StoreContext>,
+    handle: &Handle,
+) -> Result<(), HandleError> {
     let address = handle.address(&*context.store);
     let failed = |fault| HandleError::store(address.clone(), fault);
     handle.check(&*context.store).map_err(failed)?;
@@ -74,8 +77,8 @@ pub(crate) async fn release(context: &Arc<Context>, handle: &Handle) -> Result<(
 }
 
 /// A forked copy has no part in the locks of its parent, whose connections it would use.
-fn not_forked(context: &Context, address: &LockAddress) -> Result<(), HandleError> {
-    if !context.forked() {
+fn not_forked(context: &StoreContext, address: &LockAddress) -> Result<(), HandleError> {
+    if !context.is_forked() {
         return Ok(());
     }
     let address = address.clone();
@@ -89,13 +92,13 @@ struct RetrySchedule {
 }
 
 impl RetrySchedule {
-    fn new(context: &Context) -> Self {
+    fn new(context: &StoreContext) -> Self {
         let backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
         Self { backoff, give_up: context.now().saturating_add(PATIENCE) }
     }
 
     /// Waits for the next try; `false` if there is none.
-    async fn pause(&mut self, context: &Context) -> bool {
+    async fn pause(&mut self, context: &StoreContext) -> bool {
         let until = context.now().saturating_add(self.backoff.next(context.entropy.jitter()));
         if until >= self.give_up {
             return false;

@@ -10,11 +10,11 @@ use std::{
 use tenure_proto::{Owner, Renewed, Timestamp};
 use tokio::sync::Notify;
 
-use super::TakeBack;
+use super::PendingRelease;
 use crate::{Fault, LockName, names::NameUse, store::Renewal};
 
 /// Where an entry of the agenda stands.
-pub(crate) type Key = (Timestamp, NonZeroU64);
+pub(crate) type AgendaKey = (Timestamp, NonZeroU64);
 
 /// A lease, as the engine sees it.
 pub(crate) trait WatchedLease: fmt::Debug + Send + Sync {
@@ -58,14 +58,14 @@ pub(crate) enum Job {
     /// A lease that is to be renewed, or found lost.
     Watch(Arc<dyn WatchedLease>),
     /// Anything else.
-    Once(Box<Once>),
+    Once(Box<OneTimeJob>),
 }
 
 /// Something to be done one time.
 #[derive(Debug)]
-pub(crate) enum Once {
+pub(crate) enum OneTimeJob {
     /// Something to be released.
-    TakeBack(TakeBack),
+    TakeBack(PendingRelease),
     /// The queue of a name, whose head was to go on by now.
     LookAtQueue(Weak<dyn WatchedQueues>, NameUse),
 }
@@ -101,16 +101,16 @@ struct State {
 /// Jobs by their time. Holds are renewed in beats, so many have the same, and stand in a row there by their
 /// numbers: a tree of them would take twice the memory.
 #[derive(Debug, Default)]
-struct Jobs(BTreeMap<Timestamp, Row>);
+struct Jobs(BTreeMap<Timestamp, JobBucket>);
 
 /// Jobs of one time, in the order of their numbers. One that was cancelled leaves a gap, until half are.
 #[derive(Debug)]
-struct Row {
+struct JobBucket {
     jobs: Vec<(NonZeroU64, Option<Job>)>,
     left: usize,
 }
 
-impl Row {
+impl JobBucket {
     fn remove(&mut self, id: NonZeroU64) -> Option<Job> {
         let found = self.jobs.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         let job = self.jobs.get_mut(found)?.1.take()?;
@@ -128,14 +128,14 @@ impl Row {
 
 impl Jobs {
     /// The number is greater than those of all that were added before.
-    fn add(&mut self, (at, id): Key, job: Job) {
+    fn add(&mut self, (at, id): AgendaKey, job: Job) {
         let row = self.0.entry(at);
-        let row = row.or_insert_with(|| Row { jobs: Vec::with_capacity(1), left: 0 });
+        let row = row.or_insert_with(|| JobBucket { jobs: Vec::with_capacity(1), left: 0 });
         row.jobs.push((id, Some(job)));
         row.left += 1;
     }
 
-    fn remove(&mut self, (at, id): &Key) -> Option<Job> {
+    fn remove(&mut self, (at, id): &AgendaKey) -> Option<Job> {
         let row = self.0.get_mut(at)?;
         let job = row.remove(*id);
         if row.left == 0 {
@@ -153,15 +153,15 @@ impl Jobs {
         let mut later = self.0.split_off(&until);
         let now = later.remove(&until);
         let due = std::mem::replace(&mut self.0, later);
-        due.into_values().chain(now).flat_map(Row::into_jobs).collect()
+        due.into_values().chain(now).flat_map(JobBucket::into_jobs).collect()
     }
 
     /// Takes all that the store has not released yet, the earliest first.
-    fn take_backs(&mut self) -> Vec<TakeBack> {
+    fn take_backs(&mut self) -> Vec<PendingRelease> {
         let mut keys = Vec::new();
         for (at, row) in &self.0 {
             for (id, job) in &row.jobs {
-                if matches!(job, Some(Job::Once(once)) if matches!(&**once, Once::TakeBack(job) if !job.is_settled()))
+                if matches!(job, Some(Job::Once(once)) if matches!(&**once, OneTimeJob::TakeBack(job) if !job.is_settled()))
                 {
                     keys.push((*at, *id));
                 }
@@ -169,8 +169,8 @@ impl Jobs {
         }
         let taken = keys.iter().filter_map(|key| match self.remove(key)? {
             Job::Once(once) => match *once {
-                Once::TakeBack(job) => Some(job),
-                Once::LookAtQueue(..) => None,
+                OneTimeJob::TakeBack(job) => Some(job),
+                OneTimeJob::LookAtQueue(..) => None,
             },
             Job::Watch(_) => None,
         });
@@ -185,13 +185,13 @@ impl Jobs {
 
 impl Job {
     /// Something to be released.
-    pub(crate) fn take_back(what: TakeBack) -> Self {
-        Self::Once(Box::new(Once::TakeBack(what)))
+    pub(crate) fn take_back(what: PendingRelease) -> Self {
+        Self::Once(Box::new(OneTimeJob::TakeBack(what)))
     }
 
     /// The queue of a name to be looked at.
     pub(crate) fn look_at_queue(queues: Weak<dyn WatchedQueues>, name: NameUse) -> Self {
-        Self::Once(Box::new(Once::LookAtQueue(queues, name)))
+        Self::Once(Box::new(OneTimeJob::LookAtQueue(queues, name)))
     }
 }
 
@@ -203,14 +203,14 @@ impl Agenda {
     }
 
     /// Puts a job on the agenda.
-    pub(crate) fn schedule(&self, at: Timestamp, job: Job) -> Key {
+    pub(crate) fn schedule(&self, at: Timestamp, job: Job) -> AgendaKey {
         self.schedule_quietly(at, job).0
     }
 
     /// The same where something is locked: the engine's waker is called when what comes with the key
     /// is dropped. It is only woken if it would look too late by itself, so a quick acquire and release
     /// does not cost a switch of threads.
-    pub(crate) fn schedule_quietly(&self, at: Timestamp, job: Job) -> (Key, WakeOnDrop<'_>) {
+    pub(crate) fn schedule_quietly(&self, at: Timestamp, job: Job) -> (AgendaKey, WakeOnDrop<'_>) {
         let mut state = self.lock();
         let key = (at, state.next_id);
         state.next_id = state.next_id.saturating_add(1);
@@ -223,7 +223,7 @@ impl Agenda {
     }
 
     /// Takes a job off the agenda, if it still stands there.
-    pub(crate) fn cancel(&self, key: Key) {
+    pub(crate) fn cancel(&self, key: AgendaKey) {
         let job = self.lock().jobs.remove(&key);
         // A lease may end here, which uses the agenda again.
         drop(job);
@@ -243,7 +243,7 @@ impl Agenda {
     }
 
     /// Takes all that the store has not released yet off the agenda.
-    pub(crate) fn take_backs(&self) -> Vec<TakeBack> {
+    pub(crate) fn take_backs(&self) -> Vec<PendingRelease> {
         self.lock().jobs.take_backs()
     }
 

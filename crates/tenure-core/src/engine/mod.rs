@@ -20,13 +20,13 @@ use std::{
     time::Duration,
 };
 
-use agenda::Once;
-pub(crate) use agenda::{Agenda, Job, Key, WakeOnDrop, WatchedLease, WatchedQueues};
+use agenda::OneTimeJob;
+pub(crate) use agenda::{Agenda, AgendaKey, Job, WakeOnDrop, WatchedLease, WatchedQueues};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 pub(crate) use slots::{Refusal, Slot, Slots};
 pub(crate) use starter::EngineStarter;
-use survival::{alone, alone_for};
-pub(crate) use take_back::{HoldEnd, TakeBack};
+use survival::{catch_future_panic, catch_panic};
+pub(crate) use take_back::{HoldEnd, PendingRelease};
 use tenure_proto::{LostReason, Timestamp, hold::HINT_GAP, queue::Released};
 use tokio::sync::Notify;
 
@@ -34,9 +34,9 @@ use crate::{
     Clock, Eviction, Evictions, Fault, FaultKind, Store,
     driver::{Either, before, first},
     error::{LockAddress, Lost},
-    observe::Observer,
+    observe::StoreTelemetry,
     outage::Outage,
-    pace::Pace,
+    pace::RenewalPace,
     store::Renewal,
 };
 
@@ -61,9 +61,9 @@ pub(crate) struct Engine {
     pub(crate) woken: Arc<Notify>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) observer: Observer,
+    pub(crate) observer: StoreTelemetry,
     pub(crate) outage: Mutex<Outage>,
-    pub(crate) pace: Mutex<Pace>,
+    pub(crate) pace: Mutex<RenewalPace>,
 }
 
 /// One call to the store that is under way.
@@ -74,14 +74,14 @@ type Call<'a> = Pin<Box<dyn Future<Output = Option<()>> + Send + 'a>>;
 struct Calls<'a> {
     under_way: FuturesUnordered<Call<'a>>,
     /// What is to be released when fewer are under way.
-    releases: VecDeque<TakeBack>,
+    releases: VecDeque<PendingRelease>,
 }
 
 impl Engine {
     /// Works until the slots are closed and nothing is left to do. It hears of evictions by `evictions`.
     pub(crate) async fn run(self, mut evictions: Evictions) {
         let mut calls = Calls::default();
-        while alone_for(self.work(&mut calls, &mut evictions)).await.is_none() {
+        while catch_future_panic(self.work(&mut calls, &mut evictions)).await.is_none() {
             // What panics each time leaves time for others.
             self.clock.sleep_until(self.clock.now().saturating_add(HINT_GAP)).await;
         }
@@ -175,15 +175,15 @@ impl Engine {
         for job in self.agenda.take_due(now) {
             match job {
                 Job::Once(once) => match *once {
-                    Once::TakeBack(job) => calls.releases.push_back(job),
-                    Once::LookAtQueue(queues, name) => {
+                    OneTimeJob::TakeBack(job) => calls.releases.push_back(job),
+                    OneTimeJob::LookAtQueue(queues, name) => {
                         if let Some(queues) = queues.upgrade() {
-                            alone(|| queues.on_time(&name, now));
+                            catch_panic(|| queues.on_time(&name, now));
                         }
                     }
                 },
                 Job::Watch(lease) => {
-                    alone(|| {
+                    catch_panic(|| {
                         let renewal = lease.clone().on_time(now);
                         renewals.extend(renewal.map(|renewal| (lease, renewal)));
                     });
@@ -195,12 +195,12 @@ impl Engine {
         let mut renewals = renewals.into_iter().peekable();
         while renewals.peek().is_some() {
             let batch: Vec<_> = renewals.by_ref().take(BATCH).collect();
-            calls.under_way.push(Box::pin(alone_for(self.renew(now, batch))));
+            calls.under_way.push(Box::pin(catch_future_panic(self.renew(now, batch))));
         }
         while calls.under_way.len() < TOGETHER
             && let Some(job) = calls.releases.pop_front()
         {
-            calls.under_way.push(Box::pin(alone_for(self.take_back(job))));
+            calls.under_way.push(Box::pin(catch_future_panic(self.take_back(job))));
         }
     }
 
@@ -227,23 +227,23 @@ impl Engine {
                     first.get_or_insert_with(|| (lease.name().clone(), fault.clone()));
                 }
             }
-            alone(|| self.observer.renewed(lease.name(), &answer));
-            alone(|| lease.renewal_answered(sent, received, answer));
+            catch_panic(|| self.observer.renewed(lease.name(), &answer));
+            catch_panic(|| lease.renewal_answered(sent, received, answer));
         }
         if let Some((name, fault)) = first {
-            let news = self.outage().failed(received, failed);
-            alone(|| self.observer.renewals_failed(&name, &fault, news));
+            let news = self.outage().record_failures(received, failed);
+            catch_panic(|| self.observer.renewals_failed(&name, &fault, news));
         } else if let Some(name) = renewed {
             let took = received.since(sent);
             let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
             let is_slow = pace.answered(shortest, took);
             drop(pace);
             if is_slow {
-                alone(|| self.observer.renewals_are_slow(&name, shortest, took));
+                catch_panic(|| self.observer.renewals_are_slow(&name, shortest, took));
             }
             let any_left = || self.agenda.leases(|_| true).iter().any(|lease| lease.is_troubled());
-            let news = self.outage().succeeded(received, any_left);
-            alone(|| self.observer.renewals_succeeded(news));
+            let news = self.outage().record_success(received, any_left);
+            catch_panic(|| self.observer.renewals_succeeded(news));
         }
     }
 
@@ -251,7 +251,7 @@ impl Engine {
         self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn take_back(&self, mut job: TakeBack) {
+    async fn take_back(&self, mut job: PendingRelease) {
         let now = self.clock.now();
         let until = now.saturating_add(call_limit(job.rest(now)));
         let keep = job.keep(now);
@@ -264,7 +264,7 @@ impl Engine {
                 if let Some(token) = job.would_be_lost(self.clock.now()) {
                     let lock = LockAddress { name: job.name.clone(), store: self.store.location() };
                     let lost = Lost::new(lock, token, LostReason::Taken);
-                    alone(|| self.observer.lost_at_release(&lost));
+                    catch_panic(|| self.observer.lost_at_release(&lost));
                 }
             }
             Some(Err(fault)) if fault.kind() != FaultKind::InDoubt => {}
@@ -273,7 +273,7 @@ impl Engine {
         let gone = matches!(answer, Some(Ok(_)));
         if job.attempted(self.clock.now(), gone) {
             if !job.was_held() {
-                alone(|| self.observer.cleaned_up(&job.name));
+                catch_panic(|| self.observer.cleaned_up(&job.name));
             }
         } else {
             self.agenda.schedule(job.next_attempt(), Job::take_back(job));

@@ -89,7 +89,7 @@ impl Slots {
     }
 
     /// Returns when it gives out no more.
-    pub(crate) async fn closed(&self) {
+    pub(crate) async fn wait_until_closed(&self) {
         self.until(|counts| counts.closed).await;
     }
 
@@ -107,12 +107,12 @@ impl Slots {
     }
 
     /// Returns when every one is free or settled.
-    pub(crate) async fn quiet(&self) {
+    pub(crate) async fn wait_until_quiet(&self) {
         self.until(|counts| counts.taken == counts.settled).await;
     }
 
     /// Returns when tenure's own thread works for them no more.
-    pub(crate) async fn without_engine(&self) {
+    pub(crate) async fn wait_until_engine_stops(&self) {
         self.until(|counts| !counts.engine_runs).await;
     }
 
@@ -129,7 +129,7 @@ impl Slots {
     }
 
     /// Tenure's own thread works for them from now on, until what this gives is dropped.
-    pub(crate) fn engine_runs(self: &Arc<Self>) -> EngineRunningGuard {
+    pub(crate) fn mark_engine_running(self: &Arc<Self>) -> EngineRunningGuard {
         self.lock().engine_runs = true;
         EngineRunningGuard(self.clone())
     }

@@ -39,7 +39,7 @@ impl EngineStarter {
         let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let thread = runtime::own()?;
         if let Some(engine) = engine.take() {
-            let runs = self.slots.engine_runs();
+            let runs = self.slots.mark_engine_running();
             thread.spawn(async move {
                 engine.await;
                 drop(runs);

@@ -21,14 +21,14 @@ pub(super) async fn call<F: Future + Send>(what: &str, call: F) -> Result<F::Out
 }
 
 /// Does something of which nothing else is to depend.
-pub(super) fn alone(work: impl FnOnce()) {
+pub(super) fn catch_panic(work: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
         tell(&*panic);
     }
 }
 
 /// The same for a future; nothing if it panicked.
-pub(super) async fn alone_for<F: Future + Send>(work: F) -> Option<F::Output> {
+pub(super) async fn catch_future_panic<F: Future + Send>(work: F) -> Option<F::Output> {
     AssertUnwindSafe(work).catch_unwind().await.inspect_err(|panic| tell(&**panic)).ok()
 }
 

@@ -13,7 +13,7 @@ use crate::LockName;
 
 /// What is left to be released in the store, and until when that is worth trying.
 #[derive(Debug)]
-pub(crate) struct TakeBack {
+pub(crate) struct PendingRelease {
     pub(crate) name: LockName,
     pub(crate) owner: Owner,
     keep_until: Timestamp,
@@ -37,7 +37,7 @@ pub(crate) struct HoldEnd {
     pub(crate) believed: bool,
 }
 
-impl TakeBack {
+impl PendingRelease {
     /// To be released from `now` until it succeeds, at the longest `until`; where a call may still
     /// arrive late, again and again until then.
     pub(crate) fn new(
@@ -55,7 +55,7 @@ impl TakeBack {
     }
 
     /// What is released had a guard.
-    pub(crate) fn held(mut self, end: HoldEnd) -> Self {
+    pub(crate) fn with_hold_end(mut self, end: HoldEnd) -> Self {
         self.keep_until = end.keep_until;
         self.end = Some(end);
         self

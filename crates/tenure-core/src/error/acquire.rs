@@ -3,7 +3,7 @@
 use tenure_proto::{OutOfRange, all};
 
 use super::{LockAddress, StoreFailure, TimedOut};
-use crate::parts::Parts;
+use crate::parts::ErrorParts;
 use crate::{Fault, FaultKind, NameError};
 
 /// Why a lock was not acquired.
@@ -97,10 +97,10 @@ impl AcquireError {
         }
     }
 
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> ErrorParts<'_> {
         match self {
-            Self::Name(error) => Parts::of(error),
-            Self::Setting(error) => Parts::new(error.message()).help(error.help()),
+            Self::Name(error) => ErrorParts::of(error),
+            Self::Setting(error) => ErrorParts::new(error.message()).help(error.help()),
             Self::TimedOut(timed_out) => timed_out.parts(),
             Self::InDoubt(failure)
             | Self::Unreachable(failure)
@@ -108,30 +108,30 @@ impl AcquireError {
             | Self::Full(failure)
             | Self::Corrupt(failure) => failure.parts(),
             Self::Permits { lock, take, of } => {
-                Parts::at(lock, format_args!("{take} of {of} permits can never be granted"))
+                ErrorParts::at(lock, format_args!("{take} of {of} permits can never be granted"))
                     .help("take at least one and at most as many as there are")
             }
             Self::TooManyHolds { lock, limit } => {
                 let message = format_args!("this process has {limit} holds and waiters, the most");
-                Parts::at(lock, message).help("release some or raise the limit")
+                ErrorParts::at(lock, message).help("release some or raise the limit")
             }
             Self::NoScope { lock } => {
-                Parts::at(lock, "a reentrant lock belongs to a scope, and there is none here")
+                ErrorParts::at(lock, "a reentrant lock belongs to a scope, and there is none here")
                     .help("call from within scope(…), or say within(&scope)")
             }
             Self::Names { given } => {
                 let message = format!("a multi-lock of {given} locks cannot be acquired");
                 let help = format!("give 1 to {}, or one lock that stands for them all", all::MOST);
-                Parts::new(message).help(help)
+                ErrorParts::new(message).help(help)
             }
             Self::Twice { lock } => {
-                Parts::at(lock, "given twice, through two tenures of this store")
+                ErrorParts::at(lock, "given twice, through two tenures of this store")
                     .help("use one of them for both")
             }
             Self::ShutDown { lock } => {
                 let message =
                     "this tenure was shut down, or opened before a fork into this process";
-                Parts::at(lock, message).help("open another")
+                ErrorParts::at(lock, message).help("open another")
             }
         }
     }

@@ -6,7 +6,7 @@ use super::{
     AcquireError, AllReleaseError, BadHandle, BadToken, DetachError, HandleError, InspectError,
     LatchError, Lost, ReleaseError, ShutdownError, StoreError, StoreFailure,
 };
-use crate::{Fault, LockName, NameError, parts::Parts};
+use crate::{Fault, LockName, NameError, parts::ErrorParts};
 
 /// Any error of tenure.
 ///
@@ -94,8 +94,8 @@ impl NotOpened {
         self.is_transient
     }
 
-    fn parts(&self) -> Parts<'_> {
-        let parts = Parts::new(self.error.to_string()).because(self.error.source());
+    fn parts(&self) -> ErrorParts<'_> {
+        let parts = ErrorParts::new(self.error.to_string()).because(self.error.source());
         match &self.help {
             Some(help) => parts.help(&**help),
             None => parts,
@@ -120,22 +120,22 @@ impl Error {
         }
     }
 
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> ErrorParts<'_> {
         match self {
             Self::Acquire(error) => error.parts(),
             Self::Lost(error) => error.parts(),
             Self::Release(error) => error.parts(),
             Self::Downgrade(failure) => failure.parts(),
             Self::ReleaseAll(error) => error.parts(),
-            Self::Shutdown(error) => Parts::of(error),
+            Self::Shutdown(error) => ErrorParts::of(error),
             Self::Latch(error) => error.parts(),
             Self::Inspect(error) => error.parts(),
             Self::Detach(error) => error.parts(),
             Self::Handle(error) => error.parts(),
             Self::Store(error) => error.parts(),
-            Self::BadHandle(error) => Parts::of(error),
-            Self::BadToken(error) => Parts::of(error),
-            Self::Name(error) => Parts::of(error),
+            Self::BadHandle(error) => ErrorParts::of(error),
+            Self::BadToken(error) => ErrorParts::of(error),
+            Self::Name(error) => ErrorParts::of(error),
             Self::Open(error) => error.parts(),
         }
     }

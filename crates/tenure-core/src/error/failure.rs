@@ -5,7 +5,7 @@ use std::error::Error;
 use crate::{
     Fault,
     address::{LockAddress, without_store},
-    parts::Parts,
+    parts::ErrorParts,
 };
 
 /// A store's fault in a call for a lock.
@@ -24,10 +24,10 @@ impl StoreFailure {
         Self { lock, fault }
     }
 
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> ErrorParts<'_> {
         let Self { lock, fault } = self;
         let message = without_store(fault.message(), &lock.store);
-        let parts = Parts::at(lock, message).kind(fault.kind());
+        let parts = ErrorParts::at(lock, message).kind(fault.kind());
         parts.because(fault.source()).help(fault.help())
     }
 }

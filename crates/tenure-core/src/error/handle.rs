@@ -3,7 +3,7 @@
 use tenure_proto::{OutOfRange, Token};
 
 use super::{AcquireError, LockAddress, Lost, StoreFailure};
-use crate::parts::Parts;
+use crate::parts::ErrorParts;
 use crate::{Fault, FaultKind};
 
 /// What a handle begins with, as text, and its version.
@@ -73,10 +73,10 @@ impl DetachError {
         if in_doubt { Self::InDoubt(failure) } else { Self::Store(failure) }
     }
 
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> ErrorParts<'_> {
         match self {
             Self::Lost(lost) => lost.parts(),
-            Self::Setting(error) => Parts::new(error.message()).help(error.help()),
+            Self::Setting(error) => ErrorParts::new(error.message()).help(error.help()),
             Self::Store(failure) | Self::InDoubt(failure) => failure.parts(),
             Self::NoRoom(error) => error.parts(),
         }
@@ -94,13 +94,13 @@ impl HandleError {
         if in_doubt { Self::InDoubt(failure) } else { Self::Store(failure) }
     }
 
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> ErrorParts<'_> {
         match self {
-            Self::Lost(lock) => Parts::at(lock, "nothing is held by this handle any more").help(
+            Self::Lost(lock) => ErrorParts::at(lock, "nothing is held by this handle any more").help(
                 "stop the work that it protects: the lease ended, or the lock was attached, released or broken by \
                  somebody else, or it was locked in another store",
             ),
-            Self::Setting(error) => Parts::new(error.message()).help(error.help()),
+            Self::Setting(error) => ErrorParts::new(error.message()).help(error.help()),
             Self::Store(failure) | Self::InDoubt(failure) => failure.parts(),
             Self::NoRoom(error) => error.parts(),
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{BadArrival, LockAddress, OutOfRange, StoreFailure};
-use crate::parts::Parts;
+use crate::parts::ErrorParts;
 use crate::{Fault, NameError};
 
 /// Why inspecting a lock, or another call that acquires nothing, failed.
@@ -20,9 +20,9 @@ impl InspectError {
         Self::Store(Box::new(StoreFailure { lock, fault }))
     }
 
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> ErrorParts<'_> {
         match self {
-            Self::Name(error) => Parts::of(error),
+            Self::Name(error) => ErrorParts::of(error),
             Self::Store(failure) => failure.parts(),
         }
     }
@@ -57,15 +57,16 @@ pub enum LatchError {
 }
 
 impl LatchError {
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> ErrorParts<'_> {
         match self {
             Self::Inspect(error) => error.parts(),
-            Self::Arrival(error) => Parts::of(error),
-            Self::Setting(error) => Parts::new(error.message()).help(error.help()),
+            Self::Arrival(error) => ErrorParts::of(error),
+            Self::Setting(error) => ErrorParts::new(error.message()).help(error.help()),
             Self::TimedOut { lock, waited, remaining, count } => {
                 let message =
                     format_args!("{remaining} of {count} had not arrived within {waited:?}");
-                Parts::at(lock, message).help("wait longer, or see with `arrived` who is missing")
+                ErrorParts::at(lock, message)
+                    .help("wait longer, or see with `arrived` who is missing")
             }
         }
     }

@@ -6,7 +6,7 @@ use tenure_proto::{LostReason, Token};
 
 use super::LockAddress;
 use crate::Fault;
-use crate::parts::Parts;
+use crate::parts::ErrorParts;
 
 /// A hold that ended before it was released. Whatever it protected may be in other hands.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ impl Lost {
         self.fault.as_deref()
     }
 
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> ErrorParts<'_> {
         let Self { lock, token, reason, fault } = self;
         let why = match reason {
             LostReason::Taken => "the store says that the lease ended or was taken",
@@ -50,7 +50,7 @@ impl Lost {
         };
         // What ended a hold otherwise has nothing to do with its renewals.
         let fault = fault.as_deref().filter(|_| *reason == LostReason::Deadline);
-        Parts::at(lock, format_args!("the hold with token {token} was lost: {why}"))
+        ErrorParts::at(lock, format_args!("the hold with token {token} was lost: {why}"))
             .because(fault.map(|fault| fault as &(dyn Error + 'static)))
             .help("stop the work it protected")
     }

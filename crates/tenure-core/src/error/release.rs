@@ -1,7 +1,7 @@
 //! Why a hold, or many, did not end as they should.
 
 use super::{Lost, StoreFailure};
-use crate::parts::Parts;
+use crate::parts::ErrorParts;
 
 /// Why a release did not go as it should. The guard is gone all the same, and nothing renews it.
 #[non_exhaustive]
@@ -14,7 +14,7 @@ pub enum ReleaseError {
 }
 
 impl ReleaseError {
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> ErrorParts<'_> {
         match self {
             Self::Lost(lost) => lost.parts(),
             Self::InDoubt(failure) => failure.parts(),
@@ -44,7 +44,7 @@ impl AllReleaseError {
         Self { parts, failures }
     }
 
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> ErrorParts<'_> {
         let Self { parts, failures } = self;
         let mut message =
             format!("{} of {parts} locks were not released as they should be", failures.len());
@@ -52,7 +52,7 @@ impl AllReleaseError {
         for failure in failures {
             message = format!("{message}; {failure:#}");
         }
-        Parts::new(message)
+        ErrorParts::new(message)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a call that is about a store as a whole failed.
 
-use crate::{Fault, address::without_store, parts::Parts};
+use crate::{Fault, address::without_store, parts::ErrorParts};
 
 /// Why a store as a whole, and no lock of it, could not be asked: for a list of its locks, or after its health.
 #[non_exhaustive]
@@ -18,9 +18,9 @@ impl StoreError {
         Self { store: store.into(), fault }
     }
 
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> ErrorParts<'_> {
         let Self { store, fault } = self;
-        Parts::new(format!("{store}: {}", without_store(fault.message(), store)))
+        ErrorParts::new(format!("{store}: {}", without_store(fault.message(), store)))
             .kind(fault.kind())
             .because(std::error::Error::source(fault))
             .help(fault.help())

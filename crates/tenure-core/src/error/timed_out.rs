@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, time::Duration};
 use tenure_proto::queue::Contender;
 
 use super::LockAddress;
-use crate::parts::Parts;
+use crate::parts::ErrorParts;
 
 /// How a wait for a lock ended without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,9 +36,9 @@ impl TimedOut {
         self.parts().into_help()
     }
 
-    pub(super) fn parts(&self) -> Parts<'_> {
+    pub(super) fn parts(&self) -> ErrorParts<'_> {
         let is_own = self.here && self.holder.is_some();
-        Parts::at(&self.lock, TimedOutMessage(self)).help(if is_own {
+        ErrorParts::at(&self.lock, TimedOutMessage(self)).help(if is_own {
             "see whether the waiter holds it itself, or wait longer"
         } else {
             "wait longer, or try again later"

@@ -10,7 +10,7 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use super::{Lock, TryLock, inspect::inspect, target::Target};
+use super::{Lock, TryLock, inspect::inspect, target::LockTarget};
 use crate::{
     Guard, InspectError, ReleaseError,
     acquire::Acquirer,
@@ -42,7 +42,7 @@ use crate::{
 #[derive(Clone)]
 #[must_use = "a handle does nothing until somebody campaigns or looks"]
 pub struct Election {
-    target: Target,
+    target: LockTarget,
     options: Options,
 }
 
@@ -51,7 +51,7 @@ impl Election {
         // Within one process, too, each term is one of the store's: observers see no other.
         let apart = kept(Rule::TermNotHandedOver);
         let options = Options { apart, ..Options::default() };
-        Self { target: Target::new(acquirer, name, Kind::Election), options }
+        Self { target: LockTarget::new(acquirer, name, Kind::Election), options }
     }
 
     setters!();

@@ -2,10 +2,10 @@
 
 use tenure_proto::queue::Snapshot;
 
-use super::target::Target;
+use super::target::LockTarget;
 use crate::{InspectError, oversight};
 
-impl Target {
+impl LockTarget {
     /// Who holds it and who waits for it, by the store's account at one moment.
     pub(super) async fn inspect(&self) -> Result<Snapshot, InspectError> {
         oversight::inspect(self.context(), self.usable_name()?).await

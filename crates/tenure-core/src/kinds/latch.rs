@@ -15,11 +15,11 @@ use tenure_proto::{
     time::{ceil_millis, in_range},
 };
 
-use super::target::Target;
+use super::target::LockTarget;
 use crate::{
     Fault, FaultKind, InspectError, LatchError, LockName,
     acquire::Acquirer,
-    context::Context,
+    context::StoreContext,
     retry_until::{PATIENCE, retry_until},
 };
 
@@ -52,14 +52,14 @@ use crate::{
 #[derive(Clone)]
 #[must_use = "a handle does nothing until somebody arrives or waits"]
 pub struct Latch {
-    target: Target,
+    target: LockTarget,
     count: u32,
     keep: Duration,
 }
 
 impl Latch {
     pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str, count: u32) -> Self {
-        Self { target: Target::new(acquirer, name, Kind::Latch), count, keep: Ttl::MAX }
+        Self { target: LockTarget::new(acquirer, name, Kind::Latch), count, keep: Ttl::MAX }
     }
 
     /// For how long arrivals made with this handle are remembered, 10 ms to 24 h and no longer than
@@ -89,7 +89,7 @@ impl Latch {
         latch::check_arrival(who)?;
         let keep = in_range("keep", self.keep, Ttl::MIN, Ttl::MAX)?;
         let keep = Duration::from_millis(ceil_millis(keep));
-        self.can_be_kept(name)?;
+        self.check_capabilities(name)?;
         let longest = context.store.capabilities().longest_keep;
         if keep > longest {
             let what =
@@ -124,7 +124,7 @@ impl Latch {
             if unseen || latch::arrived(&seen).iter().any(|arrival| arrival == who) {
                 return Ok(latch::remaining(self.count, &seen));
             }
-            self.nobody_in_the_way(name, &seen)?;
+            self.check_holder_modes(name, &seen)?;
             self.room(name, &seen)?;
             let again = context.now().saturating_add(backoff.next(context.entropy.jitter()));
             if again >= until {
@@ -182,17 +182,17 @@ impl Latch {
         let (context, name) = (self.context(), self.target.usable_name()?);
         let until = context.now().saturating_add(PATIENCE);
         let seen = retry_until(context, name, until, || context.store.inspect(name)).await?;
-        self.nobody_in_the_way(name, &seen)?;
+        self.check_holder_modes(name, &seen)?;
         retry_until(context, name, until, || context.store.evict(name)).await?;
         Ok(())
     }
 
-    fn context(&self) -> &Arc<Context> {
+    fn context(&self) -> &Arc<StoreContext> {
         self.target.context()
     }
 
     /// Whether the store can keep arrivals, and as many.
-    fn can_be_kept(&self, name: &LockName) -> Result<(), LatchError> {
+    fn check_capabilities(&self, name: &LockName) -> Result<(), LatchError> {
         let can = self.context().store.capabilities();
         if !can.shared || can.longest_keep.is_zero() {
             let what = "this store cannot keep a name taken after a release, as a latch needs";
@@ -206,7 +206,7 @@ impl Latch {
         Err(self.fault(name, FaultKind::Unsupported, what, "count fewer, or use several latches"))
     }
 
-    fn nobody_in_the_way(&self, name: &LockName, seen: &Snapshot) -> Result<(), LatchError> {
+    fn check_holder_modes(&self, name: &LockName, seen: &Snapshot) -> Result<(), LatchError> {
         if let Some(other) = seen.holders.iter().find(|holder| holder.mode != Mode::Shared) {
             let what = format!("{:?} holds this name in another way than a latch", other.label);
             let help = "give the latch a name of its own";
@@ -268,7 +268,7 @@ impl LatchWait {
     async fn run(self) -> Result<(), LatchError> {
         let Self { latch, within } = self;
         let (context, name) = (latch.context(), latch.target.usable_name()?);
-        latch.can_be_kept(name)?;
+        latch.check_capabilities(name)?;
         let asked = context.now();
         let give_up = within.map_or(Timestamp::NEVER, |within| asked.saturating_add(within));
         let mut look = Look::new();

@@ -10,7 +10,7 @@ use std::{
 
 use tenure_proto::queue::Mode;
 
-use super::target::Target;
+use super::target::LockTarget;
 use crate::{
     AcquireError, Busy, Fault,
     acquisition::guard::Guard,
@@ -21,14 +21,14 @@ use crate::{
 /// [`Future`] is wanted, `into_future()` makes it one.
 #[must_use = "nothing is acquired until this is awaited"]
 pub struct Lock<G = Guard> {
-    target: Target,
+    target: LockTarget,
     mode: Mode,
     options: Options,
     guard: PhantomData<fn() -> G>,
 }
 
 impl<G> Lock<G> {
-    pub(crate) fn new(target: Target, mode: Mode, options: Options) -> Self {
+    pub(crate) fn new(target: LockTarget, mode: Mode, options: Options) -> Self {
         Self { target, mode, options, guard: PhantomData }
     }
 
@@ -70,14 +70,14 @@ impl<G: From<Guard>> IntoFuture for Lock<G> {
 /// An acquisition that does not wait, for a guard of type `G`. Nothing happens until it is awaited.
 #[must_use = "nothing is acquired until this is awaited"]
 pub struct TryLock<G = Guard> {
-    target: Target,
+    target: LockTarget,
     mode: Mode,
     options: Options,
     guard: PhantomData<fn() -> G>,
 }
 
 impl<G> TryLock<G> {
-    pub(crate) fn new(target: Target, mode: Mode, options: Options) -> Self {
+    pub(crate) fn new(target: LockTarget, mode: Mode, options: Options) -> Self {
         Self { target, mode, options, guard: PhantomData }
     }
 

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use tenure_proto::queue::{Kind, Mode};
 
-use super::{Lock, Reentrant, TryLock, inspect::inspect, target::Target};
+use super::{Lock, Reentrant, TryLock, inspect::inspect, target::LockTarget};
 use crate::{
     acquire::Acquirer,
     options::{Options, setters},
@@ -34,13 +34,13 @@ use crate::{
 #[derive(Clone)]
 #[must_use = "a handle does nothing until it is locked"]
 pub struct Mutex {
-    target: Target,
+    target: LockTarget,
     options: Options,
 }
 
 impl Mutex {
     pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str) -> Self {
-        Self { target: Target::new(acquirer, name, Kind::Mutex), options: Options::default() }
+        Self { target: LockTarget::new(acquirer, name, Kind::Mutex), options: Options::default() }
     }
 
     setters!();
@@ -52,7 +52,7 @@ impl Mutex {
         Reentrant::new(self.target.known_as("reentrant"), self.options)
     }
 
-    pub(super) fn into_parts(self) -> (Target, Options) {
+    pub(super) fn into_parts(self) -> (LockTarget, Options) {
         (self.target, self.options)
     }
 

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use tenure_proto::queue::{Kind, Mode};
 
-use super::{Lock, TryLock, WriteGuard, inspect::inspect, target::Target};
+use super::{Lock, TryLock, WriteGuard, inspect::inspect, target::LockTarget};
 use crate::{
     acquire::Acquirer,
     options::{Options, setters},
@@ -55,13 +55,16 @@ use crate::{
 #[derive(Clone)]
 #[must_use = "a handle does nothing until it is locked"]
 pub struct RwLock {
-    target: Target,
+    target: LockTarget,
     options: Options,
 }
 
 impl RwLock {
     pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str) -> Self {
-        Self { target: Target::new(acquirer, name, Kind::ReadWrite), options: Options::default() }
+        Self {
+            target: LockTarget::new(acquirer, name, Kind::ReadWrite),
+            options: Options::default(),
+        }
     }
 
     setters!();

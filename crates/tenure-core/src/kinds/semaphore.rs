@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use tenure_proto::queue::{Kind, Mode};
 
-use super::{Lock, TryLock, inspect::inspect, target::Target};
+use super::{Lock, TryLock, inspect::inspect, target::LockTarget};
 use crate::{
     InspectError,
     acquire::Acquirer,
@@ -57,14 +57,14 @@ use crate::{
 #[derive(Clone)]
 #[must_use = "a handle does nothing until permits are acquired"]
 pub struct Semaphore {
-    target: Target,
+    target: LockTarget,
     permits: u32,
     options: Options,
 }
 
 impl Semaphore {
     pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str, permits: u32) -> Self {
-        let target = Target::new(acquirer, name, Kind::Semaphore);
+        let target = LockTarget::new(acquirer, name, Kind::Semaphore);
         Self { target, permits, options: Options::default() }
     }
 

@@ -9,13 +9,13 @@ use crate::{
     AcquireError, Fault, FaultKind, LockName, NameError,
     acquire::{self, Acquirer},
     acquisition::guard::Guard,
-    context::Context,
-    options::{Options, Settings},
+    context::StoreContext,
+    options::{Options, ValidatedSettings},
 };
 
 /// One lock of one kind. A name that cannot be used becomes an error when the lock is acquired.
 #[derive(Clone)]
-pub(crate) struct Target {
+pub(crate) struct LockTarget {
     acquirer: Arc<Acquirer>,
     name: Result<LockName, NameError>,
     kind: Kind,
@@ -23,7 +23,7 @@ pub(crate) struct Target {
     called: &'static str,
 }
 
-impl Target {
+impl LockTarget {
     pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str, kind: Kind) -> Self {
         let (acquirer, name) = (acquirer.clone(), LockName::new(name));
         Self { acquirer, name, kind, called: kind.as_str() }
@@ -39,7 +39,7 @@ impl Target {
     }
 
     /// What it shares with all locks of its store.
-    pub(super) fn context(&self) -> &Arc<Context> {
+    pub(super) fn context(&self) -> &Arc<StoreContext> {
         &self.acquirer.context
     }
 
@@ -65,7 +65,11 @@ impl Target {
     }
 
     /// What an acquisition of it works with.
-    pub(super) fn settings(&self, mode: Mode, options: Options) -> Result<Settings, AcquireError> {
+    pub(super) fn settings(
+        &self,
+        mode: Mode,
+        options: Options,
+    ) -> Result<ValidatedSettings, AcquireError> {
         let name = self.name.as_ref().map_err(NameError::clone)?;
         let context = &self.acquirer.context;
         let settings = context.settings(name, self.kind, mode, options)?;
@@ -77,7 +81,10 @@ impl Target {
     }
 
     /// Acquires it with settings of its own making, waiting for it.
-    pub(super) async fn lock_with(self, settings: Settings) -> Result<Guard, AcquireError> {
+    pub(super) async fn lock_with(
+        self,
+        settings: ValidatedSettings,
+    ) -> Result<Guard, AcquireError> {
         let name = self.name?;
         let span = self.acquirer.context.observer.span(self.called, &name);
         acquire::lock(&self.acquirer, &name, settings).instrument(span).await
@@ -86,7 +93,7 @@ impl Target {
     /// Acquires it with settings of its own making, if nobody is in the way.
     pub(super) async fn try_lock_with(
         self,
-        settings: Settings,
+        settings: ValidatedSettings,
     ) -> Result<Option<Guard>, AcquireError> {
         let name = self.name?;
         let span = self.acquirer.context.observer.span(self.called, &name);
@@ -105,7 +112,7 @@ impl Target {
 }
 
 /// Found before the work that it is meant to outlast, not when that is over.
-fn too_long(settings: &Settings, longest: Duration) -> Fault {
+fn too_long(settings: &ValidatedSettings, longest: Duration) -> Fault {
     let least = settings.hold_at_least;
     let what = if longest.is_zero() {
         "this store keeps no name taken after its release, as hold_at_least needs".to_owned()
@@ -115,8 +122,8 @@ fn too_long(settings: &Settings, longest: Duration) -> Fault {
     Fault::new(FaultKind::Misconfigured, what, "choose a shorter hold_at_least, or another store")
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for LockTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Target").field("kind", &self.called).field("name", &self.name).finish()
+        f.debug_struct("LockTarget").field("kind", &self.called).field("name", &self.name).finish()
     }
 }

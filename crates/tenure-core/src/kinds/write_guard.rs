@@ -5,7 +5,7 @@ use std::{ops::Deref, time::Duration};
 use crate::{
     Error,
     acquisition::guard::Guard,
-    acquisition::lease::Downgraded,
+    acquisition::lease::DowngradeOutcome,
     error::{Lost, ReleaseError, StoreFailure},
 };
 
@@ -31,13 +31,13 @@ impl WriteGuard {
         let Self(guard) = self;
         let failed = |fault| Box::new(StoreFailure { lock: guard.address(), fault });
         match guard.downgrade().await {
-            Downgraded::Shared => Ok(guard),
-            Downgraded::Lost(lost) => Err(DowngradeError::Lost(lost)),
-            Downgraded::Refused(fault) => {
+            DowngradeOutcome::Shared => Ok(guard),
+            DowngradeOutcome::Lost(lost) => Err(DowngradeError::Lost(lost)),
+            DowngradeOutcome::Refused(fault) => {
                 let failure = failed(fault);
                 Err(DowngradeError::StillWriting { guard: Self(guard), failure })
             }
-            Downgraded::InDoubt(fault) => {
+            DowngradeOutcome::InDoubt(fault) => {
                 let failure = failed(fault);
                 Err(DowngradeError::InDoubt { guard, failure })
             }

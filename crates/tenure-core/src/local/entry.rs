@@ -5,16 +5,16 @@ use std::{sync::Weak, time::Duration};
 use tenure_proto::{Timestamp, local::LocalQueue, queue::Contender};
 
 use super::{Transferable, Waiter};
-use crate::engine::Key;
+use crate::engine::AgendaKey;
 
 /// The queue of one name.
 #[derive(Debug)]
-pub(super) struct Entry<L: Transferable> {
+pub(super) struct NameQueue<L: Transferable> {
     pub(super) queue: LocalQueue<Waiter<L>>,
     /// By what the name is held, if a task of this process does.
     pub(super) holder: Option<Weak<L>>,
     /// When the engine looks at it.
-    pub(super) on_time: Option<Key>,
+    pub(super) on_time: Option<AgendaKey>,
     /// What most names do not have.
     rare: Option<Box<QueueExtras<L>>>,
 }
@@ -28,7 +28,7 @@ struct QueueExtras<L: Transferable> {
     pub(super) seen: Option<Contender>,
 }
 
-impl<L: Transferable> Entry<L> {
+impl<L: Transferable> NameQueue<L> {
     /// An empty queue, whose tasks have as long as `window` to take what they are handed.
     pub(super) fn new(window: Duration) -> Self {
         Self { queue: LocalQueue::new(window), holder: None, on_time: None, rare: None }
@@ -64,12 +64,12 @@ impl<L: Transferable> Entry<L> {
 
 #[cfg(test)]
 mod tests {
-    use super::Entry;
+    use super::NameQueue;
     use crate::{acquisition::lease::Lease, engine::Job};
 
     #[test]
     fn a_process_can_have_a_hundred_thousand_of_them() {
-        let (entry, job) = (size_of::<Entry<Lease>>(), size_of::<Job>());
+        let (entry, job) = (size_of::<NameQueue<Lease>>(), size_of::<Job>());
         assert!(entry <= 72 && job <= 16, "an entry takes {entry} bytes, a job {job}");
     }
 }

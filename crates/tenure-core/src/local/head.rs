@@ -14,14 +14,14 @@ use tenure_proto::{
     queue::Contender,
 };
 
-use super::{Entry, Names, Queues, Transferable, Waiter};
+use super::{NameQueue, QueueMap, Queues, Transferable, Waiter};
 use crate::{names::NameUse, options::HoldRequest};
 
 /// The head of the queue of one name, as a task or a lease has it; dropping it leaves the queue.
 ///
 /// It may have gone on to another task, which is noticed where it matters: then nothing here changes
 /// anything.
-pub(crate) struct Head<L: Transferable> {
+pub(crate) struct QueueHead<L: Transferable> {
     queues: Queues<L>,
     name: NameUse,
     ticket: Ticket,
@@ -31,7 +31,7 @@ pub(crate) struct Head<L: Transferable> {
     left: AtomicBool,
 }
 
-impl<L: Transferable> Head<L> {
+impl<L: Transferable> QueueHead<L> {
     pub(super) fn new(queues: &Queues<L>, name: NameUse, ticket: Ticket, came_along: bool) -> Self {
         let left = AtomicBool::new(false);
         Self { queues: queues.clone(), name, ticket, came_along, left }
@@ -43,16 +43,16 @@ impl<L: Transferable> Head<L> {
     }
 
     /// Takes something of what came along with the head from another task, if it is still here.
-    pub(crate) fn came_along<T>(
+    pub(crate) fn take_handover<T>(
         &self,
         take: impl FnOnce(&mut L::HandoverState) -> Option<T>,
     ) -> Option<T> {
-        if self.came_along { self.along(take).flatten() } else { None }
+        if self.came_along { self.with_handover_state(take).flatten() } else { None }
     }
 
     /// Its task waits, for an answer or for its next ask, and goes on at `until` at the latest: the
     /// future may not be polled any more, and then the others are not to wait for it.
-    pub(crate) fn waits(&self, until: Timestamp) {
+    pub(crate) fn record_wait(&self, until: Timestamp) {
         let inner = self.queues.inner();
         let mut names = inner.lock();
         let Some(entry) = names.get_mut(&self.name) else { return };
@@ -63,12 +63,15 @@ impl<L: Transferable> Head<L> {
     }
 
     /// Does something with what goes along with the head, if it is still here.
-    pub(crate) fn along<T>(&self, work: impl FnOnce(&mut L::HandoverState) -> T) -> Option<T> {
+    pub(crate) fn with_handover_state<T>(
+        &self,
+        work: impl FnOnce(&mut L::HandoverState) -> T,
+    ) -> Option<T> {
         self.entry(|entry| entry.along(work))
     }
 
     /// The store says that `holder` has the name.
-    pub(crate) fn saw(&self, holder: Option<Contender>) {
+    pub(crate) fn record_holder(&self, holder: Option<Contender>) {
         self.entry(|entry| entry.saw(holder));
     }
 
@@ -93,13 +96,13 @@ impl<L: Transferable> Head<L> {
     }
 
     /// The queues, locked to let go of the lease at the head; nothing if it is not this one.
-    pub(crate) fn lock(&self) -> Option<Locked<'_, L>> {
+    pub(crate) fn lock(&self) -> Option<LockedQueues<'_, L>> {
         let names = self.queues.inner().lock();
         let entry = names.get(&self.name)?;
-        entry.queue.is_head(self.ticket).then_some(Locked { head: self, names })
+        entry.queue.is_head(self.ticket).then_some(LockedQueues { head: self, names })
     }
 
-    fn entry<T>(&self, work: impl FnOnce(&mut Entry<L>) -> T) -> Option<T> {
+    fn entry<T>(&self, work: impl FnOnce(&mut NameQueue<L>) -> T) -> Option<T> {
         let mut names = self.queues.inner().lock();
         let entry = names.get_mut(&self.name)?;
         if entry.queue.is_head(self.ticket) {
@@ -111,25 +114,25 @@ impl<L: Transferable> Head<L> {
     }
 }
 
-impl<L: Transferable> Drop for Head<L> {
+impl<L: Transferable> Drop for QueueHead<L> {
     fn drop(&mut self) {
         self.leave();
     }
 }
 
-impl<L: Transferable> fmt::Debug for Head<L> {
+impl<L: Transferable> fmt::Debug for QueueHead<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Head").field("name", &self.name).field("ticket", &self.ticket).finish()
+        f.debug_struct("QueueHead").field("name", &self.name).field("ticket", &self.ticket).finish()
     }
 }
 
 /// The queues while a lease at the head is let go of. Locked before the lease, never after it.
-pub(crate) struct Locked<'a, L: Transferable> {
-    head: &'a Head<L>,
-    names: MutexGuard<'a, Names<L>>,
+pub(crate) struct LockedQueues<'a, L: Transferable> {
+    head: &'a QueueHead<L>,
+    names: MutexGuard<'a, QueueMap<L>>,
 }
 
-impl<L: Transferable> Locked<'_, L> {
+impl<L: Transferable> LockedQueues<'_, L> {
     /// To whom the lease goes, or the head. `lease` says what it is worth to the one that waits.
     pub(crate) fn released(
         &mut self,
@@ -161,7 +164,7 @@ impl<L: Transferable> Locked<'_, L> {
         self.head.queues.inner().carry_out(self.names, &self.head.name, handoff);
     }
 
-    fn entry(&mut self) -> Option<&mut Entry<L>> {
+    fn entry(&mut self) -> Option<&mut NameQueue<L>> {
         self.names.get_mut(&self.head.name).map(|entry| &mut **entry)
     }
 }

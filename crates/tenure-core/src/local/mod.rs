@@ -23,13 +23,13 @@ use tenure_proto::{
 };
 use tokio::sync::oneshot;
 
-use self::entry::Entry;
+use self::entry::NameQueue;
 pub(crate) use self::{
-    head::{Head, Locked},
+    head::{LockedQueues, QueueHead},
     waiting::LocalQueuePosition,
 };
 use crate::{
-    context::Context,
+    context::StoreContext,
     engine::{Job, WakeOnDrop, WatchedQueues},
     names::NameUse,
     options::{Busy, HoldRequest},
@@ -52,15 +52,15 @@ pub(crate) struct Queues<L: Transferable>(Arc<Inner<L>>);
 
 #[derive(Debug)]
 struct Inner<L: Transferable> {
-    context: Arc<Context>,
-    names: Mutex<Names<L>>,
+    context: Arc<StoreContext>,
+    names: Mutex<QueueMap<L>>,
     /// How many tickets there have been. They are drawn where the names are locked, so that they rise in
     /// each queue.
     tickets: AtomicU64,
 }
 
 /// Boxed, as the table has room for twice as many.
-type Names<L> = HashMap<NameUse, Box<Entry<L>>>;
+type QueueMap<L> = HashMap<NameUse, Box<NameQueue<L>>>;
 
 /// A task that waits behind others of its process.
 #[derive(Debug)]
@@ -79,9 +79,9 @@ pub(crate) enum WaiterHandoff<L: Transferable> {
 }
 
 /// Where a task stands in its process.
-pub(crate) enum Joined<'a, L: Transferable> {
+pub(crate) enum JoinOutcome<'a, L: Transferable> {
     /// Nobody else here has or wants the name.
-    Head(Head<L>),
+    Head(QueueHead<L>),
     /// Others come first.
     Behind(LocalQueuePosition<'a, L>),
 }
@@ -93,7 +93,7 @@ impl<L: Transferable> Clone for Queues<L> {
 }
 
 impl<L: Transferable> Queues<L> {
-    pub(crate) fn new(context: &Arc<Context>) -> Self {
+    pub(crate) fn new(context: &Arc<StoreContext>) -> Self {
         Self(Arc::new(Inner {
             context: context.clone(),
             names: Mutex::default(),
@@ -102,14 +102,14 @@ impl<L: Transferable> Queues<L> {
     }
 
     /// Queues for `name` in this process.
-    pub(crate) fn join(&self, name: NameUse, request: &HoldRequest) -> Joined<'_, L> {
+    pub(crate) fn join(&self, name: NameUse, request: &HoldRequest) -> JoinOutcome<'_, L> {
         let mut names = self.0.lock();
         let ticket = self.0.ticket();
         if self.0.entry(&mut names, &name).queue.join_if_empty(ticket) {
             drop(names);
-            return Joined::Head(Head::new(self, name, ticket, false));
+            return JoinOutcome::Head(QueueHead::new(self, name, ticket, false));
         }
-        let mut names = self.0.looked_at(names, &name);
+        let mut names = self.0.advance_overdue_head(names, &name);
         let mut receiver = None;
         let ticket = self.0.ticket();
         let entry = self.0.entry(&mut names, &name);
@@ -127,31 +127,31 @@ impl<L: Transferable> Queues<L> {
         drop(wakes);
         match (joined, receiver) {
             (local::Joined::Behind, Some(receiver)) => {
-                Joined::Behind(LocalQueuePosition::new(self, name, ticket, receiver))
+                JoinOutcome::Behind(LocalQueuePosition::new(self, name, ticket, receiver))
             }
             (local::Joined::Behind | local::Joined::Head, _) => {
-                Joined::Head(Head::new(self, name, ticket, false))
+                JoinOutcome::Head(QueueHead::new(self, name, ticket, false))
             }
         }
     }
 
     /// The head of the queue, if nobody in this process has or wants the name.
-    pub(crate) fn join_if_empty(&self, name: NameUse) -> Option<Head<L>> {
+    pub(crate) fn join_if_empty(&self, name: NameUse) -> Option<QueueHead<L>> {
         let mut names = self.0.lock();
         let mut ticket = self.0.ticket();
         if !self.0.entry(&mut names, &name).queue.join_if_empty(ticket) {
-            names = self.0.looked_at(names, &name);
+            names = self.0.advance_overdue_head(names, &name);
             ticket = self.0.ticket();
             if !self.0.entry(&mut names, &name).queue.join_if_empty(ticket) {
                 return None;
             }
         }
-        Some(Head::new(self, name, ticket, false))
+        Some(QueueHead::new(self, name, ticket, false))
     }
 
     /// Who is in the way of a task with this ticket, or of one that did not join, in this process as
     /// far as it knows.
-    pub(crate) fn in_the_way(&self, name: &NameUse, ticket: Option<Ticket>) -> Busy {
+    pub(crate) fn busy_state(&self, name: &NameUse, ticket: Option<Ticket>) -> Busy {
         let mut busy = Busy { name: name.name.clone(), holder: None, ahead: 0, here: true };
         let names = self.0.lock();
         let Some(entry) = names.get(name) else { return busy };
@@ -175,20 +175,20 @@ impl<L: Transferable> Queues<L> {
 }
 
 impl<L: Transferable> Inner<L> {
-    fn entry<'a>(&self, names: &'a mut Names<L>, name: &NameUse) -> &'a mut Entry<L> {
+    fn entry<'a>(&self, names: &'a mut QueueMap<L>, name: &NameUse) -> &'a mut NameQueue<L> {
         // One look is enough, as most names are not there yet.
         names
             .entry(name.clone())
-            .or_insert_with(|| Box::new(Entry::new(self.context.claim_window())))
+            .or_insert_with(|| Box::new(NameQueue::new(self.context.claim_window())))
     }
 
     /// The queues, in which the head of this one has gone on if its task was to have done something by now. The
     /// engine does not look at one that nobody waits behind.
-    fn looked_at<'a>(
+    fn advance_overdue_head<'a>(
         self: &'a Arc<Self>,
-        names: MutexGuard<'a, Names<L>>,
+        names: MutexGuard<'a, QueueMap<L>>,
         name: &NameUse,
-    ) -> MutexGuard<'a, Names<L>> {
+    ) -> MutexGuard<'a, QueueMap<L>> {
         let due = names.get(name).and_then(|entry| entry.queue.due(true));
         let Some(due) = due else { return names };
         let now = self.context.now();
@@ -203,7 +203,7 @@ impl<L: Transferable> Inner<L> {
     /// The task with this ticket wants the name no more.
     fn leave(self: &Arc<Self>, name: &NameUse, ticket: Ticket) {
         // The queues of a forked copy may have been locked by a thread that it does not have.
-        if self.context.forked() {
+        if self.context.is_forked() {
             return;
         }
         let now = self.context.now();
@@ -216,7 +216,7 @@ impl<L: Transferable> Inner<L> {
     /// Does what was decided: in the queues, and then, when these are unlocked, with the tasks.
     fn carry_out(
         self: &Arc<Self>,
-        mut names: MutexGuard<'_, Names<L>>,
+        mut names: MutexGuard<'_, QueueMap<L>>,
         name: &NameUse,
         handoff: Handoff<Waiter<L>>,
     ) {
@@ -245,7 +245,7 @@ impl<L: Transferable> Inner<L> {
     }
 
     /// The engine looks again when the head is to have gone on.
-    fn plan(self: &Arc<Self>, entry: &mut Entry<L>, name: &NameUse) -> WakeOnDrop<'_> {
+    fn plan(self: &Arc<Self>, entry: &mut NameQueue<L>, name: &NameUse) -> WakeOnDrop<'_> {
         let due = entry.due();
         if entry.on_time.map(|(at, _)| at) == due {
             return WakeOnDrop::default();
@@ -265,7 +265,7 @@ impl<L: Transferable> Inner<L> {
         Ticket::new(self.tickets.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Names<L>> {
+    fn lock(&self) -> MutexGuard<'_, QueueMap<L>> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

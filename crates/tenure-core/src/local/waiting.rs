@@ -3,7 +3,7 @@
 use tenure_proto::local::Ticket;
 use tokio::sync::oneshot;
 
-use super::{Head, Queues, Transferable, WaiterHandoff};
+use super::{QueueHead, Queues, Transferable, WaiterHandoff};
 use crate::{names::NameUse, options::Busy};
 
 /// The place of a task in the queue of its process; dropping it leaves the queue.
@@ -26,7 +26,7 @@ impl<'a, L: Transferable> LocalQueuePosition<'a, L> {
     }
 
     /// What it is handed; `None` if nobody can hand it anything any more. Cancel-safe.
-    pub(crate) async fn handed(&mut self) -> Option<WaiterHandoff<L>> {
+    pub(crate) async fn wait_for_handoff(&mut self) -> Option<WaiterHandoff<L>> {
         let handed = (&mut self.handed).await.ok();
         if let Some(WaiterHandoff::Hold(_)) = handed {
             // It has left the queue with that.
@@ -36,7 +36,7 @@ impl<'a, L: Transferable> LocalQueuePosition<'a, L> {
     }
 
     /// Takes the head that it was handed, unless that has gone on to another task.
-    pub(crate) fn take(mut self) -> Option<Head<L>> {
+    pub(crate) fn take(mut self) -> Option<QueueHead<L>> {
         let ticket = self.ticket?;
         let mut names = self.queues.inner().lock();
         let entry = names.get_mut(&self.name)?;
@@ -47,12 +47,12 @@ impl<'a, L: Transferable> LocalQueuePosition<'a, L> {
         drop(names);
         drop(wakes);
         self.ticket = None;
-        Some(Head::new(self.queues, self.name.clone(), ticket, true))
+        Some(QueueHead::new(self.queues, self.name.clone(), ticket, true))
     }
 
     /// Who is in its way, in this process as far as it knows.
     pub(crate) fn in_the_way(&self) -> Busy {
-        self.queues.in_the_way(&self.name, self.ticket)
+        self.queues.busy_state(&self.name, self.ticket)
     }
 }
 

@@ -46,11 +46,11 @@ impl Defaults {
 
 /// Finds the defaults of a lock by its name.
 #[derive(Clone, Default)]
-pub(crate) struct DefaultsOf(Option<Arc<Find>>);
+pub(crate) struct DefaultsResolver(Option<Arc<ResolveDefaults>>);
 
-type Find = dyn Fn(&LockName) -> Defaults + Send + Sync;
+type ResolveDefaults = dyn Fn(&LockName) -> Defaults + Send + Sync;
 
-impl DefaultsOf {
+impl DefaultsResolver {
     pub(crate) fn new(find: impl Fn(&LockName) -> Defaults + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(find)))
     }
@@ -74,7 +74,7 @@ impl DefaultsOf {
     }
 }
 
-impl fmt::Debug for DefaultsOf {
+impl fmt::Debug for DefaultsResolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "by name" } else { "none" })
     }

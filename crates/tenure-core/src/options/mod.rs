@@ -5,7 +5,7 @@ mod defaults;
 use std::{sync::Arc, time::Duration};
 
 pub use self::defaults::Defaults;
-pub(crate) use self::defaults::DefaultsOf;
+pub(crate) use self::defaults::DefaultsResolver;
 use crate::{Fault, LockName, names::NameUse};
 use tenure_proto::{
     Grace, OutOfRange, Terms, Ttl,
@@ -53,7 +53,7 @@ pub(crate) struct Options {
 
 /// Settings that hold together.
 #[derive(Clone)]
-pub(crate) struct Settings {
+pub(crate) struct ValidatedSettings {
     pub(crate) terms: Terms,
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
@@ -111,10 +111,10 @@ impl Options {
         kind: Kind,
         mode: Mode,
         default_label: &Label,
-    ) -> Result<Settings, OutOfRange> {
+    ) -> Result<ValidatedSettings, OutOfRange> {
         let (terms, hold_at_least) = self.lengths()?;
         let label = self.label.map_or_else(|| default_label.clone(), Label::from);
-        Ok(Settings {
+        Ok(ValidatedSettings {
             terms,
             kind,
             mode,
@@ -129,7 +129,7 @@ impl Options {
     }
 }
 
-impl Settings {
+impl ValidatedSettings {
     /// `name` as this kind of lock uses it.
     pub(crate) fn uses(&self, name: &LockName) -> NameUse {
         NameUse { name: name.clone(), kind: self.kind }

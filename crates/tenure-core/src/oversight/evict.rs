@@ -8,7 +8,7 @@ use tenure_proto::{
 };
 
 use crate::{
-    Fault, FaultKind, InspectError, LockName, context::Context, error::StoreFailure,
+    Fault, FaultKind, InspectError, LockName, context::StoreContext, error::StoreFailure,
     retry_until::ask_once,
 };
 
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Takes `name` from this hold; nothing if that is not there any more.
 pub(crate) async fn evict(
-    context: &Context,
+    context: &StoreContext,
     name: &LockName,
     hold: HoldId,
 ) -> Result<Option<Contender>, InspectError> {
@@ -28,7 +28,7 @@ pub(crate) async fn evict(
 
 /// Takes `name` from all holds that were `seen`, as far as they are still there.
 pub(crate) async fn evict_seen(
-    context: &Context,
+    context: &StoreContext,
     name: &LockName,
     seen: &Snapshot,
 ) -> Result<Vec<Contender>, InspectError> {
@@ -50,6 +50,6 @@ fn ids(seen: &Snapshot) -> Result<Vec<HoldId>, Fault> {
     })
 }
 
-fn failed(context: &Context, name: &LockName, fault: Fault) -> InspectError {
+fn failed(context: &StoreContext, name: &LockName, fault: Fault) -> InspectError {
     InspectError::Store(Box::new(StoreFailure::new(context.address(name), fault)))
 }

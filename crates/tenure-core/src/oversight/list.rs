@@ -11,7 +11,7 @@ use tenure_proto::quorum::is_reserved;
 
 use crate::{
     LockName,
-    context::Context,
+    context::StoreContext,
     error::StoreError,
     retry_until::{PATIENCE, ask_once, not_forked},
     store::Listing,
@@ -29,7 +29,7 @@ const QUORUM: &str = "this store is a member of a quorum, whose own notes are le
 /// Cancel-safe: nothing is changed.
 #[must_use = "nothing is listed until this is awaited"]
 pub struct List {
-    context: Arc<Context>,
+    context: Arc<StoreContext>,
     prefix: String,
     limit: usize,
 }
@@ -38,7 +38,7 @@ impl List {
     /// How many names are listed if nothing is said.
     pub const LIMIT: usize = 1_000;
 
-    pub(crate) fn new(context: &Arc<Context>, prefix: &str) -> Self {
+    pub(crate) fn new(context: &Arc<StoreContext>, prefix: &str) -> Self {
         Self { context: context.clone(), prefix: prefix.to_owned(), limit: Self::LIMIT }
     }
 

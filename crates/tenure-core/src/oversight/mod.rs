@@ -11,20 +11,23 @@ pub use watch::Watcher;
 
 use crate::{
     InspectError, LockName,
-    context::Context,
+    context::StoreContext,
     error::StoreError,
     retry_until::{PATIENCE, ask_once, retry_until},
     store::Diagnostic,
 };
 
 /// Who holds a name and who waits for it, by the store's account at one moment.
-pub(crate) async fn inspect(context: &Context, name: &LockName) -> Result<Snapshot, InspectError> {
+pub(crate) async fn inspect(
+    context: &StoreContext,
+    name: &LockName,
+) -> Result<Snapshot, InspectError> {
     let until = context.now().saturating_add(PATIENCE);
     retry_until(context, name, until, || context.store.inspect(name)).await
 }
 
 /// Which promise holds in the store.
-pub(crate) async fn health(context: &Context) -> Result<Vec<Diagnostic>, StoreError> {
+pub(crate) async fn health(context: &StoreContext) -> Result<Vec<Diagnostic>, StoreError> {
     let asked = ask_once(context, PATIENCE, context.store.health()).await;
     asked.map_err(|fault| StoreError::new(context.store.location(), fault))
 }

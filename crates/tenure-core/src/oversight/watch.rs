@@ -8,7 +8,7 @@ use tenure_proto::{Look, Timestamp, Watched, look::SHORTEST, queue::Snapshot};
 use super::inspect;
 use crate::{
     InspectError, LockName, NameError, Wakeups,
-    context::Context,
+    context::StoreContext,
     driver::{Either, first, pause},
     retry_until::not_forked,
 };
@@ -22,7 +22,7 @@ use crate::{
 /// Between two calls of [`next`](Watcher::next) nothing is asked, so dropping a watcher leaves nothing behind.
 #[must_use = "it asks only while it is asked for news"]
 pub struct Watcher {
-    context: Arc<Context>,
+    context: Arc<StoreContext>,
     name: Result<LockName, NameError>,
     watched: Watched,
     look: Look,
@@ -35,7 +35,7 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    pub(crate) fn new(context: &Arc<Context>, name: &str) -> Self {
+    pub(crate) fn new(context: &Arc<StoreContext>, name: &str) -> Self {
         Self {
             context: context.clone(),
             name: LockName::new(name),
@@ -70,7 +70,7 @@ impl Watcher {
         if let Err(fault) = not_forked(&context) {
             return self.ends_with(InspectError::store(context.address(&name), fault));
         }
-        match first(context.slots.closed(), self.news(&context, &name)).await {
+        match first(context.slots.wait_until_closed(), self.news(&context, &name)).await {
             Either::One(()) => {
                 self.end();
                 None
@@ -87,7 +87,11 @@ impl Watcher {
         })
     }
 
-    async fn news(&mut self, context: &Context, name: &LockName) -> Result<Snapshot, InspectError> {
+    async fn news(
+        &mut self,
+        context: &StoreContext,
+        name: &LockName,
+    ) -> Result<Snapshot, InspectError> {
         loop {
             self.pause(context, name).await;
             // Before it is asked, so that whoever gives up on the answer again and again asks no more often.
@@ -103,7 +107,7 @@ impl Watcher {
     }
 
     /// Waits until the store is to be asked again.
-    async fn pause(&mut self, context: &Context, name: &LockName) {
+    async fn pause(&mut self, context: &StoreContext, name: &LockName) {
         if self.wakeups.is_none() {
             // It waits for nothing under this owner, which only tells it from others here.
             let owner = context.fresh_owner().ok();

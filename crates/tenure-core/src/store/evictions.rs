@@ -31,12 +31,12 @@ pub enum Eviction {
 /// They are hints (promise [S6](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s6-wake-ups-are-hints)): one may come for no reason, twice or never, and only the answer to a
 /// renewal ends a hold. What was told and not heard yet is kept once for each name, up to a bound, and
 /// once for each owner of whom a release is requested. A request ends nothing and asks for no renewal.
-pub struct Evictions(Source);
+pub struct Evictions(EvictionSource);
 
 /// Whether what the source with this number tells of is to be told of.
 type EvictionFilter = Box<dyn FnMut(usize, &Eviction) -> bool + Send>;
 
-enum Source {
+enum EvictionSource {
     Silent,
     Board(Arc<EvictionMailbox>),
     Several(Vec<Evictions>, EvictionFilter),
@@ -46,7 +46,7 @@ impl Evictions {
     /// Those of a store that never tells of any.
     #[must_use]
     pub fn silent() -> Self {
-        Self(Source::Silent)
+        Self(EvictionSource::Silent)
     }
 
     /// Those that several stores tell of, as far as `heeds` wants them. It is asked for each, with the
@@ -56,7 +56,7 @@ impl Evictions {
         sources: Vec<Self>,
         heeds: impl FnMut(usize, &Eviction) -> bool + Send + 'static,
     ) -> Self {
-        Self(Source::Several(sources, Box::new(heeds)))
+        Self(EvictionSource::Several(sources, Box::new(heeds)))
     }
 
     /// The next holds that are to be renewed at once, or the next request. It may never return.
@@ -70,9 +70,9 @@ impl Evictions {
     /// The same, for those who poll.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Eviction> {
         match &mut self.0 {
-            Source::Silent => Poll::Pending,
-            Source::Board(mailbox) => mailbox.poll_next(context),
-            Source::Several(sources, heeds) => {
+            EvictionSource::Silent => Poll::Pending,
+            EvictionSource::Board(mailbox) => mailbox.poll_next(context),
+            EvictionSource::Several(sources, heeds) => {
                 for (index, source) in sources.iter_mut().enumerate() {
                     while let Poll::Ready(eviction) = source.poll_next(context) {
                         if heeds(index, &eviction) {
@@ -142,15 +142,15 @@ impl EvictionMailbox {
 
 /// Those who listen for evictions: one for each engine that uses the store.
 #[derive(Clone, Default)]
-pub(super) struct Listeners(Arc<Mutex<Vec<Weak<EvictionMailbox>>>>);
+pub(super) struct EvictionListeners(Arc<Mutex<Vec<Weak<EvictionMailbox>>>>);
 
-impl Listeners {
+impl EvictionListeners {
     pub(super) fn listen(&self) -> Evictions {
         let mailbox = Arc::new(EvictionMailbox::default());
         let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         listeners.retain(|listener| listener.strong_count() > 0);
         listeners.push(Arc::downgrade(&mailbox));
-        Evictions(Source::Board(mailbox))
+        Evictions(EvictionSource::Board(mailbox))
     }
 
     pub(super) fn tell(&self, eviction: &Eviction) {

@@ -11,7 +11,7 @@ use std::{
 use tenure_proto::Owner;
 use tokio::sync::Notify;
 
-use super::evictions::{Eviction, Evictions, Listeners};
+use super::evictions::{Eviction, EvictionListeners, Evictions};
 use crate::LockName;
 
 /// Where a store's hints arrive and find the waiter or the holders they are meant for.
@@ -21,15 +21,15 @@ use crate::LockName;
 /// to clone.
 #[derive(Clone, Default)]
 pub struct HintBoard {
-    waiters: Arc<Mutex<BTreeMap<Owner, Entry>>>,
-    holders: Listeners,
+    waiters: Arc<Mutex<BTreeMap<Owner, HintEntry>>>,
+    holders: EvictionListeners,
     on_wait: Arc<OnceLock<OnWait>>,
 }
 
 /// What is done where somebody waits.
 type OnWait = Box<dyn Fn() + Send + Sync>;
 
-struct Entry {
+struct HintEntry {
     name: LockName,
     notify: Arc<Notify>,
 }
@@ -45,7 +45,7 @@ impl HintBoard {
     #[must_use]
     pub fn listen(&self, name: &LockName, owner: &Owner) -> Wakeups {
         let notify = Arc::new(Notify::new());
-        let entry = Entry { name: name.clone(), notify: notify.clone() };
+        let entry = HintEntry { name: name.clone(), notify: notify.clone() };
         self.lock().insert(*owner, entry);
         Wakeups { board: self.clone(), owner: *owner, notify }
     }
@@ -119,7 +119,7 @@ impl HintBoard {
         self.holders.tell(&Eviction::ReleaseRequested(*owner));
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Owner, Entry>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Owner, HintEntry>> {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -98,14 +98,14 @@ pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     /// What it declares, and the limits that it decides by.
     can: &'static (Capabilities, Limits),
-    names: Arc<Mutex<Names>>,
+    names: Arc<Mutex<MemoryState>>,
     hints: HintBoard,
 }
 
 /// Names in use, and the last token's time of those that are not any more: one number for all,
 /// so that what is kept does not grow with the names that ever were.
 #[derive(Clone, Default)]
-struct Names {
+struct MemoryState {
     /// Counts the losses.
     losses: u128,
     in_use: BTreeMap<LockName, NameState>,
@@ -116,7 +116,7 @@ struct Names {
 
 /// What a [`MemoryStore`] remembered at one moment.
 #[derive(Clone)]
-pub struct Saved(Names);
+pub struct Saved(MemoryState);
 
 impl fmt::Debug for Saved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -124,7 +124,7 @@ impl fmt::Debug for Saved {
     }
 }
 
-impl Names {
+impl MemoryState {
     fn take(&mut self, name: &LockName) -> NameState {
         let last_time = self.last_time;
         let fresh = || NameState { last_time, ..NameState::default() };
@@ -181,7 +181,7 @@ impl MemoryStore {
 
     /// Loses everything, as a server does that restarts without persistence.
     pub fn forget(&self) {
-        self.come_back_with(Names::default());
+        self.come_back_with(MemoryState::default());
     }
 
     /// The time in the greatest token that it remembers to have given, in microseconds since the Unix
@@ -217,14 +217,14 @@ impl MemoryStore {
         self.come_back_with(saved.0.clone());
     }
 
-    fn come_back_with(&self, names: Names) {
+    fn come_back_with(&self, names: MemoryState) {
         let mut now = self.lock();
-        *now = Names { losses: now.losses + 1, ..names };
+        *now = MemoryState { losses: now.losses + 1, ..names };
         drop(now);
         self.hints.wake_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Names> {
+    fn lock(&self) -> MutexGuard<'_, MemoryState> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

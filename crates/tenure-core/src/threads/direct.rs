@@ -40,7 +40,7 @@ pub struct DirectHints {
 pub struct DirectWait(Arc<DirectHints>);
 
 /// What a thread knows that polls now and blocks then.
-enum Blocked {
+enum DirectPollState {
     /// Its stores may offer it a source.
     Free,
     At(DirectWait),
@@ -48,7 +48,7 @@ enum Blocked {
 
 thread_local! {
     /// Gone early in a thread that ends: what locks then, in the end of some other such value, does not listen.
-    static BLOCKED: RefCell<Option<Blocked>> = const { RefCell::new(None) };
+    static BLOCKED: RefCell<Option<DirectPollState>> = const { RefCell::new(None) };
 }
 
 impl DirectHints {
@@ -81,15 +81,15 @@ impl DirectHints {
     #[must_use]
     pub fn take_for_this_thread(self: &Arc<Self>) -> bool {
         let waits = BLOCKED.try_with(|blocked| match &mut *blocked.borrow_mut() {
-            Some(Blocked::At(wait)) => Arc::ptr_eq(&wait.0, self) && !self.are_broken(),
-            Some(free @ Blocked::Free) if !self.are_broken() => {
+            Some(DirectPollState::At(wait)) => Arc::ptr_eq(&wait.0, self) && !self.are_broken(),
+            Some(free @ DirectPollState::Free) if !self.are_broken() => {
                 let taken = !self.is_taken.swap(true, Ordering::Acquire);
                 if taken {
-                    *free = Blocked::At(DirectWait(self.clone()));
+                    *free = DirectPollState::At(DirectWait(self.clone()));
                 }
                 taken
             }
-            Some(Blocked::Free) | None => false,
+            Some(DirectPollState::Free) | None => false,
         });
         waits.unwrap_or(false)
     }
@@ -141,16 +141,16 @@ pub fn is_polled_directly() -> bool {
 pub fn poll_directly<T>(wait: &mut Option<DirectWait>, poll: impl FnOnce() -> T) -> T {
     struct Restore<'a> {
         wait: &'a mut Option<DirectWait>,
-        outer: Option<Blocked>,
+        outer: Option<DirectPollState>,
     }
     impl Drop for Restore<'_> {
         fn drop(&mut self) {
-            if let Some(Blocked::At(wait)) = BLOCKED.replace(self.outer.take()) {
+            if let Some(DirectPollState::At(wait)) = BLOCKED.replace(self.outer.take()) {
                 *self.wait = Some(wait);
             }
         }
     }
-    let blocked = wait.take().map_or(Blocked::Free, Blocked::At);
+    let blocked = wait.take().map_or(DirectPollState::Free, DirectPollState::At);
     let Ok(outer) = BLOCKED.try_with(|outer| outer.replace(Some(blocked))) else { return poll() };
     let _restore = Restore { wait, outer };
     poll()

@@ -40,7 +40,7 @@ impl NameState {
         }
         self.admit(ask, at)?;
         let mut enters = self.enters(ask, at);
-        if !enters && self.bury(at) {
+        if !enters && self.remove_dead_clients(at) {
             enters = self.enters(ask, at);
         }
         if enters {
@@ -82,7 +82,7 @@ impl NameState {
         }
         let mut after = self.clone();
         after.forget(owner);
-        after.bury(at);
+        after.remove_dead_clients(at);
         // Those who wait come first, whatever order is asked for.
         let mut wake = after.offer(at);
         let (answer, more) = after.acquire(ask, client, at)?;

@@ -237,7 +237,7 @@ impl NameState {
 
     /// Removes what belongs to processes that ended: their holds, and waiters up to the first
     /// living one that is there, who is in the way of all behind it.
-    pub(super) fn bury(&mut self, at: &Moment<'_>) -> bool {
+    pub(super) fn remove_dead_clients(&mut self, at: &Moment<'_>) -> bool {
         let before = (self.holders.len(), self.waiters.len());
         self.holders.retain(|holder| holder.lingering || at.lives(holder.client));
         let mut in_the_way = false;

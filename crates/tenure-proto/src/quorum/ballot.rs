@@ -217,9 +217,9 @@ impl Ballot {
             return if by_others { Step::Outvoted } else { Step::Failed };
         }
         let token = match self.choose() {
-            Choice::Token(token) => token,
-            Choice::Open => return Step::Wait,
-            Choice::Uncertain => return Step::Failed,
+            TokenChoice::Token(token) => token,
+            TokenChoice::Open => return Step::Wait,
+            TokenChoice::Uncertain => return Step::Failed,
         };
         let mut members = Vec::new();
         let joined = &self.joined;
@@ -333,10 +333,10 @@ impl Ballot {
     /// The token to write, once a majority granted: the known one if a majority keeps it, else the
     /// greatest that was heard of. As long as a majority may keep the known one it is no other:
     /// its holder would be told that it is lost.
-    fn choose(&mut self) -> Choice {
+    fn choose(&mut self) -> TokenChoice {
         let needed = self.needed();
         if self.tokens().count() < needed {
-            return self.token.map_or(Choice::Open, Choice::Token);
+            return self.token.map_or(TokenChoice::Open, TokenChoice::Token);
         }
         if let Some(known) = self.known
             && self.token.is_none_or(|token| token == known)
@@ -344,11 +344,11 @@ impl Ballot {
             let keeps = || (0..self.seats.len()).map(|member| self.keeps(member, known));
             if keeps().filter(|(surely, _)| *surely).count() >= needed {
                 self.token = Some(known);
-                return Choice::Token(known);
+                return TokenChoice::Token(known);
             }
             if keeps().filter(|(_, perhaps)| *perhaps).count() >= needed {
                 let asked = self.seats.contains(&MemberState::Asked);
-                return if asked { Choice::Open } else { Choice::Uncertain };
+                return if asked { TokenChoice::Open } else { TokenChoice::Uncertain };
             }
         }
         // A greater token that comes late is no reason to begin again, as long as the smaller one can
@@ -356,12 +356,12 @@ impl Ballot {
         if self.count(|seat| seat.is_on_the_way(self.token)) < needed {
             self.token = self.token.max(self.greatest());
         }
-        self.token.map_or(Choice::Open, Choice::Token)
+        self.token.map_or(TokenChoice::Open, TokenChoice::Token)
     }
 }
 
 /// What the second round is to write.
-enum Choice {
+enum TokenChoice {
     Token(Token),
     /// More answers have to come first.
     Open,

@@ -136,7 +136,9 @@ impl Charter {
     #[must_use]
     pub fn standing(&self, seen: &Snapshot, now: Option<Incarnation>) -> Standing {
         let Some(holder) = seen.holders.first() else { return Standing::Unmarked };
-        let Some(mark) = Mark::of(holder) else { return Standing::NoMark(holder.label.clone()) };
+        let Some(mark) = MarkLabel::of(holder) else {
+            return Standing::NoMark(holder.label.clone());
+        };
         // Before anything else: what another version means by the rest nobody knows here.
         if mark.format != FORMAT {
             return Standing::OtherFormat(mark.format.to_owned());
@@ -157,7 +159,7 @@ impl Charter {
 
     /// Whether the mark was made in the memory that the member has now. One that nobody can tell of is
     /// none: so a client that knows nothing of incarnations makes marks that do not count.
-    fn is_of(&self, mark: &Mark<'_>, now: Option<Incarnation>) -> bool {
+    fn is_of(&self, mark: &MarkLabel<'_>, now: Option<Incarnation>) -> bool {
         let same = || now.is_some_and(|now| mark.run == Some(now.to_string().as_str()));
         self.durable || !kept(Rule::RestartedMemberKeptOut) || same()
     }
@@ -166,7 +168,7 @@ impl Charter {
 /// What tells a member's mark from those of all other members.
 #[must_use]
 pub fn identity(seen: &Snapshot) -> Option<String> {
-    Mark::of(seen.holders.first()?).map(|mark| mark.serial.to_owned())
+    MarkLabel::of(seen.holders.first()?).map(|mark| mark.serial.to_owned())
 }
 
 /// What stands between the parts of a mark's label.
@@ -180,7 +182,7 @@ const RUN: &str = ", run ";
 const FIRST: &str = "1";
 
 /// The parts of a mark's label.
-struct Mark<'a> {
+struct MarkLabel<'a> {
     words: &'a str,
     format: &'a str,
     serial: &'a str,
@@ -188,7 +190,7 @@ struct Mark<'a> {
     run: Option<&'a str>,
 }
 
-impl<'a> Mark<'a> {
+impl<'a> MarkLabel<'a> {
     fn of(holder: &'a Contender) -> Option<Self> {
         let (words, rest) = holder.label.split_once(MARK)?;
         let (rest, run) = match rest.split_once(RUN) {

@@ -39,7 +39,7 @@ pub enum Protocol {
 impl Protocol {
     /// All lies that are told in it.
     #[must_use]
-    pub fn lies(self) -> Vec<Lie> {
+    pub fn lies(self) -> Vec<RogueBehavior> {
         match self {
             Self::Postgres => postgres::lies(),
             Self::Mysql => mysql::lies(),
@@ -51,7 +51,7 @@ impl Protocol {
 
 /// What is said to something that a client asked.
 #[derive(Debug)]
-enum Turn {
+enum RogueReply {
     /// What the real server says.
     Pass,
     /// This, and then the next is waited for.
@@ -64,41 +64,41 @@ enum Turn {
 
 /// One way of lying.
 #[derive(Clone, Copy, Debug)]
-pub struct Lie {
+pub struct RogueBehavior {
     /// What it is, in a few words.
     pub name: &'static str,
     /// Whether it is told to whoever connects. Others are told by servers that were trusted before.
     pub at_once: bool,
     /// Whether the server speaks first, as it does in some protocols.
     speaks_first: bool,
-    tells: fn(&[u8]) -> Turn,
+    tells: fn(&[u8]) -> RogueReply,
 }
 
-const fn at_once(name: &'static str, tells: fn(&[u8]) -> Turn) -> Lie {
-    Lie { name, at_once: true, speaks_first: false, tells }
+const fn at_once(name: &'static str, tells: fn(&[u8]) -> RogueReply) -> RogueBehavior {
+    RogueBehavior { name, at_once: true, speaks_first: false, tells }
 }
 
-const fn later(name: &'static str, tells: fn(&[u8]) -> Turn) -> Lie {
-    Lie { name, at_once: false, speaks_first: false, tells }
+const fn later(name: &'static str, tells: fn(&[u8]) -> RogueReply) -> RogueBehavior {
+    RogueBehavior { name, at_once: false, speaks_first: false, tells }
 }
 
 /// A server that lies. It listens until it is dropped.
 #[derive(Debug)]
-pub struct Liar {
+pub struct RogueServer {
     address: SocketAddr,
     lies: Arc<AtomicBool>,
     heard: Arc<Mutex<Vec<u8>>>,
     is_over: Arc<AtomicBool>,
 }
 
-impl Liar {
+impl RogueServer {
     /// One that stands before a real server, and lies from the beginning, or once it is told to.
     ///
     /// # Panics
     /// When no port is free.
     #[must_use]
     #[allow(clippy::unwrap_used, reason = "it is part of a test, which may fail")]
-    pub fn start(lie: Lie, before: Option<SocketAddr>) -> Self {
+    pub fn start(lie: RogueBehavior, before: Option<SocketAddr>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let lies = Arc::new(AtomicBool::new(lie.at_once));
@@ -134,7 +134,7 @@ impl Liar {
     }
 }
 
-impl Drop for Liar {
+impl Drop for RogueServer {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::SeqCst);
         // What waits for the next one wakes up by it.
@@ -163,7 +163,7 @@ fn pass(mut server: TcpStream, client: &Mutex<TcpStream>, speaks: &AtomicBool) {
 fn meet(
     client: TcpStream,
     before: Option<SocketAddr>,
-    lie: Lie,
+    lie: RogueBehavior,
     lies: &AtomicBool,
     heard: &Mutex<Vec<u8>>,
 ) -> Option<()> {
@@ -187,7 +187,7 @@ fn meet(
         if lies.load(Ordering::SeqCst) {
             locked(heard).extend_from_slice(asked);
             match (lie.tells)(asked) {
-                Turn::Pass => {}
+                RogueReply::Pass => {}
                 turn => {
                     speaks.store(true, Ordering::SeqCst);
                     say(&client, turn)?;
@@ -204,17 +204,17 @@ fn meet(
 }
 
 /// Nothing once it is over.
-fn say(client: &Mutex<TcpStream>, turn: Turn) -> Option<()> {
+fn say(client: &Mutex<TcpStream>, turn: RogueReply) -> Option<()> {
     let mut client = locked(client);
     match turn {
-        Turn::Pass => Some(()),
-        Turn::Say(bytes) => client.write_all(&bytes).ok(),
-        Turn::Leave(bytes) => {
+        RogueReply::Pass => Some(()),
+        RogueReply::Say(bytes) => client.write_all(&bytes).ok(),
+        RogueReply::Leave(bytes) => {
             let _ = client.write_all(&bytes);
             let _ = client.shutdown(Shutdown::Both);
             None
         }
-        Turn::Flood(bytes, more) => {
+        RogueReply::Flood(bytes, more) => {
             client.write_all(&bytes).ok()?;
             let mut number = 0;
             loop {

@@ -1,30 +1,32 @@
 //! What is no truth on MySQL and MariaDB.
 
-use super::{Lie, Turn, at_once, later, zeros};
+use super::{RogueBehavior, RogueReply, at_once, later, zeros};
 
 /// It wants the password as it is.
-pub const ASKS_IN_CLEAR: Lie = Lie {
+pub const ASKS_IN_CLEAR: RogueBehavior = RogueBehavior {
     speaks_first: true,
     ..at_once("the password asked for in the clear", |asked| match asked {
         [] => greeting(),
-        [_, _, _, 1, ..] => Turn::Say(packet(2, b"\xfemysql_clear_password\0")),
-        _ => Turn::Leave(Vec::new()),
+        [_, _, _, 1, ..] => RogueReply::Say(packet(2, b"\xfemysql_clear_password\0")),
+        _ => RogueReply::Leave(Vec::new()),
     })
 };
 
-pub(super) fn lies() -> Vec<Lie> {
+pub(super) fn lies() -> Vec<RogueBehavior> {
     let mut lies = vec![
-        at_once("a greeting without end", |_| Turn::Flood(Vec::new(), full_packets)),
-        at_once("a greeting cut", |_| Turn::Leave(vec![80, 0, 0, 0, 10, b'8'])),
-        at_once("another protocol", |_| Turn::Leave(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())),
+        at_once("a greeting without end", |_| RogueReply::Flood(Vec::new(), full_packets)),
+        at_once("a greeting cut", |_| RogueReply::Leave(vec![80, 0, 0, 0, 10, b'8'])),
+        at_once("another protocol", |_| {
+            RogueReply::Leave(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())
+        }),
         at_once("another way to log in without end", |asked| {
-            if asked.is_empty() { greeting() } else { Turn::Flood(Vec::new(), switches) }
+            if asked.is_empty() { greeting() } else { RogueReply::Flood(Vec::new(), switches) }
         }),
         at_once("a key that is none", |asked| match asked {
             [] => greeting(),
             // What asks for the key is one byte, and what comes before it longer.
-            [_, _, _, 3, 2] => Turn::Say(packet(4, b"\x01-----BEGIN PUBLIC KEY-----\nAAAA")),
-            _ => Turn::Say(packet(2, &[1, 4])),
+            [_, _, _, 3, 2] => RogueReply::Say(packet(4, b"\x01-----BEGIN PUBLIC KEY-----\nAAAA")),
+            _ => RogueReply::Say(packet(2, &[1, 4])),
         }),
     ];
     for lie in &mut lies {
@@ -34,47 +36,50 @@ pub(super) fn lies() -> Vec<Lie> {
         later("2^16 columns of a statement", |asked| match asked.get(4) {
             Some(&PREPARE) => {
                 let made = [0, 1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0];
-                Turn::Flood(packet(1, &made), |number| column(number, 2))
+                RogueReply::Flood(packet(1, &made), |number| column(number, 2))
             }
-            _ => Turn::Pass,
+            _ => RogueReply::Pass,
         }),
         later("a statement of other parameters", |asked| match asked.get(4) {
-            Some(&PREPARE) => Turn::Say(packet(1, &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
-            _ => Turn::Pass,
+            Some(&PREPARE) => RogueReply::Say(packet(1, &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
+            _ => RogueReply::Pass,
         }),
         later("an answer of 2^31 columns", |asked| {
-            found(asked, Turn::Say(packet(1, b"\xfe\0\0\0\x80\0\0\0\0")))
+            found(asked, RogueReply::Say(packet(1, b"\xfe\0\0\0\x80\0\0\0\0")))
         }),
         later("an answer of 2^63 columns", |asked| {
-            found(asked, Turn::Say(packet(1, b"\xfe\0\0\0\0\0\0\0\x80")))
+            found(asked, RogueReply::Say(packet(1, b"\xfe\0\0\0\0\0\0\0\x80")))
         }),
         later("columns without end", |asked| {
-            found(asked, Turn::Flood(packet(1, &[250]), |number| column(number, 2)))
+            found(asked, RogueReply::Flood(packet(1, &[250]), |number| column(number, 2)))
         }),
         later("a row without end", |asked| {
-            found(asked, Turn::Flood(one_column(), |number| full(number, 3)))
+            found(asked, RogueReply::Flood(one_column(), |number| full(number, 3)))
         }),
-        later("rows without end", |asked| found(asked, Turn::Flood(one_column(), rows))),
+        later("rows without end", |asked| found(asked, RogueReply::Flood(one_column(), rows))),
         later("rows of nothing without end", |asked| {
-            found(asked, Turn::Flood(one_column(), |number| packet(number_of(number, 3), &[0, 4])))
+            found(
+                asked,
+                RogueReply::Flood(one_column(), |number| packet(number_of(number, 3), &[0, 4])),
+            )
         }),
         later("answers without end", |asked| {
             // Each says that one more comes.
             let more = |number| packet(number_of(number, 1), &[0, 0, 0, 10, 0, 0, 0]);
-            found(asked, Turn::Flood(Vec::new(), more))
+            found(asked, RogueReply::Flood(Vec::new(), more))
         }),
-        later("a packet out of order", |_| Turn::Say(packet(77, &[0, 0, 0, 2, 0, 0, 0]))),
+        later("a packet out of order", |_| RogueReply::Say(packet(77, &[0, 0, 0, 2, 0, 0, 0]))),
         later("a row cut", |asked| {
-            found(asked, Turn::Leave([one_column(), vec![100, 0, 0, 3, 1]].concat()))
+            found(asked, RogueReply::Leave([one_column(), vec![100, 0, 0, 3, 1]].concat()))
         }),
         later("a value longer than its row", |asked| {
             let row = b"\0\0\xfe\xff\xff\xff\xff\xff\xff\xff\x7fx";
-            found(asked, Turn::Say([one_column(), packet(3, row)].concat()))
+            found(asked, RogueReply::Say([one_column(), packet(3, row)].concat()))
         }),
         later("a file of this machine asked for", |asked| {
-            found(asked, Turn::Say(packet(1, b"\xfb/etc/passwd")))
+            found(asked, RogueReply::Say(packet(1, b"\xfb/etc/passwd")))
         }),
-        later("zeros without end", |_| Turn::Flood(Vec::new(), zeros)),
+        later("zeros without end", |_| RogueReply::Flood(Vec::new(), zeros)),
     ]);
     lies
 }
@@ -84,8 +89,8 @@ const PREPARE: u8 = 0x16;
 const CLOSE: u8 = 0x19;
 
 /// This, to what finds or does something.
-fn found(asked: &[u8], then: Turn) -> Turn {
-    if matches!(asked.get(4), Some(&(PREPARE | CLOSE))) { Turn::Pass } else { then }
+fn found(asked: &[u8], then: RogueReply) -> RogueReply {
+    if matches!(asked.get(4), Some(&(PREPARE | CLOSE))) { RogueReply::Pass } else { then }
 }
 
 fn packet(number: u8, body: &[u8]) -> Vec<u8> {
@@ -98,7 +103,7 @@ fn number_of(number: u64, first: u64) -> u8 {
     u8::try_from((number + first) % 256).unwrap_or_default()
 }
 
-fn greeting() -> Turn {
+fn greeting() -> RogueReply {
     // It says that it knows all that a client may want but TLS and compression.
     let mut body = b"\x0a8.4.0\0\x07\0\0\0abcdefgh\0".to_vec();
     body.extend(0xf7df_u16.to_le_bytes());
@@ -107,7 +112,7 @@ fn greeting() -> Turn {
     body.push(21);
     body.extend([0; 10]);
     body.extend(b"ijklmnopqrst\0caching_sha2_password\0");
-    Turn::Say(packet(0, &body))
+    RogueReply::Say(packet(0, &body))
 }
 
 fn switches(number: u64) -> Vec<u8> {

@@ -1,66 +1,70 @@
 //! What is no truth on PostgreSQL.
 
-use super::{Lie, Turn, at_once, later, zeros};
+use super::{RogueBehavior, RogueReply, at_once, later, zeros};
 
 /// It wants the password as it is.
-pub const ASKS_IN_CLEAR: Lie = at_once("the password asked for in the clear", |asked| {
+pub const ASKS_IN_CLEAR: RogueBehavior = at_once("the password asked for in the clear", |asked| {
     if asked.starts_with(b"p") {
-        Turn::Leave(Vec::new())
+        RogueReply::Leave(Vec::new())
     } else {
-        Turn::Say(message(b'R', &3_u32.to_be_bytes()))
+        RogueReply::Say(message(b'R', &3_u32.to_be_bytes()))
     }
 });
 
 /// It wants the password as a sum by MD5, mixed with bytes that it chose.
-pub const ASKS_FOR_A_SUM: Lie = at_once("the password asked for by MD5", |asked| {
+pub const ASKS_FOR_A_SUM: RogueBehavior = at_once("the password asked for by MD5", |asked| {
     if asked.starts_with(b"p") {
-        Turn::Leave(Vec::new())
+        RogueReply::Leave(Vec::new())
     } else {
-        Turn::Say(message(b'R', b"\0\0\0\x05salt"))
+        RogueReply::Say(message(b'R', b"\0\0\0\x05salt"))
     }
 });
 
-pub(super) fn lies() -> Vec<Lie> {
+pub(super) fn lies() -> Vec<RogueBehavior> {
     vec![
         at_once("a message of 2 GiB before the login", |_| {
-            Turn::Flood(head(b'R', i32::MAX), zeros)
+            RogueReply::Flood(head(b'R', i32::MAX), zeros)
         }),
-        at_once("notices without end before the login", |_| Turn::Flood(let_in(), notices)),
-        at_once("settings without end before the login", |_| Turn::Flood(let_in(), settings)),
+        at_once("notices without end before the login", |_| RogueReply::Flood(let_in(), notices)),
+        at_once("settings without end before the login", |_| RogueReply::Flood(let_in(), settings)),
         at_once("rounds of SCRAM without end", scram),
         at_once("rows without end once it is let in", |asked| match asked.first() {
-            Some(b'Q') => Turn::Flood(column(BYTES), full_rows),
-            _ => Turn::Say([let_in(), message(b'Z', b"I")].concat()),
+            Some(b'Q') => RogueReply::Flood(column(BYTES), full_rows),
+            _ => RogueReply::Say([let_in(), message(b'Z', b"I")].concat()),
         }),
         at_once("rows of nothing without end once it is let in", |asked| match asked.first() {
-            Some(b'Q') => Turn::Flood(message(b'T', &[0, 0]), empty_rows),
-            _ => Turn::Say([let_in(), message(b'Z', b"I")].concat()),
+            Some(b'Q') => RogueReply::Flood(message(b'T', &[0, 0]), empty_rows),
+            _ => RogueReply::Say([let_in(), message(b'Z', b"I")].concat()),
         }),
-        at_once("a message cut before the login", |_| Turn::Leave(head(b'R', 8))),
-        at_once("another protocol", |_| Turn::Leave(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())),
-        later("a message of 2 GiB", |_| Turn::Flood(head(b'D', i32::MAX), zeros)),
-        later("a message of less than nothing", |_| Turn::Say(head(b'D', -1))),
-        later("a row of 2 GiB", |asked| rows(asked, Turn::Flood(head(b'D', i32::MAX), zeros))),
-        later("rows without end", |asked| rows(asked, Turn::Flood(Vec::new(), full_rows))),
+        at_once("a message cut before the login", |_| RogueReply::Leave(head(b'R', 8))),
+        at_once("another protocol", |_| {
+            RogueReply::Leave(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())
+        }),
+        later("a message of 2 GiB", |_| RogueReply::Flood(head(b'D', i32::MAX), zeros)),
+        later("a message of less than nothing", |_| RogueReply::Say(head(b'D', -1))),
+        later("a row of 2 GiB", |asked| {
+            rows(asked, RogueReply::Flood(head(b'D', i32::MAX), zeros))
+        }),
+        later("rows without end", |asked| rows(asked, RogueReply::Flood(Vec::new(), full_rows))),
         later("rows of nothing without end", |asked| {
-            rows(asked, Turn::Flood(Vec::new(), empty_rows))
+            rows(asked, RogueReply::Flood(Vec::new(), empty_rows))
         }),
-        later("notices without end", |_| Turn::Flood(Vec::new(), notices)),
-        later("notifications without end", |_| Turn::Flood(Vec::new(), notifications)),
-        later("settings without end", |_| Turn::Flood(Vec::new(), settings)),
-        later("answers without end", |_| Turn::Flood(Vec::new(), |_| message(b'Z', b"I"))),
+        later("notices without end", |_| RogueReply::Flood(Vec::new(), notices)),
+        later("notifications without end", |_| RogueReply::Flood(Vec::new(), notifications)),
+        later("settings without end", |_| RogueReply::Flood(Vec::new(), settings)),
+        later("answers without end", |_| RogueReply::Flood(Vec::new(), |_| message(b'Z', b"I"))),
         later("types of types without end", deep),
         later("a statement of other parameters", |asked| match asked.first() {
-            Some(b'P') => Turn::Say(prepared(BYTES)),
-            _ => Turn::Pass,
+            Some(b'P') => RogueReply::Say(prepared(BYTES)),
+            _ => RogueReply::Pass,
         }),
-        later("a row cut", |asked| rows(asked, Turn::Leave(head(b'D', 100)))),
+        later("a row cut", |asked| rows(asked, RogueReply::Leave(head(b'D', 100)))),
         later("values of another type", |asked| {
             let row = [&[0, 1, 0, 0, 0, 1][..], &[0xff]].concat();
             let done = [message(b'D', &row), message(b'C', b"SELECT 1\0"), message(b'Z', b"I")];
-            rows(asked, Turn::Say(done.concat()))
+            rows(asked, RogueReply::Say(done.concat()))
         }),
-        later("a message that there is not", |_| Turn::Say(message(b'?', b"what"))),
+        later("a message that there is not", |_| RogueReply::Say(message(b'?', b"what"))),
     ]
 }
 
@@ -111,35 +115,35 @@ fn prepared(kind: u32) -> Vec<u8> {
 }
 
 /// This, to what finds something.
-fn rows(asked: &[u8], then: Turn) -> Turn {
+fn rows(asked: &[u8], then: RogueReply) -> RogueReply {
     let before = match asked.first() {
-        Some(b'P') => return Turn::Pass,
+        Some(b'P') => return RogueReply::Pass,
         Some(b'B') => message(b'2', b""),
         _ => column(BYTES),
     };
     match then {
-        Turn::Say(bytes) => Turn::Say([before, bytes].concat()),
-        Turn::Leave(bytes) => Turn::Leave([before, bytes].concat()),
-        Turn::Flood(bytes, more) => Turn::Flood([before, bytes].concat(), more),
-        Turn::Pass => Turn::Pass,
+        RogueReply::Say(bytes) => RogueReply::Say([before, bytes].concat()),
+        RogueReply::Leave(bytes) => RogueReply::Leave([before, bytes].concat()),
+        RogueReply::Flood(bytes, more) => RogueReply::Flood([before, bytes].concat(), more),
+        RogueReply::Pass => RogueReply::Pass,
     }
 }
 
 /// A column of a type that nobody knows. What it is may be asked; the answer has such a column, too.
-fn deep(asked: &[u8]) -> Turn {
+fn deep(asked: &[u8]) -> RogueReply {
     match asked.first() {
-        Some(b'P') => Turn::Say(prepared(900_000)),
-        _ => Turn::Pass,
+        Some(b'P') => RogueReply::Say(prepared(900_000)),
+        _ => RogueReply::Pass,
     }
 }
 
-fn scram(asked: &[u8]) -> Turn {
+fn scram(asked: &[u8]) -> RogueReply {
     let text = String::from_utf8_lossy(asked);
     match text.split_once(",r=") {
         Some((_, nonce)) => {
             let body = format!("\0\0\0\x0br={}server,s=c2FsdA==,i=2147483647", nonce.trim_end());
-            Turn::Say(message(b'R', body.as_bytes()))
+            RogueReply::Say(message(b'R', body.as_bytes()))
         }
-        None => Turn::Say(message(b'R', b"\0\0\0\x0aSCRAM-SHA-256\0\0")),
+        None => RogueReply::Say(message(b'R', b"\0\0\0\x0aSCRAM-SHA-256\0\0")),
     }
 }

@@ -1,25 +1,29 @@
 //! What is no truth on Redis.
 
-use super::{Lie, Turn, at_once, later, zeros};
+use super::{RogueBehavior, RogueReply, at_once, later, zeros};
 
-pub(super) fn lies() -> Vec<Lie> {
+pub(super) fn lies() -> Vec<RogueBehavior> {
     vec![
-        at_once("a text without end before the login", |_| Turn::Flood(b"+".to_vec(), signs)),
-        at_once("another protocol", |_| Turn::Leave(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())),
-        later("a text of 2 GiB", |_| Turn::Flood(b"$2147483647\r\n".to_vec(), zeros)),
-        later("a text of 2^63", |_| Turn::Flood(b"$9223372036854775807\r\n".to_vec(), zeros)),
-        later("a line without end", |_| Turn::Flood(b"+".to_vec(), signs)),
-        later("a list of 2^31", |_| Turn::Flood(b"*2147483647\r\n".to_vec(), texts)),
-        later("a list of 9 million", |_| Turn::Flood(b"*9000000\r\n".to_vec(), texts)),
-        later("a list of 2^63", |_| Turn::Say(b"*9223372036854775807\r\n".to_vec())),
-        later("lists in lists without end", |_| Turn::Flood(Vec::new(), |_| b"*1\r\n".to_vec())),
-        later("messages without end", |_| Turn::Flood(Vec::new(), messages)),
-        later("answers without end", |_| Turn::Flood(Vec::new(), |_| b":1\r\n".to_vec())),
-        later("an answer of another type", |_| Turn::Say(b"%1\r\n:1\r\n*0\r\n".to_vec())),
-        later("a text cut", |_| Turn::Leave(b"$100\r\nabc".to_vec())),
+        at_once("a text without end before the login", |_| RogueReply::Flood(b"+".to_vec(), signs)),
+        at_once("another protocol", |_| {
+            RogueReply::Leave(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())
+        }),
+        later("a text of 2 GiB", |_| RogueReply::Flood(b"$2147483647\r\n".to_vec(), zeros)),
+        later("a text of 2^63", |_| RogueReply::Flood(b"$9223372036854775807\r\n".to_vec(), zeros)),
+        later("a line without end", |_| RogueReply::Flood(b"+".to_vec(), signs)),
+        later("a list of 2^31", |_| RogueReply::Flood(b"*2147483647\r\n".to_vec(), texts)),
+        later("a list of 9 million", |_| RogueReply::Flood(b"*9000000\r\n".to_vec(), texts)),
+        later("a list of 2^63", |_| RogueReply::Say(b"*9223372036854775807\r\n".to_vec())),
+        later("lists in lists without end", |_| {
+            RogueReply::Flood(Vec::new(), |_| b"*1\r\n".to_vec())
+        }),
+        later("messages without end", |_| RogueReply::Flood(Vec::new(), messages)),
+        later("answers without end", |_| RogueReply::Flood(Vec::new(), |_| b":1\r\n".to_vec())),
+        later("an answer of another type", |_| RogueReply::Say(b"%1\r\n:1\r\n*0\r\n".to_vec())),
+        later("a text cut", |_| RogueReply::Leave(b"$100\r\nabc".to_vec())),
         later("names without end", |asked| scanned(asked, names)),
         later("a walk over keys without end", |asked| scanned(asked, |_| Vec::new())),
-        later("a type that there is not", |_| Turn::Say(b"\x01what\r\n".to_vec())),
+        later("a type that there is not", |_| RogueReply::Say(b"\x01what\r\n".to_vec())),
     ]
 }
 
@@ -37,7 +41,7 @@ fn messages(_: u64) -> Vec<u8> {
 }
 
 /// This, page after page, of a server that has three keys.
-fn scanned(asked: &[u8], page: fn(u64) -> Vec<Vec<u8>>) -> Turn {
+fn scanned(asked: &[u8], page: fn(u64) -> Vec<Vec<u8>>) -> RogueReply {
     let asked = String::from_utf8_lossy(asked);
     let mut words = asked.split("\r\n").filter(|word| !word.starts_with(['*', '$']));
     match words.next() {
@@ -46,11 +50,11 @@ fn scanned(asked: &[u8], page: fn(u64) -> Vec<Vec<u8>>) -> Turn {
             let next = text((cursor + 1).to_string().as_bytes());
             let keys = page(cursor);
             let head = format!("*{}\r\n", keys.len()).into_bytes();
-            Turn::Say([b"*2\r\n".to_vec(), next, head, keys.concat()].concat())
+            RogueReply::Say([b"*2\r\n".to_vec(), next, head, keys.concat()].concat())
         }
-        Some("INFO") => Turn::Say(text(b"# Keyspace\r\ndb0:keys=3,expires=0,avg_ttl=0\r\n")),
+        Some("INFO") => RogueReply::Say(text(b"# Keyspace\r\ndb0:keys=3,expires=0,avg_ttl=0\r\n")),
         // Else a lock is held, and no lie was told about it.
-        _ => Turn::Leave(b"-ERR not now\r\n".to_vec()),
+        _ => RogueReply::Leave(b"-ERR not now\r\n".to_vec()),
     }
 }
 

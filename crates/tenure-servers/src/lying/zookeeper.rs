@@ -1,44 +1,46 @@
 //! What is no truth on ZooKeeper.
 
-use super::{Lie, Turn, at_once, later, zeros};
+use super::{RogueBehavior, RogueReply, at_once, later, zeros};
 
 /// Numbers of what is asked.
 const CHILDREN: i32 = 8;
 const PING: i32 = 11;
 
-pub(super) fn lies() -> Vec<Lie> {
+pub(super) fn lies() -> Vec<RogueBehavior> {
     vec![
         at_once("a frame of 2 GiB before the session", |_| {
-            Turn::Flood(i32::MAX.to_be_bytes().to_vec(), zeros)
+            RogueReply::Flood(i32::MAX.to_be_bytes().to_vec(), zeros)
         }),
-        at_once("a frame cut before the session", |_| Turn::Leave(vec![0, 0, 0, 40, 0])),
-        at_once("another protocol", |_| Turn::Leave(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())),
+        at_once("a frame cut before the session", |_| RogueReply::Leave(vec![0, 0, 0, 40, 0])),
+        at_once("another protocol", |_| {
+            RogueReply::Leave(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())
+        }),
         at_once("a password of 2 GiB", |_| {
             let long = [&[0; 4], &10_000_i32.to_be_bytes()[..], &7_i64.to_be_bytes()].concat();
-            Turn::Say(frame(&[&long[..], &i32::MAX.to_be_bytes()].concat()))
+            RogueReply::Say(frame(&[&long[..], &i32::MAX.to_be_bytes()].concat()))
         }),
-        later("a frame of 2 GiB", |_| Turn::Flood(i32::MAX.to_be_bytes().to_vec(), zeros)),
-        later("a frame of less than nothing", |_| Turn::Say(vec![0xff; 4])),
+        later("a frame of 2 GiB", |_| RogueReply::Flood(i32::MAX.to_be_bytes().to_vec(), zeros)),
+        later("a frame of less than nothing", |_| RogueReply::Say(vec![0xff; 4])),
         later("2^31 children", |asked| to_children(asked, i32::MAX)),
         later("10 million children", |asked| to_children(asked, 10_000_000)),
         later("children cut", |asked| to_children(asked, 3)),
-        later("events without end", |_| Turn::Flood(Vec::new(), events)),
-        later("pings without end", |_| Turn::Flood(Vec::new(), |_| frame(&header(-2)))),
-        later("logins without end", |_| Turn::Flood(Vec::new(), |_| frame(&header(-4)))),
+        later("events without end", |_| RogueReply::Flood(Vec::new(), events)),
+        later("pings without end", |_| RogueReply::Flood(Vec::new(), |_| frame(&header(-2)))),
+        later("logins without end", |_| RogueReply::Flood(Vec::new(), |_| frame(&header(-4)))),
         later("answers without end", |_| {
-            Turn::Flood(Vec::new(), |number| {
+            RogueReply::Flood(Vec::new(), |number| {
                 frame(&header(i32::try_from(number % 1_000).unwrap_or_default()))
             })
         }),
-        later("an answer cut", |_| Turn::Leave(vec![0, 0, 1, 0, 0])),
+        later("an answer cut", |_| RogueReply::Leave(vec![0, 0, 1, 0, 0])),
         later("sessions that end as soon as they have begun", |asked| match op(asked) {
             // Whoever connects says zero first, and gets a session.
-            Some((0, _)) | None => Turn::Pass,
-            Some((xid, _)) => Turn::Say(frame(&ended(xid))),
+            Some((0, _)) | None => RogueReply::Pass,
+            Some((xid, _)) => RogueReply::Say(frame(&ended(xid))),
         }),
         later("an answer of nothing", |asked| match op(asked) {
-            Some((_, PING)) | None => Turn::Pass,
-            Some((xid, _)) => Turn::Say(frame(&header(xid))),
+            Some((_, PING)) | None => RogueReply::Pass,
+            Some((xid, _)) => RogueReply::Say(frame(&header(xid))),
         }),
     ]
 }
@@ -64,12 +66,12 @@ fn op(asked: &[u8]) -> Option<(i32, i32)> {
     Some((i32::from_be_bytes(*xid), i32::from_be_bytes(*rest.first_chunk()?)))
 }
 
-fn to_children(asked: &[u8], count: i32) -> Turn {
+fn to_children(asked: &[u8], count: i32) -> RogueReply {
     match op(asked) {
-        Some((xid, CHILDREN)) => {
-            Turn::Say(frame(&[header(xid), count.to_be_bytes().to_vec(), vec![0; 8]].concat()))
-        }
-        _ => Turn::Pass,
+        Some((xid, CHILDREN)) => RogueReply::Say(frame(
+            &[header(xid), count.to_be_bytes().to_vec(), vec![0; 8]].concat(),
+        )),
+        _ => RogueReply::Pass,
     }
 }
 

@@ -5,7 +5,7 @@ mod mysqld;
 use std::{env, path::Path, process::Command};
 
 use self::mysqld::Mysqld;
-use crate::{logged::Logged, port::free_port};
+use crate::{logged::LoggedProcess, port::free_port};
 
 /// A `mariadbd` of its own for one test, or the MySQL server that `$TENURE_MYSQL_SERVER` names. Dropping it ends the
 /// process and removes its folder.
@@ -15,7 +15,7 @@ pub struct MariadbServer {
     folder: tempfile::TempDir,
     port: u16,
     options: Vec<String>,
-    process: Option<Logged>,
+    process: Option<LoggedProcess>,
 }
 
 impl MariadbServer {
@@ -80,7 +80,7 @@ impl MariadbServer {
         command.arg(format!("--init-file={}", folder.join("first.sql").display()));
         command.args(&self.options);
         let log = folder.join("mariadb.log");
-        self.process = Some(Logged::start(&mut command, &log, "ready for connections")?);
+        self.process = Some(LoggedProcess::start(&mut command, &log, "ready for connections")?);
         Ok(())
     }
 
@@ -126,7 +126,7 @@ impl MariadbServer {
     /// Its process, if it runs.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(Logged::id)
+        self.process.as_ref().map(LoggedProcess::id)
     }
 
     /// Where it listens.

@@ -17,7 +17,7 @@ use std::{
 };
 
 use crate::{
-    kept::{Kept, run},
+    kept::{SupervisedProcess, run},
     port::free_port,
 };
 
@@ -37,7 +37,7 @@ pub struct PostgresServer {
     folder: tempfile::TempDir,
     settings: Vec<String>,
     port: u16,
-    process: Option<Kept>,
+    process: Option<SupervisedProcess>,
 }
 
 /// A server all of whose processes are stopped; they go on when this is dropped.
@@ -145,7 +145,8 @@ impl PostgresServer {
         let begins = file.metadata().map_err(said)?.len();
         server.stdin(Stdio::null()).stdout(file.try_clone().map_err(said)?).stderr(file);
         // At once, with the processes that it started, and what it has in shared memory.
-        let mut process = Kept::ended_by("-QUIT", &mut server, self.folder()).map_err(said)?;
+        let mut process =
+            SupervisedProcess::ended_by("-QUIT", &mut server, self.folder()).map_err(said)?;
         let since = Instant::now();
         loop {
             let said = since_then(&log, begins).unwrap_or_default();
@@ -216,7 +217,7 @@ impl PostgresServer {
     /// Its first process, if it runs.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(Kept::id)
+        self.process.as_ref().map(SupervisedProcess::id)
     }
 
     /// That process and those that it started.

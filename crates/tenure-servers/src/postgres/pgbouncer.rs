@@ -11,7 +11,7 @@ use std::{
 
 use super::{PostgresServer, as_user};
 use crate::{
-    kept::{Kept, run},
+    kept::{SupervisedProcess, run},
     port::free_port,
 };
 
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct PgBouncer {
     folder: tempfile::TempDir,
     port: u16,
-    _process: Kept,
+    _process: SupervisedProcess,
 }
 
 impl PgBouncer {
@@ -81,11 +81,11 @@ impl PgBouncer {
     }
 }
 
-fn started(command: &mut Command, log: &Path, folder: &Path) -> Result<Kept, String> {
+fn started(command: &mut Command, log: &Path, folder: &Path) -> Result<SupervisedProcess, String> {
     let said = |error: std::io::Error| error.to_string();
     let file = File::create(log).map_err(said)?;
     command.stdin(Stdio::null()).stdout(file.try_clone().map_err(said)?).stderr(file);
-    let mut process = Kept::start(command, folder).map_err(said)?;
+    let mut process = SupervisedProcess::start(command, folder).map_err(said)?;
     let since = Instant::now();
     loop {
         let said = fs::read_to_string(log).unwrap_or_default();

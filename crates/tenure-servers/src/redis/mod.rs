@@ -22,7 +22,7 @@ use std::{
 use self::reply::{command, send};
 use crate::{
     certificates::Certificates,
-    kept::Kept,
+    kept::SupervisedProcess,
     port::free_port,
     preload::{self, Partition},
 };
@@ -48,12 +48,12 @@ pub struct RedisServer {
     behind: u32,
     /// Its network, if that can be parted.
     side: Option<Partition>,
-    process: Option<Kept>,
+    process: Option<SupervisedProcess>,
 }
 
 /// How one of several servers is run.
 #[derive(Debug, Default)]
-pub(super) struct Node {
+pub(super) struct NodeOptions {
     /// By how many seconds its clock is behind.
     pub(super) behind: u32,
     pub(super) tls: bool,
@@ -138,7 +138,7 @@ impl RedisServer {
     }
 
     /// The same, once; nothing if it does not start, as with a port in its settings that was taken.
-    pub(super) fn try_as(node: Node, settings: &[&str]) -> Option<Self> {
+    pub(super) fn try_as(node: NodeOptions, settings: &[&str]) -> Option<Self> {
         let mut server = Self::unstarted(tempfile::tempdir().ok()?, settings, node.behind);
         server.port = free_port();
         server.tls_port = node.tls.then(free_port);
@@ -172,9 +172,9 @@ impl RedisServer {
     ///
     /// # Panics
     /// When it does not run.
-    pub fn freeze(&self) -> Frozen<'_> {
+    pub fn freeze(&self) -> FrozenRedis<'_> {
         self.signal("-STOP");
-        Frozen(self)
+        FrozenRedis(self)
     }
 
     /// Sends a signal as `kill` names it.
@@ -232,7 +232,7 @@ impl RedisServer {
     /// Its process number, for signals; `None` when it does not run.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(Kept::id)
+        self.process.as_ref().map(SupervisedProcess::id)
     }
 
     /// A URL of it.
@@ -305,11 +305,13 @@ impl RedisServer {
             side.join(&mut words);
         }
         words.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let Ok(process) = Kept::start(&mut words, self.folder.path()) else { return false };
+        let Ok(process) = SupervisedProcess::start(&mut words, self.folder.path()) else {
+            return false;
+        };
         self.process = Some(process);
         let since = Instant::now();
         while since.elapsed() < PATIENCE {
-            if !self.process.as_mut().is_some_and(Kept::runs) {
+            if !self.process.as_mut().is_some_and(SupervisedProcess::runs) {
                 return false;
             }
             // On its own socket: on the port another server may answer that was faster, until this one
@@ -334,9 +336,9 @@ impl RedisServer {
 /// A server that is stopped; it goes on when this is dropped.
 #[derive(Debug)]
 #[must_use = "the server goes on when it is dropped"]
-pub struct Frozen<'a>(&'a RedisServer);
+pub struct FrozenRedis<'a>(&'a RedisServer);
 
-impl Drop for Frozen<'_> {
+impl Drop for FrozenRedis<'_> {
     fn drop(&mut self) {
         self.0.signal("-CONT");
     }

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     network::{Network, Ports, free_ports},
-    node::{ANSWER, Frozen, GLANCE, Node, PATIENCE, is_taken},
+    node::{ANSWER, FrozenZookeeper, GLANCE, Node, PATIENCE, is_taken},
     way::COUNT,
 };
 
@@ -222,7 +222,7 @@ impl ZookeeperEnsemble {
     ///
     /// # Panics
     /// When it gets no signal.
-    pub fn freeze(&self, member: usize) -> Frozen<'_> {
+    pub fn freeze(&self, member: usize) -> FrozenZookeeper<'_> {
         self.members[member].freeze()
     }
 

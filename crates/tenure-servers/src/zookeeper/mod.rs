@@ -6,7 +6,7 @@ mod node;
 mod way;
 
 pub use ensemble::ZookeeperEnsemble;
-pub use node::Frozen;
+pub use node::FrozenZookeeper;
 
 use std::{io, net::SocketAddr, path::Path};
 
@@ -188,7 +188,7 @@ impl ZookeeperServer {
     ///
     /// # Panics
     /// When it gets no signal.
-    pub fn freeze(&self) -> Frozen<'_> {
+    pub fn freeze(&self) -> FrozenZookeeper<'_> {
         self.node.freeze()
     }
 

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::{net::TcpListener, sync::watch};
 
-use super::way::{COUNT, Cuts, Way, serve};
+use super::way::{COUNT, NetworkCuts, PeerRoute, serve};
 use crate::port::free_port;
 
 /// Where a member listens for the others.
@@ -25,7 +25,7 @@ pub(super) struct Ports {
 pub(super) struct Network {
     /// Where the first reaches the second.
     ways: [[Ports; COUNT]; COUNT],
-    cuts: watch::Sender<Cuts>,
+    cuts: watch::Sender<NetworkCuts>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -40,12 +40,12 @@ impl Network {
                     let listener = StdListener::bind(("127.0.0.1", 0))?;
                     listener.set_nonblocking(true)?;
                     let real = std::mem::replace(port, listener.local_addr()?.port());
-                    listeners.push((listener, Way { from, to, port: real, elects }));
+                    listeners.push((listener, PeerRoute { from, to, port: real, elects }));
                 }
             }
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let cuts = watch::Sender::new(Cuts::default());
+        let cuts = watch::Sender::new(NetworkCuts::default());
         let mut seen = cuts.subscribe();
         let thread = thread::Builder::new().name("network".to_owned()).spawn(move || {
             runtime.block_on(async move {
@@ -76,7 +76,7 @@ impl Network {
 
     /// All reach each other again.
     pub(super) fn heal(&self) {
-        self.cuts.send_modify(|cuts| cuts.cut = Cuts::default().cut);
+        self.cuts.send_modify(|cuts| cuts.cut = NetworkCuts::default().cut);
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::kept::Kept;
+use crate::kept::SupervisedProcess;
 
 /// How long a process may take to answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -72,14 +72,14 @@ pub(super) struct Node {
     settings: BTreeMap<String, String>,
     java: Vec<String>,
     port: u16,
-    process: Option<Kept>,
+    process: Option<SupervisedProcess>,
     /// Where in the log the present process begins.
     begins: u64,
 }
 
 /// What a server says of itself.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct ServerStatus {
     /// `standalone`, `leader` or `follower`.
     pub(super) mode: String,
     /// The latest leader that it knows: they are counted.
@@ -139,7 +139,7 @@ impl Node {
     }
 
     pub(super) fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(Kept::id)
+        self.process.as_ref().map(SupervisedProcess::id)
     }
 
     /// Starts the process, and returns at once.
@@ -157,7 +157,7 @@ impl Node {
         java.arg("org.apache.zookeeper.server.quorum.QuorumPeerMain").arg(&file);
         java.current_dir(self.folder());
         java.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        self.process = Some(Kept::start(&mut java, self.folder())?);
+        self.process = Some(SupervisedProcess::start(&mut java, self.folder())?);
         Ok(())
     }
 
@@ -168,7 +168,7 @@ impl Node {
         // What is asked while it starts may get no answer.
         let mut patience = Duration::from_millis(50);
         while since.elapsed() < PATIENCE {
-            if !self.process.as_mut().is_some_and(Kept::runs) {
+            if !self.process.as_mut().is_some_and(SupervisedProcess::runs) {
                 return Err(self.said());
             }
             let asked = Instant::now();
@@ -245,18 +245,21 @@ impl Node {
     }
 
     /// What it is by its own words, if it serves.
-    pub(super) fn state(&self, patience: Duration) -> Option<State> {
+    pub(super) fn state(&self, patience: Duration) -> Option<ServerStatus> {
         self.process.as_ref()?;
         let told = ask(self.address(), "srvr", patience).ok()?;
         let mode = told.lines().find_map(|line| line.strip_prefix("Mode: "))?.to_owned();
         let epoch = fs::read_to_string(self.data().join("version-2/currentEpoch"));
-        Some(State { mode, epoch: epoch.ok().and_then(|epoch| epoch.parse().ok()).unwrap_or(0) })
+        Some(ServerStatus {
+            mode,
+            epoch: epoch.ok().and_then(|epoch| epoch.parse().ok()).unwrap_or(0),
+        })
     }
 
     /// Stops the process until what this returns is dropped.
-    pub(super) fn freeze(&self) -> Frozen<'_> {
+    pub(super) fn freeze(&self) -> FrozenZookeeper<'_> {
         self.signal("-STOP");
-        Frozen(self)
+        FrozenZookeeper(self)
     }
 
     /// Sends a signal as `kill` names it.
@@ -270,9 +273,9 @@ impl Node {
 /// A server that is stopped; it goes on when this is dropped.
 #[derive(Debug)]
 #[must_use = "the server goes on when it is dropped"]
-pub struct Frozen<'a>(&'a Node);
+pub struct FrozenZookeeper<'a>(&'a Node);
 
-impl Drop for Frozen<'_> {
+impl Drop for FrozenZookeeper<'_> {
     fn drop(&mut self) {
         self.0.signal("-CONT");
     }

@@ -22,7 +22,7 @@ const EARLY: usize = 64 * 1024;
 
 /// What does not pass at the moment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cuts {
+pub(super) struct NetworkCuts {
     /// Whether nothing arrives that the first sends to the second.
     pub(super) cut: [[bool; COUNT]; COUNT],
     pub(super) ended: bool,
@@ -30,7 +30,7 @@ pub(super) struct Cuts {
 
 /// One member calls another.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(super) struct PeerRoute {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) port: u16,
@@ -38,18 +38,22 @@ pub(super) struct Way {
     pub(super) elects: bool,
 }
 
-impl Cuts {
+impl NetworkCuts {
     fn passes(&self, from: usize, to: usize) -> bool {
         !self.cut.get(from).and_then(|cut| cut.get(to)).is_some_and(|cut| *cut)
     }
 
-    fn passes_both_ways(&self, way: Way) -> bool {
+    fn passes_both_ways(&self, way: PeerRoute) -> bool {
         self.passes(way.from, way.to) && self.passes(way.to, way.from)
     }
 }
 
 /// Carries whatever comes there.
-pub(super) async fn serve(listener: TcpListener, way: Way, cuts: watch::Receiver<Cuts>) {
+pub(super) async fn serve(
+    listener: TcpListener,
+    way: PeerRoute,
+    cuts: watch::Receiver<NetworkCuts>,
+) {
     loop {
         if let Ok((caller, _)) = listener.accept().await {
             tokio::spawn(link(caller, way, cuts.clone()));
@@ -57,7 +61,7 @@ pub(super) async fn serve(listener: TcpListener, way: Way, cuts: watch::Receiver
     }
 }
 
-async fn link(mut caller: TcpStream, way: Way, cuts: watch::Receiver<Cuts>) {
+async fn link(mut caller: TcpStream, way: PeerRoute, cuts: watch::Receiver<NetworkCuts>) {
     let mut early = Vec::new();
     let called = match call(way, &cuts).await {
         Some(called) => called,
@@ -82,7 +86,7 @@ async fn link(mut caller: TcpStream, way: Way, cuts: watch::Receiver<Cuts>) {
 }
 
 /// Calls the other member once, if nothing is cut.
-async fn call(way: Way, cuts: &watch::Receiver<Cuts>) -> Option<TcpStream> {
+async fn call(way: PeerRoute, cuts: &watch::Receiver<NetworkCuts>) -> Option<TcpStream> {
     if !cuts.borrow().passes_both_ways(way) {
         return None;
     }
@@ -95,8 +99,8 @@ async fn call(way: Way, cuts: &watch::Receiver<Cuts>) -> Option<TcpStream> {
 async fn reach(
     caller: &mut TcpStream,
     early: &mut Vec<u8>,
-    way: Way,
-    cuts: &watch::Receiver<Cuts>,
+    way: PeerRoute,
+    cuts: &watch::Receiver<NetworkCuts>,
 ) -> Option<TcpStream> {
     let mut again = cuts.clone();
     let calls = async {
@@ -146,7 +150,7 @@ async fn carry(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     (sender, receiver): (usize, usize),
-    mut cuts: watch::Receiver<Cuts>,
+    mut cuts: watch::Receiver<NetworkCuts>,
 ) {
     let mut buffer = vec![0; 16 * 1024];
     loop {

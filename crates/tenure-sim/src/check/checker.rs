@@ -9,10 +9,10 @@ use tenure_core::{Clock, Timestamp};
 use tokio::sync::Notify;
 
 use super::{
-    Counts, Keeper, Violation,
+    Counts, StoreOracle, Violation,
     history::History,
     state::{Forgotten, Latches, Observers, Queues, Tokens},
-    watched::Hold,
+    watched::HoldRecord,
 };
 use crate::clock::SimClock;
 
@@ -23,7 +23,7 @@ pub(super) const TICK: Duration = Duration::from_millis(2);
 /// Watches one run.
 #[derive(Debug)]
 pub struct Checker {
-    pub(super) keeper: Arc<dyn Keeper>,
+    pub(super) keeper: Arc<dyn StoreOracle>,
     pub(super) clock: SimClock,
     longest_lease: Duration,
     state: Mutex<State>,
@@ -33,7 +33,7 @@ pub struct Checker {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) history: History,
-    pub(super) holds: Vec<Hold>,
+    pub(super) holds: Vec<HoldRecord>,
     pub(super) tokens: Tokens,
     pub(super) counts: Counts,
     pub(super) queues: Queues,
@@ -49,7 +49,7 @@ impl Checker {
     /// Watches a run over what `keeper` keeps, whose true time is `clock`.
     #[must_use]
     pub fn new(
-        keeper: Arc<dyn Keeper>,
+        keeper: Arc<dyn StoreOracle>,
         clock: SimClock,
         longest_lease: Duration,
         trace: bool,

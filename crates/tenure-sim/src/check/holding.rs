@@ -8,23 +8,23 @@ use tenure_core::{
 };
 
 use super::{
-    Checker, Told, Watched,
+    Checker, LossReport, ReportedHold,
     checker::{State, TICK},
     together::may_be_together,
-    view::View,
-    watched::Hold,
+    view::LeaseSnapshot,
+    watched::HoldRecord,
 };
 
 impl Checker {
     /// A task got a guard. Answers what the hold is called from then on.
-    pub async fn acquired(&self, watched: Watched) -> usize {
+    pub async fn acquired(&self, watched: ReportedHold) -> usize {
         let name = watched.name.clone();
         let hold = self.begins(watched);
         self.look(&name).await;
         hold
     }
 
-    fn begins(&self, watched: Watched) -> usize {
+    fn begins(&self, watched: ReportedHold) -> usize {
         let now = self.clock.now();
         let mut state = self.lock();
         let (name, token, process) = (watched.name.clone(), watched.token, watched.process);
@@ -33,7 +33,7 @@ impl Checker {
         state.counts.holds += 1;
         state.counts.readers += u64::from(mode == Mode::Shared);
         state.counts.permits += u64::from(matches!(mode, Mode::Permits { .. }));
-        let hold = Hold {
+        let hold = HoldRecord {
             watched,
             began: now,
             failed: false,
@@ -71,7 +71,7 @@ impl Checker {
     pub async fn look(&self, name: &LockName) {
         let snapshot = self.keeper.kept(name).await;
         let now = self.clock.now();
-        let view = View::new(&snapshot, now);
+        let view = LeaseSnapshot::new(&snapshot, now);
         let mut state = self.lock();
         let (lossless, apart) = (self.lossless(&state), self.keeper.tells_readers_apart());
         let (mut valid, mut modes) = (Vec::new(), Vec::new());
@@ -113,7 +113,7 @@ impl Checker {
     }
 
     /// A task was told that its hold is lost.
-    pub fn told(&self, hold: usize, told: Told) {
+    pub fn told(&self, hold: usize, told: LossReport) {
         let now = self.clock.now();
         let mut state = self.lock();
         state.counts.losses += 1;
@@ -211,8 +211,8 @@ impl Checker {
 /// What is wrong with how long a lease was passed on inside its process, if anything is.
 ///
 /// It was passed on when the hold before it ended. The task may take it later: it has its claim window.
-fn too_long(state: &State, hold: &Hold) -> Option<String> {
-    let Watched { name, token, clock, .. } = &hold.watched;
+fn too_long(state: &State, hold: &HoldRecord) -> Option<String> {
+    let ReportedHold { name, token, clock, .. } = &hold.watched;
     if token.pass() > u64::from(turn::PASSES) {
         return Some(format!("{token} is pass {} of its turn", token.pass()));
     }

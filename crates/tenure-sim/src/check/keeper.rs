@@ -7,7 +7,7 @@ use tenure_core::{LockName, MemoryStore, Store, proto::queue::Snapshot};
 
 /// What really keeps the leases of a run, beside what its processes hear of it.
 #[async_trait]
-pub trait Keeper: fmt::Debug + Send + Sync {
+pub trait StoreOracle: fmt::Debug + Send + Sync {
     /// Who holds a name at this moment, with the token that each was told, and with what is left of
     /// each lease in true time.
     async fn kept(&self, name: &LockName) -> Snapshot;
@@ -25,7 +25,7 @@ pub trait Keeper: fmt::Debug + Send + Sync {
 
 /// A store that runs on true time.
 #[async_trait]
-impl Keeper for MemoryStore {
+impl StoreOracle for MemoryStore {
     async fn kept(&self, name: &LockName) -> Snapshot {
         self.inspect(name).await.unwrap_or_default()
     }

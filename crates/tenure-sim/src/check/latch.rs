@@ -7,7 +7,7 @@ use tenure_core::{Clock, LatchError, LockName, Timestamp, proto::queue::Snapshot
 use super::{
     Checker,
     checker::TICK,
-    state::{Call, Known, Seen, Wipe, there},
+    state::{Call, Known, LatchObservation, Wipe, there},
 };
 
 impl Checker {
@@ -60,14 +60,14 @@ impl Checker {
             }
             from
         };
-        self.seen_at(name, Seen { from, until: now, count, remaining, who: None });
+        self.seen_at(name, LatchObservation { from, until: now, count, remaining, who: None });
     }
 
     /// Somebody was told who has arrived, or how many are missing.
-    pub fn seen_at(&self, name: &LockName, seen: Seen<'_>) {
+    pub fn seen_at(&self, name: &LockName, seen: LatchObservation<'_>) {
         let now = self.clock.now();
         let mut state = self.lock();
-        let Seen { remaining, who, .. } = seen;
+        let LatchObservation { remaining, who, .. } = seen;
         state.history.record(now, format_args!("{name} waits for {remaining}, has {who:?}"));
         state.counts.counted += 1;
         let late = state.latches.late;
@@ -93,7 +93,7 @@ impl Checker {
         };
         waits(&mut self.lock());
         let until = self.clock.now();
-        self.seen_at(name, Seen { from, until, count, remaining, who: None });
+        self.seen_at(name, LatchObservation { from, until, count, remaining, who: None });
     }
 
     /// All arrivals at a name are forgotten now, of which the store had these.

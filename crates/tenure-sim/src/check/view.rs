@@ -2,7 +2,7 @@
 
 use tenure_core::{Timestamp, Token, proto::queue::Snapshot};
 
-use super::watched::Hold;
+use super::watched::HoldRecord;
 
 /// A lease that the store keeps.
 #[derive(Clone, Copy, Debug)]
@@ -13,11 +13,11 @@ struct Lease {
 
 /// The leases of one name at one moment of true time.
 #[derive(Debug)]
-pub(super) struct View {
+pub(super) struct LeaseSnapshot {
     leases: Vec<Lease>,
 }
 
-impl View {
+impl LeaseSnapshot {
     pub(super) fn new(snapshot: &Snapshot, now: Timestamp) -> Self {
         let lease =
             |token: Token, left| Lease { time: token.time(), ends: now.saturating_add(left) };
@@ -31,19 +31,19 @@ impl View {
     }
 
     /// Whether the store has the lease of this hold.
-    pub(super) fn has(&self, hold: &Hold) -> bool {
+    pub(super) fn has(&self, hold: &HoldRecord) -> bool {
         self.ends(hold).is_some()
     }
 
     /// When the lease of this hold ends in the store.
-    fn ends(&self, hold: &Hold) -> Option<Timestamp> {
+    fn ends(&self, hold: &HoldRecord) -> Option<Timestamp> {
         let time = hold.watched.token.time();
         // Two readers of a quorum may have one token.
         self.leases.iter().filter(|lease| lease.time == time).map(|lease| lease.ends).max()
     }
 
     /// What is wrong with a hold that its process counts on, if anything is.
-    pub(super) fn wrong(&self, hold: &Hold) -> Option<String> {
+    pub(super) fn wrong(&self, hold: &HoldRecord) -> Option<String> {
         let (process, token) = (hold.watched.process, hold.watched.token);
         let Some(ends) = self.ends(hold) else {
             return Some(format!(

@@ -7,7 +7,7 @@ use tenure_core::{Guard, LockName, LostReason, Timestamp, Token, proto::queue::M
 use crate::clock::SimClock;
 
 /// What a task has of a hold: a guard, or several.
-pub trait Holding: fmt::Debug + Send + Sync {
+pub trait GuardStatus: fmt::Debug + Send + Sync {
     /// Whether it may be acted on at this very moment.
     fn is_held(&self) -> bool;
 
@@ -15,7 +15,7 @@ pub trait Holding: fmt::Debug + Send + Sync {
     fn deadline(&self) -> Option<Timestamp>;
 }
 
-impl Holding for Guard {
+impl GuardStatus for Guard {
     fn is_held(&self) -> bool {
         self.check().is_ok()
     }
@@ -27,7 +27,7 @@ impl Holding for Guard {
 
 /// What a task tells of a hold that it has just got.
 #[derive(Debug)]
-pub struct Watched {
+pub struct ReportedHold {
     /// Whose it is.
     pub process: u64,
     /// The lock.
@@ -37,7 +37,7 @@ pub struct Watched {
     /// How it is held.
     pub mode: Mode,
     /// The guard, for as long as it is there.
-    pub guard: Weak<dyn Holding>,
+    pub guard: Weak<dyn GuardStatus>,
     /// The clock of its process.
     pub clock: SimClock,
     /// The lease that was asked for.
@@ -52,7 +52,7 @@ pub struct Watched {
 
 /// What a task tells when it was told that its hold is lost.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct LossReport {
     /// Why.
     pub reason: LostReason,
     /// When its process was last resumed, in true time.
@@ -63,8 +63,8 @@ pub struct Told {
 
 /// A hold with what became of it.
 #[derive(Debug)]
-pub(super) struct Hold {
-    pub(super) watched: Watched,
+pub(super) struct HoldRecord {
+    pub(super) watched: ReportedHold,
     /// When it began, in true time.
     pub(super) began: Timestamp,
     /// Whether a check of it has failed.
@@ -80,7 +80,7 @@ pub(super) struct Hold {
     pub(super) released: Option<Timestamp>,
 }
 
-impl Hold {
+impl HoldRecord {
     /// Whether its process could act on it at this very moment.
     pub(super) fn valid(&self) -> bool {
         self.ended.is_none() && self.watched.guard.upgrade().is_some_and(|guard| guard.is_held())

@@ -4,13 +4,13 @@ use std::{pin::Pin, time::Duration};
 
 use tenure_core::{AcquireError, Clock, LockName, proto::queue::Mode};
 
-use super::{Amid, Context, Locks, Terms};
-use crate::Limited;
+use super::{CrashPoint, LockKind, ProcessContext, Terms};
+use crate::PollLimit;
 use tenure_testkit::{Random, fault::Kind};
 
 /// Which ask it is.
 #[derive(Debug)]
-pub struct Asked {
+pub struct AskIdentity {
     task: u64,
     /// What is asked for.
     pub name: LockName,
@@ -18,18 +18,18 @@ pub struct Asked {
     pub label: String,
 }
 
-impl Asked {
+impl AskIdentity {
     /// The next ask of the run, of a task of `context`.
     #[must_use]
-    pub fn new(context: &Context, task: u64, name: &LockName) -> Self {
+    pub fn new(context: &ProcessContext, task: u64, name: &LockName) -> Self {
         Self { task, name: name.clone(), label: context.label() }
     }
 }
 
 /// Waits for what `asking` comes to, or drops it on the way.
 pub async fn acquire<G>(
-    context: &Context,
-    Asked { task, name, label }: &Asked,
+    context: &ProcessContext,
+    AskIdentity { task, name, label }: &AskIdentity,
     terms: &Terms,
     asking: impl Future<Output = Result<Option<G>, AcquireError>>,
     random: &mut Random,
@@ -41,7 +41,7 @@ pub async fn acquire<G>(
     let in_queue = habits.quiet && habits.alone && stands_in_queue(terms, habits.locks);
     let in_queue = in_queue.then(|| stage.check.began_asking_in_queue(name, terms.mode));
     let mut asking = Box::pin(asking);
-    let mut outcome = Limited::new(asking.as_mut(), cut.polls).await;
+    let mut outcome = PollLimit::new(asking.as_mut(), cut.polls).await;
     if outcome.is_none()
         && let Some(bound) = habits.stalls
         && random.happens(300)
@@ -56,7 +56,7 @@ pub async fn acquire<G>(
         stage.check.asked_in_queue(name, number, granted);
     }
     match outcome {
-        None if cut.ends => context.end_amid(Amid::Acquire).await,
+        None if cut.ends => context.end_amid(CrashPoint::Acquire).await,
         None => {
             stage.tally.count(Kind::AcquireDropped);
             note("drops its acquire");
@@ -80,15 +80,15 @@ pub async fn acquire<G>(
 }
 
 /// Whether such asks for `locks` are served in the order of asking.
-fn stands_in_queue(terms: &Terms, locks: Locks) -> bool {
+fn stands_in_queue(terms: &Terms, locks: LockKind) -> bool {
     let waits = !terms.tries && terms.wait.is_none_or(|wait| !wait.is_zero());
-    waits && (terms.fair || terms.mode != Mode::Exclusive || locks == Locks::Election)
+    waits && (terms.fair || terms.mode != Mode::Exclusive || locks == LockKind::Election)
 }
 
 /// Leaves an acquire alone for a while, or until all others must be done: `bound` after the last
 /// fault.
 async fn stall<F: Future>(
-    context: &Context,
+    context: &ProcessContext,
     asking: Pin<&mut F>,
     bound: Duration,
     random: &mut Random,

@@ -12,39 +12,39 @@ use std::{
 use tenure_core::{Clock, LockName, Tenure, Timestamp};
 use tokio::task::JoinHandle;
 
-use super::{Amid, Ground, Stage};
-use crate::{Pausable, Power, SimClock};
+use super::{CrashPoint, SharedContext, SimulationHooks};
+use crate::{Pausable, ProcessControl, SimClock};
 use tenure_testkit::{Random, fault::Unreliable};
 
 /// A process as its tasks see it.
 #[derive(Debug)]
-pub struct Context {
+pub struct ProcessContext {
     /// Which process it is, from 1 on.
     pub number: u64,
     /// What it shares with the other processes.
-    pub stage: Arc<Stage>,
+    pub stage: Arc<SharedContext>,
     /// What is different about its store.
-    pub ground: Arc<dyn Ground>,
+    pub ground: Arc<dyn SimulationHooks>,
     /// Its way to the locks.
     pub tenure: Tenure,
     /// Its clock.
     pub clock: SimClock,
     /// Its connections: to the store, or to each member of a quorum.
     pub lines: Vec<Unreliable>,
-    pub(super) power: Power,
+    pub(super) power: ProcessControl,
     pub(super) resumed: AtomicU64,
 }
 
 /// How a call is cut short, if it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cut {
+pub(super) struct Cancellation {
     /// Whether the process ends with it.
     pub(super) ends: bool,
     /// After how many polls.
     pub(super) polls: Option<u64>,
 }
 
-impl Context {
+impl ProcessContext {
     /// When something last went wrong for this process, in true time.
     #[must_use]
     pub fn last_trouble(&self) -> Timestamp {
@@ -90,15 +90,15 @@ impl Context {
     }
 
     /// Whether and how the next call is cut short, after less than `most` polls.
-    pub(super) fn cut_short(&self, most: u64, random: &mut Random) -> Cut {
+    pub(super) fn cut_short(&self, most: u64, random: &mut Random) -> Cancellation {
         let habits = &self.stage.habits;
         let ends = habits.ends > 0 && !self.stage.calm() && random.happens(habits.ends);
         let polls = (ends || random.happens(habits.drops)).then(|| random.below(most));
-        Cut { ends, polls }
+        Cancellation { ends, polls }
     }
 
     /// The process ends without a word.
-    pub fn crash(&self, amid: Option<Amid>) {
+    pub fn crash(&self, amid: Option<CrashPoint>) {
         self.note("ends without a word");
         for line in &self.lines {
             line.cut();
@@ -108,7 +108,7 @@ impl Context {
     }
 
     /// The process ends amid a call of the task that asks.
-    pub(super) async fn end_amid<T>(&self, amid: Amid) -> T {
+    pub(super) async fn end_amid<T>(&self, amid: CrashPoint) -> T {
         self.crash(Some(amid));
         pending().await
     }

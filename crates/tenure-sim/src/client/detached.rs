@@ -7,8 +7,8 @@ use std::{
 
 use tenure_core::{DetachError, Guard, detached::Detached};
 
-use super::{Context, Terms, handles::DetachedHold, told::acquired};
-use crate::{Limited, check::Holding};
+use super::{ProcessContext, Terms, handles::DetachedHold, told::acquired};
+use crate::{PollLimit, check::GuardStatus};
 use tenure_testkit::{Random, fault::Kind};
 
 /// The lengths of their leases: short beside the time in which all must be free again.
@@ -16,7 +16,7 @@ pub(super) const LEASES: &[u64] = &[60, 200, 500, 1_000, 2_000];
 
 /// Detaches `guard`, which was `valid`, and leaves the handle for whoever finds it.
 pub(super) async fn detach(
-    context: &Context,
+    context: &ProcessContext,
     guard: Guard,
     valid: bool,
     terms: &Terms,
@@ -30,7 +30,7 @@ pub(super) async fn detach(
     // A call that was not heard of may have detached it, for a lease that is over by now.
     let deadline = context.clock.true_at(guard.deadline()).min(stage.now().saturating_add(lease));
     let detaching = Box::pin(IntoFuture::into_future(guard.detach().lease(lease)));
-    match Limited::new(detaching, polls).await {
+    match PollLimit::new(detaching, polls).await {
         None => stage.tally.count(Kind::DetachDropped),
         Some(Ok(Detached { handle, token, deadline, .. })) => {
             let terms = Terms { ttl: lease, grace: Duration::ZERO, max_hold: None, ..*terms };

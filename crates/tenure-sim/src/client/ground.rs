@@ -5,11 +5,11 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use tenure_core::{LockName, Token};
 
-use super::{Stage, Terms};
+use super::{SharedContext, Terms};
 
 /// What a process was at when it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Amid {
+pub enum CrashPoint {
     /// An acquire.
     Acquire,
     /// A release.
@@ -18,9 +18,9 @@ pub enum Amid {
 
 /// The world of one simulation, as far as its clients tell it what they see.
 #[async_trait]
-pub trait Ground: fmt::Debug + Send + Sync {
+pub trait SimulationHooks: fmt::Debug + Send + Sync {
     /// What all processes of the run share.
-    fn stage(&self) -> &Arc<Stage>;
+    fn stage(&self) -> &Arc<SharedContext>;
 
     /// An acquire was told that `name` is taken, or, if it `waited`, that it took too long.
     async fn denied(&self, name: &LockName, label: &str, terms: &Terms, waited: bool);
@@ -32,5 +32,5 @@ pub trait Ground: fmt::Debug + Send + Sync {
     async fn lets_readers_in(&self, _name: &LockName, _token: Token) {}
 
     /// A process ended without a word, perhaps amid a call of its own.
-    fn ended(self: Arc<Self>, _process: u64, _amid: Option<Amid>) {}
+    fn ended(self: Arc<Self>, _process: u64, _amid: Option<CrashPoint>) {}
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// What a plan says to each client.
 #[derive(Clone, Copy, Debug)]
-pub struct Habits {
+pub struct ClientOptions {
     /// What the names are used as.
-    pub locks: Locks,
+    pub locks: LockKind,
     /// Whether nothing goes wrong at all.
     pub quiet: bool,
     /// Whether most holds are very short, so that they are passed on inside a process.
@@ -40,7 +40,7 @@ pub struct Habits {
 
 /// The kind of lock that all names of a run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Locks {
+pub enum LockKind {
     /// Mutexes.
     Mutex,
     /// Read-write locks, with some writers that become readers.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicU64
 use tenure_core::{Clock, Handle, Timestamp, Token};
 
 use super::Terms;
-use crate::{check::Holding, clock::SimClock};
+use crate::{check::GuardStatus, clock::SimClock};
 use tenure_testkit::Random;
 
 /// How many handles lie about at a time.
@@ -13,7 +13,7 @@ const MOST: usize = 8;
 
 /// The handles that lie about, for whoever comes by.
 #[derive(Debug, Default)]
-pub(super) struct Handles(Mutex<Vec<Arc<DetachedHold>>>);
+pub(super) struct DetachedHolds(Mutex<Vec<Arc<DetachedHold>>>);
 
 /// A detached hold, of which nobody hears anything.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct DetachedHold {
     pub(super) touches: AtomicU64,
 }
 
-impl Holding for DetachedHold {
+impl GuardStatus for DetachedHold {
     fn is_held(&self) -> bool {
         self.clock.now() < self.deadline
     }
@@ -39,7 +39,7 @@ impl Holding for DetachedHold {
     }
 }
 
-impl Handles {
+impl DetachedHolds {
     pub(super) fn leave(&self, detached: Arc<DetachedHold>) {
         let mut handles = self.lock();
         if handles.len() == MOST {

@@ -7,31 +7,36 @@ use tenure_core::{
 };
 
 use super::{
-    Amid, Context, Locks, Terms,
+    CrashPoint, LockKind, ProcessContext, Terms,
     detached::detach,
     told::{acquired, tell},
 };
-use crate::Limited;
+use crate::PollLimit;
 use tenure_testkit::{Random, fault::Kind};
 
 pub(crate) const STEP: Duration = Duration::from_millis(2);
 const MOST: Duration = Duration::from_secs(1);
 
 /// Holds all of `guards` for a while each and lets them go. A stage has two names at most.
-pub async fn hold_both(context: &Context, guards: Vec<Guard>, terms: &Terms, random: &mut Random) {
+pub async fn hold_both(
+    context: &ProcessContext,
+    guards: Vec<Guard>,
+    terms: &Terms,
+    random: &mut Random,
+) {
     let mut guards = guards.into_iter();
     let (one, other, mut apart) = (guards.next(), guards.next(), random.split());
     tokio::join!(keep(context, one, terms, random), keep(context, other, terms, &mut apart));
 }
 
-async fn keep(context: &Context, guard: Option<Guard>, terms: &Terms, random: &mut Random) {
+async fn keep(context: &ProcessContext, guard: Option<Guard>, terms: &Terms, random: &mut Random) {
     if let Some(guard) = guard {
         hold(context, guard, terms, random).await;
     }
 }
 
 /// Holds `guard` for a while and lets it go.
-pub async fn hold(context: &Context, guard: Guard, terms: &Terms, random: &mut Random) {
+pub async fn hold(context: &ProcessContext, guard: Guard, terms: &Terms, random: &mut Random) {
     let (stage, habits) = (&context.stage, &context.stage.habits);
     let (mut guard, mut terms) = (Arc::new(guard), *terms);
     context.ground.won(guard.name(), guard.token());
@@ -42,7 +47,7 @@ pub async fn hold(context: &Context, guard: Guard, terms: &Terms, random: &mut R
     } else {
         stay(context, &guard, hold, &terms, random).await;
     }
-    let writes = terms.mode == Mode::Exclusive && habits.locks == Locks::ReadWrite;
+    let writes = terms.mode == Mode::Exclusive && habits.locks == LockKind::ReadWrite;
     if writes && random.happens(400) && guard.check().is_ok() {
         let Some(still) = downgrade(context, guard, hold, random).await else { return };
         (guard, terms.mode) = still;
@@ -56,7 +61,7 @@ pub async fn hold(context: &Context, guard: Guard, terms: &Terms, random: &mut R
 
 /// Lets readers in. What the hold is after that, if there still is one.
 async fn downgrade(
-    context: &Context,
+    context: &ProcessContext,
     guard: Arc<Guard>,
     hold: usize,
     random: &mut Random,
@@ -66,7 +71,7 @@ async fn downgrade(
     context.note("lets readers in");
     let polls = random.happens(habits.drops).then(|| random.below(habits.release_polls));
     let writer = WriteGuard::from(Arc::into_inner(guard)?);
-    let (guard, mode) = match Limited::new(Box::pin(writer.downgrade()), polls).await {
+    let (guard, mode) = match PollLimit::new(Box::pin(writer.downgrade()), polls).await {
         None => {
             stage.tally.count(Kind::DowngradeDropped);
             return None;
@@ -95,7 +100,13 @@ async fn downgrade(
 }
 
 /// Works step by step, watching for the loss of the hold and writing now and then.
-async fn stay(context: &Context, guard: &Guard, hold: usize, terms: &Terms, random: &mut Random) {
+async fn stay(
+    context: &ProcessContext,
+    guard: &Guard,
+    hold: usize,
+    terms: &Terms,
+    random: &mut Random,
+) {
     let (stage, habits) = (&context.stage, &context.stage.habits);
     let longest = if habits.quick && random.happens(900) {
         Duration::from_millis(6)
@@ -134,7 +145,7 @@ async fn stay(context: &Context, guard: &Guard, hold: usize, terms: &Terms, rand
 
 /// Writes with the token, if there is one to be counted on. Some writes are long under way.
 pub(crate) fn write(
-    context: &Context,
+    context: &ProcessContext,
     name: &LockName,
     token: Option<Token>,
     ttl: Duration,
@@ -154,7 +165,7 @@ pub(crate) fn write(
 }
 
 /// Works inside [`Guard::run`].
-async fn run(context: &Context, guard: &Guard, hold: usize, random: &mut Random) {
+async fn run(context: &ProcessContext, guard: &Guard, hold: usize, random: &mut Random) {
     let stage = &context.stage;
     let steps = random.below(4);
     let step = random.length(Duration::from_millis(1), Duration::from_millis(100));
@@ -165,7 +176,7 @@ async fn run(context: &Context, guard: &Guard, hold: usize, random: &mut Random)
         }
     };
     let polls = random.happens(stage.habits.drops).then(|| random.below(6));
-    match Limited::new(guard.run(work), polls).await {
+    match PollLimit::new(guard.run(work), polls).await {
         None => stage.tally.count(Kind::RunDropped),
         Some(Ok(())) => {}
         Some(Err(lost)) => stage.check.told(hold, tell(context, &lost)),
@@ -173,7 +184,7 @@ async fn run(context: &Context, guard: &Guard, hold: usize, random: &mut Random)
 }
 
 async fn leave(
-    context: &Context,
+    context: &ProcessContext,
     guard: Guard,
     (hold, valid): (usize, bool),
     terms: &Terms,
@@ -199,7 +210,7 @@ async fn leave(
 }
 
 async fn release(
-    context: &Context,
+    context: &ProcessContext,
     guard: Guard,
     (hold, valid): (usize, bool),
     random: &mut Random,
@@ -209,8 +220,8 @@ async fn release(
     let cut = context.cut_short(habits.release_polls, random);
     let sent = context.clock.now();
     let (token, deadline) = (guard.token(), context.clock.true_at(guard.deadline()));
-    match Limited::new(guard.release(), cut.polls).await {
-        None if cut.ends => context.end_amid(Amid::Release).await,
+    match PollLimit::new(guard.release(), cut.polls).await {
+        None if cut.ends => context.end_amid(CrashPoint::Release).await,
         None => context.stage.tally.count(Kind::ReleaseDropped),
         Some(Ok(())) => {
             context.note("has released");

@@ -1,6 +1,6 @@
 //! What a client of any kind needs, whatever store it is over.
 //!
-//! A simulation makes a [`Stage`] out of its plan, says in a [`Ground`] what is different about its
+//! A simulation makes a [`SharedContext`] out of its plan, says in a [`SimulationHooks`] what is different about its
 //! store, and starts each [`Process`] with tasks of its own choosing.
 
 mod asking;
@@ -16,13 +16,13 @@ mod take_up;
 mod terms;
 mod told;
 
-pub use asking::{Asked, acquire};
-pub use context::Context;
-pub use ground::{Amid, Ground};
-pub use habits::{Habits, Locks};
+pub use asking::{AskIdentity, acquire};
+pub use context::ProcessContext;
+pub use ground::{CrashPoint, SimulationHooks};
+pub use habits::{ClientOptions, LockKind};
 pub use hold::{hold, hold_both};
 pub use process::Process;
-pub use stage::Stage;
+pub use stage::SharedContext;
 pub use take_up::take_up;
 pub use terms::{LONGEST_GRACE, Terms};
 

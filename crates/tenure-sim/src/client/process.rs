@@ -8,8 +8,8 @@ use std::sync::{
 use tenure_core::{SeededEntropy, Store, Tenure};
 use tokio::task::JoinHandle;
 
-use super::{Context, Ground};
-use crate::{Power, SimClock};
+use super::{ProcessContext, SimulationHooks};
+use crate::{ProcessControl, SimClock};
 use tenure_testkit::{
     Random,
     fault::{Faults, Unreliable},
@@ -19,7 +19,7 @@ use tenure_testkit::{
 #[derive(Debug)]
 pub struct Process {
     /// What its tasks share.
-    pub context: Arc<Context>,
+    pub context: Arc<ProcessContext>,
     /// Those that go on for so many rounds, until somebody waits for their ends.
     pub tasks: Vec<JoinHandle<()>>,
 }
@@ -29,7 +29,7 @@ impl Process {
     #[must_use]
     pub fn new(
         number: u64,
-        ground: Arc<dyn Ground>,
+        ground: Arc<dyn SimulationHooks>,
         clock: SimClock,
         lines: Vec<Unreliable>,
         store: Arc<dyn Store>,
@@ -41,9 +41,17 @@ impl Process {
             .build_inline();
         let stage = ground.stage().clone();
         let resumed = AtomicU64::new(stage.now().as_nanos());
-        let power = Power::default();
-        let context =
-            Arc::new(Context { number, stage, ground, tenure, clock, lines, power, resumed });
+        let power = ProcessControl::default();
+        let context = Arc::new(ProcessContext {
+            number,
+            stage,
+            ground,
+            tenure,
+            clock,
+            lines,
+            power,
+            resumed,
+        });
         context.spawn(engine);
         Self { context, tasks: Vec::new() }
     }

@@ -7,15 +7,15 @@ use std::sync::{
 
 use tenure_core::{Clock, LockName, Timestamp, Token};
 
-use super::{Habits, handles::Handles};
+use super::{ClientOptions, handles::DetachedHolds};
 use crate::{Resources, SimClock, check::Checker};
 use tenure_testkit::fault::Tally;
 
 /// The time, the names, what they protect, and who watches.
 #[derive(Debug)]
-pub struct Stage {
+pub struct SharedContext {
     /// How the clients go about it.
-    pub habits: Habits,
+    pub habits: ClientOptions,
     /// True time.
     pub clock: SimClock,
     /// Who watches.
@@ -25,18 +25,18 @@ pub struct Stage {
     /// What the clients contend for: one name or two.
     pub names: Vec<LockName>,
     /// The handles of detached holds.
-    pub(super) handles: Handles,
+    pub(super) handles: DetachedHolds,
     resources: Resources,
     asks: AtomicU64,
     /// Since when nothing goes wrong any more, in nanoseconds; zero before that.
     calm_at: AtomicU64,
 }
 
-impl Stage {
+impl SharedContext {
     /// A stage with so many names, on which things go wrong until it calms down.
     #[must_use]
     pub fn new(
-        habits: Habits,
+        habits: ClientOptions,
         names: usize,
         clock: SimClock,
         check: Arc<Checker>,
@@ -49,7 +49,7 @@ impl Stage {
             check,
             tally,
             names: all.take(names).collect(),
-            handles: Handles::default(),
+            handles: DetachedHolds::default(),
             resources: Resources::default(),
             asks: AtomicU64::new(0),
             calm_at: AtomicU64::new(0),

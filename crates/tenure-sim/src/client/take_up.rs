@@ -4,13 +4,13 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use tenure_core::{HandleError, Timestamp};
 
-use super::{Context, detached::LEASES, handles::DetachedHold, hold};
-use crate::Limited;
+use super::{ProcessContext, detached::LEASES, handles::DetachedHold, hold};
+use crate::PollLimit;
 use tenure_testkit::{Random, fault::Kind};
 
 /// Does something with a handle that lies about, if there is one and this task looks for one. Whether
 /// it did.
-pub async fn take_up(context: &Context, random: &mut Random) -> bool {
+pub async fn take_up(context: &ProcessContext, random: &mut Random) -> bool {
     let stage = &context.stage;
     if !random.happens(250) {
         return false;
@@ -24,7 +24,7 @@ pub async fn take_up(context: &Context, random: &mut Random) -> bool {
     true
 }
 
-async fn renew(context: &Context, detached: &DetachedHold, random: &mut Random) {
+async fn renew(context: &ProcessContext, detached: &DetachedHold, random: &mut Random) {
     let lease = Duration::from_millis(*random.choose(LEASES));
     let lease = lease.min(context.stage.habits.longest_detached);
     context.note(&format!("renews the detached {}", detached.token));
@@ -34,18 +34,18 @@ async fn renew(context: &Context, detached: &DetachedHold, random: &mut Random) 
     }
 }
 
-async fn release(context: &Context, detached: &DetachedHold, random: &mut Random) {
+async fn release(context: &ProcessContext, detached: &DetachedHold, random: &mut Random) {
     let polls = context.stage.habits.release_polls;
     touch(context, detached);
     context.note(&format!("releases the detached {}", detached.token));
     let cut = random.happens(context.stage.habits.drops).then(|| random.below(polls));
     let releasing = Box::pin(context.tenure.release_detached(&detached.handle));
-    if let Some(Err(HandleError::Lost(_))) = Limited::new(releasing, cut).await {
+    if let Some(Err(HandleError::Lost(_))) = PollLimit::new(releasing, cut).await {
         lost(context, detached, 1, Timestamp::NEVER);
     }
 }
 
-async fn attach(context: &Context, detached: &DetachedHold, random: &mut Random) {
+async fn attach(context: &ProcessContext, detached: &DetachedHold, random: &mut Random) {
     let (stage, habits) = (&context.stage, &context.stage.habits);
     let mut terms = detached.terms;
     touch(context, detached);
@@ -60,7 +60,7 @@ async fn attach(context: &Context, detached: &DetachedHold, random: &mut Random)
     // A call that was not heard of may have attached it, for a lease that is over by now.
     let until = stage.now().saturating_add(terms.ttl);
     let attaching = Box::pin(IntoFuture::into_future(attaching));
-    match Limited::new(attaching, cut).await {
+    match PollLimit::new(attaching, cut).await {
         None => stage.tally.count(Kind::AttachDropped),
         Some(Ok(guard)) => {
             stage.check.attached(detached.token, guard.token());
@@ -72,7 +72,7 @@ async fn attach(context: &Context, detached: &DetachedHold, random: &mut Random)
 }
 
 /// From now on the detached hold may be in other hands.
-fn touch(context: &Context, detached: &DetachedHold) {
+fn touch(context: &ProcessContext, detached: &DetachedHold) {
     if let Some(hold) = detached.hold.get() {
         context.stage.check.ended(*hold);
     }
@@ -82,7 +82,7 @@ fn touch(context: &Context, detached: &DetachedHold) {
 /// Somebody was told that a detached hold is lost. That is wrong if nobody has touched it but the one
 /// who is told, `own` times, and it is over neither by itself nor by what may have become of its touch,
 /// at `until`.
-fn lost(context: &Context, detached: &DetachedHold, own: u64, until: Timestamp) {
+fn lost(context: &ProcessContext, detached: &DetachedHold, own: u64, until: Timestamp) {
     context.note("is told that it is lost");
     if detached.touches.load(Ordering::Relaxed) == own && !context.stage.habits.unseen_losses {
         let deadline = detached.clock.true_at(detached.deadline);

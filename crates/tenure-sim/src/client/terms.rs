@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{AcquireError, Guard, LockName, Tenure, proto::queue::Mode};
 
-use super::Locks;
+use super::LockKind;
 
 /// The longest grace of a run.
 pub const LONGEST_GRACE: Duration = Duration::from_millis(40);
@@ -62,13 +62,13 @@ impl Terms {
     pub async fn ask(
         &self,
         tenure: &Tenure,
-        locks: Locks,
+        locks: LockKind,
         name: &LockName,
         label: &str,
     ) -> Result<Option<Guard>, AcquireError> {
         let name = name.as_str();
         match self.mode {
-            Mode::Exclusive if locks == Locks::ReadWrite => {
+            Mode::Exclusive if locks == LockKind::ReadWrite => {
                 let lock = with_terms!(tenure.rwlock(name), self, label);
                 if self.tries {
                     return Ok(lock.try_write().await?.map(Guard::from));

@@ -4,18 +4,18 @@ use std::sync::Weak;
 
 use tenure_core::{LockName, Lost, Token};
 
-use super::{Context, Terms};
-use crate::check::{Holding, Told, Watched};
+use super::{ProcessContext, Terms};
+use crate::check::{GuardStatus, LossReport, ReportedHold};
 
 /// Tells the checker of a hold. What it calls it.
 pub(crate) async fn acquired(
-    context: &Context,
+    context: &ProcessContext,
     name: &LockName,
     token: Token,
     terms: &Terms,
-    guard: Weak<dyn Holding>,
+    guard: Weak<dyn GuardStatus>,
 ) -> usize {
-    let watched = Watched {
+    let watched = ReportedHold {
         process: context.number,
         name: name.clone(),
         token,
@@ -30,6 +30,10 @@ pub(crate) async fn acquired(
     context.stage.check.acquired(watched).await
 }
 
-pub(crate) fn tell(context: &Context, lost: &Lost) -> Told {
-    Told { reason: lost.reason, resumed: context.resumed(), last_trouble: context.last_trouble() }
+pub(crate) fn tell(context: &ProcessContext, lost: &Lost) -> LossReport {
+    LossReport {
+        reason: lost.reason,
+        resumed: context.resumed(),
+        last_trouble: context.last_trouble(),
+    }
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{Leadership, LockName, Token, proto::look};
 
 use crate::{
-    client::{Context, Process},
+    client::{Process, ProcessContext},
     process,
     world::World,
 };
@@ -19,7 +19,7 @@ pub(crate) async fn play(world: &Arc<World>, processes: &mut Vec<Process>, rando
     let (one, other) = (start(), start());
     for _ in 0..2 {
         let Some(leadership) = elect(&one, name).await else { return };
-        told(&one, name, Some(leadership.term()), processes).await;
+        check_all_told(&one, name, Some(leadership.term()), processes).await;
         if let Err(error) = leadership.resign().await {
             world.stage.check.not_resigned(name, &error);
         }
@@ -36,16 +36,16 @@ pub(crate) async fn play(world: &Arc<World>, processes: &mut Vec<Process>, rando
     let next = campaign.await.ok().flatten();
     drop(abandoned);
     let Some(next) = next else { return world.stage.check.nobody_leads(name) };
-    told(&other, name, Some(next.term()), processes).await;
+    check_all_told(&other, name, Some(next.term()), processes).await;
     drop(next);
-    told(&other, name, None, processes).await;
+    check_all_told(&other, name, None, processes).await;
 }
 
 const TTL: Duration = Duration::from_millis(500);
 const MARGIN: Duration = Duration::from_millis(200);
 
 /// Leads as soon as that is possible: a lease ends, and the next in line looks after that.
-async fn elect(context: &Context, name: &LockName) -> Option<Leadership> {
+async fn elect(context: &ProcessContext, name: &LockName) -> Option<Leadership> {
     let election = context.tenure.election(name.as_str()).ttl(TTL).label("candidate");
     let bound = TTL * 2 + look::LONGEST + MARGIN;
     let elected = tokio::time::timeout(bound, election.campaign().into_future()).await;
@@ -56,7 +56,12 @@ async fn elect(context: &Context, name: &LockName) -> Option<Leadership> {
 }
 
 /// Waits until all observers must have been told, and sees that they were.
-async fn told(context: &Context, name: &LockName, term: Option<Token>, processes: &[Process]) {
+async fn check_all_told(
+    context: &ProcessContext,
+    name: &LockName,
+    term: Option<Token>,
+    processes: &[Process],
+) {
     tokio::time::sleep(look::LONGEST + MARGIN).await;
     let alive: Vec<_> = processes
         .iter()

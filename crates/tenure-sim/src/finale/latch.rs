@@ -6,9 +6,9 @@ use tenure_core::{LockName, Store, proto::look};
 use tokio::task::JoinHandle;
 
 use crate::{
-    client::{Context, Process},
+    client::{Process, ProcessContext},
     process,
-    tasks::latch::{Terms, arrive, look, wait},
+    tasks::latch::{LatchTerms, arrive, look, wait},
     world::World,
 };
 use tenure_testkit::Random;
@@ -19,7 +19,7 @@ pub(crate) fn all_arrive(
     processes: &mut Vec<Process>,
     random: &mut Random,
 ) -> Option<JoinHandle<()>> {
-    let terms = Terms { keep: LONG, ..Terms::of(&world.stage)? };
+    let terms = LatchTerms { keep: LONG, ..LatchTerms::of(&world.stage)? };
     let context = process::add(processes, world, random);
     Some(tokio::spawn(async move {
         loop {
@@ -35,7 +35,7 @@ pub(crate) fn all_arrive(
 
 /// When nobody is on the way any more: all are there, the latch is reset, and counts once more.
 pub(crate) async fn play(world: &Arc<World>, processes: &mut Vec<Process>, random: &mut Random) {
-    let Some(terms) = Terms::of(&world.stage) else { return };
+    let Some(terms) = LatchTerms::of(&world.stage) else { return };
     tokio::time::sleep(world.plan.faults.delay * 3 + HALF_AN_ARRIVAL + MARGIN).await;
     let mut start = || process::add(processes, world, random);
     let (one, other) = (start(), start());
@@ -46,7 +46,7 @@ pub(crate) async fn play(world: &Arc<World>, processes: &mut Vec<Process>, rando
         reset(world, &one, name, terms).await;
     }
     let Some(name) = world.stage.names.first() else { return };
-    let terms = Terms { keep: LONG, ..terms };
+    let terms = LatchTerms { keep: LONG, ..terms };
     let waiter = tokio::spawn({
         let (one, name) = (one.clone(), name.clone());
         async move { wait(&one, &name, terms, None, None).await }
@@ -79,7 +79,7 @@ const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 const HALF_AN_ARRIVAL: Duration = Duration::from_secs(30);
 const MARGIN: Duration = Duration::from_millis(200);
 
-async fn reset(world: &World, context: &Context, name: &LockName, terms: Terms) {
+async fn reset(world: &World, context: &ProcessContext, name: &LockName, terms: LatchTerms) {
     let left = world.store.inspect(name).await.unwrap_or_default();
     world.stage.check.wiped(name, &left);
     if let Err(error) = terms.latch(context, name).reset().await {

@@ -5,14 +5,14 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{AcquireError, Guard, Leadership, LockName};
 
 use crate::{
-    client::{Asked, Context, Terms, acquire, hold, with_terms},
-    limited::Limited,
+    client::{AskIdentity, ProcessContext, Terms, acquire, hold, with_terms},
+    limited::PollLimit,
 };
 use tenure_testkit::{Random, fault::Kind};
 
 /// Campaigns and leads for a while, or asks who leads.
 pub(crate) async fn round(
-    context: &Context,
+    context: &ProcessContext,
     index: u64,
     name: &LockName,
     terms: &Terms,
@@ -21,7 +21,7 @@ pub(crate) async fn round(
     if random.happens(300) {
         return ask(context, name, random).await;
     }
-    let asked = Asked::new(context, index, name);
+    let asked = AskIdentity::new(context, index, name);
     let campaign = campaign(context, &asked, terms);
     if let Some(leadership) = acquire(context, &asked, terms, campaign, random).await {
         hold(context, Guard::from(leadership), terms, random).await;
@@ -29,8 +29,8 @@ pub(crate) async fn round(
 }
 
 async fn campaign(
-    context: &Context,
-    Asked { name, label, .. }: &Asked,
+    context: &ProcessContext,
+    AskIdentity { name, label, .. }: &AskIdentity,
     terms: &Terms,
 ) -> Result<Option<Leadership>, AcquireError> {
     let election = with_terms!(context.tenure.election(name.as_str()), terms, label);
@@ -40,29 +40,29 @@ async fn campaign(
     election.campaign().await.map(Some)
 }
 
-async fn ask(context: &Context, name: &LockName, random: &mut Random) {
+async fn ask(context: &ProcessContext, name: &LockName, random: &mut Random) {
     let stage = &context.stage;
     let election = context.tenure.election(name.as_str());
     let (sent, polls) = (stage.now(), drops(context, random));
-    match Limited::new(Box::pin(election.leader()), polls).await {
+    match PollLimit::new(Box::pin(election.leader()), polls).await {
         None => stage.tally.count(Kind::LookDropped),
         Some(Ok(leader)) => stage.check.leads(name, sent, leader.as_ref()),
         Some(Err(error)) => stage.check.look_failed(&error),
     }
 }
 
-fn drops(context: &Context, random: &mut Random) -> Option<u64> {
+fn drops(context: &ProcessContext, random: &mut Random) -> Option<u64> {
     random.happens(context.stage.habits.drops).then(|| random.below(6))
 }
 
 /// Follows the leaders of a name for as long as the process lives.
-pub(crate) async fn follow(context: Arc<Context>, name: LockName, mut random: Random) {
+pub(crate) async fn follow(context: Arc<ProcessContext>, name: LockName, mut random: Random) {
     let stage = &context.stage;
     let observer = stage.check.follows(context.number, &name);
     let mut leaders = context.tenure.election(name.as_str()).leaders();
     loop {
         let polls = drops(&context, &mut random);
-        match Limited::new(Box::pin(leaders.next()), polls).await {
+        match PollLimit::new(Box::pin(leaders.next()), polls).await {
             None => {
                 stage.tally.count(Kind::LookDropped);
                 // A look that is dropped again and again would never end.

@@ -4,36 +4,36 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_core::{Latch, LatchError, LockName};
 
-use crate::check::Seen;
+use crate::check::LatchObservation;
 use crate::{
-    client::{Context, Locks, Stage},
-    limited::Limited,
+    client::{LockKind, ProcessContext, SharedContext},
+    limited::PollLimit,
 };
 use tenure_testkit::{Random, fault::Kind};
 
 /// What the latches of a run are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct LatchTerms {
     pub(crate) count: u32,
     pub(crate) keep: Duration,
 }
 
-impl Terms {
-    pub(crate) fn of(stage: &Stage) -> Option<Self> {
+impl LatchTerms {
+    pub(crate) fn of(stage: &SharedContext) -> Option<Self> {
         match stage.habits.locks {
-            Locks::Latch { count, keep } => Some(Self { count, keep }),
+            LockKind::Latch { count, keep } => Some(Self { count, keep }),
             _ => None,
         }
     }
 
-    pub(crate) fn latch(self, context: &Context, name: &LockName) -> Latch {
+    pub(crate) fn latch(self, context: &ProcessContext, name: &LockName) -> Latch {
         context.tenure.latch(name.as_str(), self.count).keep(self.keep)
     }
 }
 
 /// Arrives, waits, or looks who is there.
-pub(crate) async fn round(context: &Context, name: &LockName, random: &mut Random) {
-    let Some(terms) = Terms::of(&context.stage) else { return };
+pub(crate) async fn round(context: &ProcessContext, name: &LockName, random: &mut Random) {
+    let Some(terms) = LatchTerms::of(&context.stage) else { return };
     match random.below(10) {
         0..=4 => {
             // One more than are counted.
@@ -51,35 +51,35 @@ pub(crate) async fn round(context: &Context, name: &LockName, random: &mut Rando
     }
 }
 
-fn drops(context: &Context, random: &mut Random) -> Option<u64> {
+fn drops(context: &ProcessContext, random: &mut Random) -> Option<u64> {
     random.happens(context.stage.habits.drops).then(|| random.below(20))
 }
 
 /// A call to arrive under way: its end is told also when it is dropped.
-struct Arriving<'a> {
-    context: &'a Context,
+struct ArrivalInFlight<'a> {
+    context: &'a ProcessContext,
     name: &'a LockName,
     call: usize,
 }
 
-impl Drop for Arriving<'_> {
+impl Drop for ArrivalInFlight<'_> {
     fn drop(&mut self) {
         self.context.stage.check.arrival_ended(self.name, self.call);
     }
 }
 
 pub(crate) async fn arrive(
-    context: &Context,
+    context: &ProcessContext,
     name: &LockName,
-    terms: Terms,
+    terms: LatchTerms,
     who: &str,
     polls: Option<u64>,
 ) {
     let stage = &context.stage;
     let call = stage.check.arrives(context.number, name, who, terms.keep);
     let latch = terms.latch(context, name);
-    let arriving = Arriving { context, name, call };
-    let outcome = Limited::new(Box::pin(latch.arrive(who)), polls).await;
+    let arriving = ArrivalInFlight { context, name, call };
+    let outcome = PollLimit::new(Box::pin(latch.arrive(who)), polls).await;
     drop(arriving);
     match outcome {
         None => stage.tally.count(Kind::ArrivalDropped),
@@ -89,11 +89,16 @@ pub(crate) async fn arrive(
 }
 
 /// Asks who is there, or how many are not.
-pub(crate) async fn look(context: &Context, name: &LockName, terms: Terms, named: bool) {
+pub(crate) async fn look(
+    context: &ProcessContext,
+    name: &LockName,
+    terms: LatchTerms,
+    named: bool,
+) {
     let (stage, latch, count) = (&context.stage, terms.latch(context, name), terms.count);
     let from = stage.now();
     let seen = |remaining, who: Option<&[String]>| {
-        let seen = Seen { from, until: stage.now(), count, remaining, who };
+        let seen = LatchObservation { from, until: stage.now(), count, remaining, who };
         stage.check.seen_at(name, seen);
     };
     if !named {
@@ -113,9 +118,9 @@ pub(crate) async fn look(context: &Context, name: &LockName, terms: Terms, named
 }
 
 pub(crate) async fn wait(
-    context: &Context,
+    context: &ProcessContext,
     name: &LockName,
-    terms: Terms,
+    terms: LatchTerms,
     within: Option<Duration>,
     polls: Option<u64>,
 ) {
@@ -126,7 +131,7 @@ pub(crate) async fn wait(
         None => latch.wait(),
     };
     context.note(&format!("waits at {name}, within {within:?}"));
-    match Limited::new(wait, polls).await {
+    match PollLimit::new(wait, polls).await {
         None => stage.tally.count(Kind::WaitDropped),
         Some(Ok(())) => stage.check.waited_at(name, from, terms.count, 0),
         Some(Err(LatchError::TimedOut { remaining, .. })) => {
@@ -139,8 +144,8 @@ pub(crate) async fn wait(
 }
 
 /// Looks at a latch again and again while things go wrong.
-pub(crate) async fn watch(context: Arc<Context>, mut random: Random) {
-    let Some(terms) = Terms::of(&context.stage) else { return };
+pub(crate) async fn watch(context: Arc<ProcessContext>, mut random: Random) {
+    let Some(terms) = LatchTerms::of(&context.stage) else { return };
     while !context.stage.calm() {
         let name = random.choose(&context.stage.names).clone();
         look(&context, &name, terms, random.happens(500)).await;

@@ -11,13 +11,18 @@ mod several;
 
 use super::{
     Plan,
-    client::{Asked, Context, LONGEST_GRACE, Locks, Terms, acquire, hold, take_up},
+    client::{AskIdentity, LONGEST_GRACE, LockKind, ProcessContext, Terms, acquire, hold, take_up},
     world::World,
 };
 use tenure_testkit::Random;
 
 /// All rounds of a task; none begins when nothing goes wrong any more.
-pub(super) async fn work(context: Arc<Context>, world: Arc<World>, index: u64, mut random: Random) {
+pub(super) async fn work(
+    context: Arc<ProcessContext>,
+    world: Arc<World>,
+    index: u64,
+    mut random: Random,
+) {
     let plan = &world.plan;
     let random = &mut random;
     for _ in 0..plan.rounds {
@@ -28,12 +33,12 @@ pub(super) async fn work(context: Arc<Context>, world: Arc<World>, index: u64, m
         }
         let terms = draw(plan, random);
         match plan.locks {
-            Locks::Election => election::round(&context, index, &name, &terms, random).await,
-            Locks::Reentrant => reentrant::round(&context, index, &name, &terms, random).await,
-            Locks::Latch { .. } => latch::round(&context, &name, random).await,
+            LockKind::Election => election::round(&context, index, &name, &terms, random).await,
+            LockKind::Reentrant => reentrant::round(&context, index, &name, &terms, random).await,
+            LockKind::Latch { .. } => latch::round(&context, &name, random).await,
             _ if terms.together => several::round(&context, index, &terms, random).await,
-            Locks::Mutex | Locks::ReadWrite | Locks::Semaphore { .. } => {
-                let asked = Asked::new(&context, index, &name);
+            LockKind::Mutex | LockKind::ReadWrite | LockKind::Semaphore { .. } => {
+                let asked = AskIdentity::new(&context, index, &name);
                 let asking = terms.ask(&context.tenure, plan.locks, &name, &asked.label);
                 if let Some(guard) = acquire(&context, &asked, &terms, asking, random).await {
                     hold(&context, guard, &terms, random).await;
@@ -49,11 +54,11 @@ fn draw(plan: &Plan, random: &mut Random) -> Terms {
         |random: &mut Random, choices: &[u64]| Duration::from_millis(*random.choose(choices));
     let ttl = millis(random, plan.leases.lengths());
     let mode = match plan.locks {
-        Locks::Mutex | Locks::Reentrant | Locks::Election => Mode::Exclusive,
-        Locks::ReadWrite if random.happens(600) => Mode::Shared,
-        Locks::ReadWrite => Mode::Exclusive,
-        Locks::Latch { .. } => Mode::Shared,
-        Locks::Semaphore { permits } => {
+        LockKind::Mutex | LockKind::Reentrant | LockKind::Election => Mode::Exclusive,
+        LockKind::ReadWrite if random.happens(600) => Mode::Shared,
+        LockKind::ReadWrite => Mode::Exclusive,
+        LockKind::Latch { .. } => Mode::Shared,
+        LockKind::Semaphore { permits } => {
             let take = 1 + u32::try_from(random.below(permits.into())).unwrap_or(0);
             Mode::Permits { take, of: permits + u32::from(random.happens(100)) }
         }
@@ -67,6 +72,6 @@ fn draw(plan: &Plan, random: &mut Random) -> Terms {
         hold_at_least: random.happens(80).then(|| millis(random, &[15, 100])),
         fair: random.happens(if plan.quick { 100 } else { 300 }),
         tries: random.happens(150),
-        together: plan.locks == Locks::Mutex && plan.names > 1 && random.happens(150),
+        together: plan.locks == LockKind::Mutex && plan.names > 1 && random.happens(150),
     }
 }

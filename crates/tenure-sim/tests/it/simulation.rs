@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tenure_sim::{Sweep, replay, seeds_wanted, sweep};
+use tenure_sim::{SweepReport, replay, seeds_wanted, sweep};
 
 #[test]
 fn simulation_of_many_seeds_breaks_no_promise() {
@@ -13,7 +13,7 @@ fn simulation_of_many_seeds_breaks_no_promise() {
         panic!(
             "SEED={seed} breaks {}\nsee it again: {}",
             run.violation.as_ref().expect("a failing run broke something"),
-            Sweep::replay_command(seed)
+            SweepReport::replay_command(seed)
         );
     }
     println!("seeds {seeds:?} in {:.1?}\n{:#?}\n{:#?}", began.elapsed(), swept.counts, swept.tally);

@@ -17,7 +17,7 @@ use tenure_core::{
 };
 use tenure_sim::{
     SimClock,
-    check::{Checker, Watched},
+    check::{Checker, ReportedHold},
 };
 
 const TTL: Duration = Duration::from_secs(10);
@@ -46,7 +46,7 @@ impl Watch {
 
     /// The checker is told of `guard`. Answers what it calls it.
     async fn sees(&self, guard: &Arc<Guard>) -> usize {
-        let watched = Watched {
+        let watched = ReportedHold {
             process: 1,
             name: guard.name().clone(),
             token: guard.token(),

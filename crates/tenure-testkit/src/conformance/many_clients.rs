@@ -21,13 +21,13 @@ const BOUND: Duration = Duration::from_secs(120);
 
 /// What the holders themselves see.
 #[derive(Debug, Default)]
-struct Inside {
+struct CriticalSection {
     here: u32,
     last: Option<Token>,
     entered: u32,
 }
 
-impl Inside {
+impl CriticalSection {
     fn enter(&mut self, token: Token) {
         assert_eq!(self.here, 0, "two hold the name together");
         assert!(Some(token) > self.last, "token {token} after {:?}", self.last);
@@ -48,7 +48,7 @@ pub async fn waiters_are_all_served(scene: Scene) {
 }
 
 async fn contend(scene: &Scene, wait: bool) {
-    let inside = Arc::new(Mutex::new(Inside::default()));
+    let inside = Arc::new(Mutex::new(CriticalSection::default()));
     let mut contenders = JoinSet::new();
     for _ in 0..CLIENTS {
         let (scene, client, inside) = (scene.clone(), scene.client().await, inside.clone());
@@ -67,7 +67,7 @@ async fn contend(scene: &Scene, wait: bool) {
     assert_eq!(entered, CLIENTS * ROUNDS);
 }
 
-async fn one_round(scene: &Scene, client: &Client, inside: &Mutex<Inside>, wait: bool) {
+async fn one_round(scene: &Scene, client: &Client, inside: &Mutex<CriticalSection>, wait: bool) {
     let ask = if wait { client.waits() } else { client.tries() };
     let mut wakeups = client.wakeups(&ask.owner);
     let mut waited = Duration::ZERO;

@@ -310,7 +310,7 @@ fn redis_tag(text: &str) -> u32 {
 /// and each gets all of its own in the end.
 pub async fn joint_asks_that_cross_all_end(scene: Scene) {
     let Some(_) = able(&scene).await else { return };
-    let inside: Arc<Mutex<BTreeMap<&str, Inside>>> = Arc::default();
+    let inside: Arc<Mutex<BTreeMap<&str, CriticalSection>>> = Arc::default();
     let mut contenders = JoinSet::new();
     for number in 0..CLIENTS {
         let (scene, client, inside) = (scene.clone(), scene.client().await, inside.clone());
@@ -333,7 +333,7 @@ pub async fn joint_asks_that_cross_all_end(scene: Scene) {
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct CriticalSection {
     taken: bool,
     last: Option<Token>,
 }
@@ -341,7 +341,7 @@ struct Inside {
 async fn one_round(
     scene: &Scene,
     client: &Client,
-    inside: &Mutex<BTreeMap<&'static str, Inside>>,
+    inside: &Mutex<BTreeMap<&'static str, CriticalSection>>,
     names: [&'static str; 2],
 ) {
     let asks: Vec<_> = names.iter().map(|text| (name(text), client.tries())).collect();
@@ -351,7 +351,7 @@ async fn one_round(
         let here = inside.entry(text).or_default();
         assert!(!here.taken, "two hold {text} together");
         assert!(Some(grant.token) > here.last, "{grant:?} after {:?}", here.last);
-        *here = Inside { taken: true, last: Some(grant.token) };
+        *here = CriticalSection { taken: true, last: Some(grant.token) };
     }
     for _ in 0..3 {
         tokio::task::yield_now().await;

@@ -38,7 +38,7 @@ pub(super) struct Network {
 }
 
 /// What becomes of one call.
-struct Fate {
+struct CallFaults {
     refused: bool,
     request_lost: bool,
     reply_lost: bool,
@@ -163,7 +163,7 @@ impl Network {
     /// Carries a call out whatever becomes of its caller.
     fn send_late<T: Send + 'static>(
         &self,
-        fate: Fate,
+        fate: CallFaults,
         call: impl Fn() -> Call<T> + Send + 'static,
         reply: oneshot::Sender<Result<T, Fault>>,
     ) -> impl Future<Output = ()> + Send + 'static {
@@ -189,7 +189,7 @@ impl Network {
     /// Carries an answer back.
     fn answer<T: Send + 'static>(
         &self,
-        fate: &Fate,
+        fate: &CallFaults,
         answer: Result<T, Fault>,
         reply: oneshot::Sender<Result<T, Fault>>,
     ) -> impl Future<Output = ()> + Send + 'static {
@@ -203,7 +203,7 @@ impl Network {
         }
     }
 
-    fn fate(&self) -> Fate {
+    fn fate(&self) -> CallFaults {
         let faults = *lock(&self.faults);
         let mut random = lock(&self.random);
         let mut happens = |per_mille: u32, kind: Kind| {
@@ -230,7 +230,7 @@ impl Network {
                 random.length(most / 8, most)
             })
         };
-        Fate {
+        CallFaults {
             refused,
             request_lost,
             reply_lost,

@@ -55,14 +55,14 @@ struct Shared {
     /// Connections of an older generation end.
     generation: watch::Sender<u64>,
     cuts: AtomicU64,
-    links: Mutex<Vec<Weak<Link>>>,
+    links: Mutex<Vec<Weak<ProxyConnection>>>,
     /// How many pieces of clients it has carried.
     requests: AtomicU64,
 }
 
 /// One connection.
 #[derive(Debug, Default)]
-struct Link {
+struct ProxyConnection {
     /// Nothing of the client, or nothing of the server, arrives any more.
     is_deaf: AtomicBool,
     is_mute: AtomicBool,
@@ -249,15 +249,15 @@ impl Shared {
         *lock(&self.weather)
     }
 
-    fn link(&self) -> Arc<Link> {
-        let link = Arc::<Link>::default();
+    fn link(&self) -> Arc<ProxyConnection> {
+        let link = Arc::<ProxyConnection>::default();
         let mut links = lock(&self.links);
         links.retain(|link| link.strong_count() > 0);
         links.push(Arc::downgrade(&link));
         link
     }
 
-    fn links(&self) -> Vec<Arc<Link>> {
+    fn links(&self) -> Vec<Arc<ProxyConnection>> {
         lock(&self.links).iter().filter_map(Weak::upgrade).collect()
     }
 

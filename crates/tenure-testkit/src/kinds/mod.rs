@@ -24,7 +24,7 @@ pub mod semaphore;
 
 use std::{future::Future, pin::Pin};
 
-use record::Record;
+use record::CaseRecord;
 pub use scene::Scene;
 use tenure_core::{Tenure, store::Capabilities};
 
@@ -56,7 +56,7 @@ pub fn run<F: Future<Output = ()>>(
     adapter: impl Adapter,
     body: impl FnOnce(Scene) -> F,
 ) {
-    let mut record = Record::new(store, kind.name, case);
+    let mut record = CaseRecord::new(store, kind.name, case);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let scene = Scene::new(adapter);

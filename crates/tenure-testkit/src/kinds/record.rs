@@ -4,12 +4,12 @@ use std::{fs::OpenOptions, io::Write};
 
 /// What came of one case. It counts as failed until it is said to be more.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct CaseRecord {
     whose: String,
     came: String,
 }
 
-impl Record {
+impl CaseRecord {
     pub(super) fn new(store: &str, kind: &str, case: &str) -> Self {
         Self { whose: format!("{store}\t{kind}\t{case}"), came: "failed\t".to_owned() }
     }
@@ -24,7 +24,7 @@ impl Record {
     }
 }
 
-impl Drop for Record {
+impl Drop for CaseRecord {
     fn drop(&mut self) {
         let Some(path) = std::env::var_os("TENURE_KINDS") else { return };
         let line = format!("{}\t{}\n", self.whose, self.came);

@@ -16,7 +16,7 @@ use tokio::{
     sync::{Semaphore, oneshot},
 };
 
-use super::verdicts::Verdicts;
+use super::verdicts::LoginHistory;
 use crate::Secret;
 
 /// The most threads of the process for it.
@@ -28,24 +28,24 @@ static WORKERS: PerProcess<Workers> = PerProcess::new();
 /// Whose timers and I/O futures find there.
 static RUNTIME: PerProcess<Handle> = PerProcess::new();
 
-type Read = Result<Secret, Box<dyn Error + Send + Sync>>;
+type PasswordResult = Result<Secret, Box<dyn Error + Send + Sync>>;
 /// Dropped where nobody waits for the call any more.
 type CancelReceiver = oneshot::Receiver<()>;
 
 /// What gives a password, as often as it is asked.
 #[derive(Clone)]
-pub(super) struct Reading(Arc<Inner>);
+pub(super) struct PasswordReader(Arc<Inner>);
 
 struct Inner {
-    read: Box<dyn Fn(CancelReceiver) -> Read + Send + Sync>,
+    read: Box<dyn Fn(CancelReceiver) -> PasswordResult + Send + Sync>,
     left: Arc<Semaphore>,
     process: u32,
-    verdicts: Verdicts,
+    verdicts: LoginHistory,
 }
 
-impl Reading {
+impl PasswordReader {
     /// By a call that may block.
-    pub(super) fn blocking(read: impl Fn() -> Read + Send + Sync + 'static) -> Self {
+    pub(super) fn blocking(read: impl Fn() -> PasswordResult + Send + Sync + 'static) -> Self {
         Self::of(Box::new(move |_| read()))
     }
 
@@ -70,13 +70,13 @@ impl Reading {
         Self::of(Box::new(read))
     }
 
-    fn of(read: Box<dyn Fn(CancelReceiver) -> Read + Send + Sync>) -> Self {
+    fn of(read: Box<dyn Fn(CancelReceiver) -> PasswordResult + Send + Sync>) -> Self {
         let (left, process) = (Arc::new(Semaphore::new(CALLS)), process::id());
-        Self(Arc::new(Inner { read, left, process, verdicts: Verdicts::default() }))
+        Self(Arc::new(Inner { read, left, process, verdicts: LoginHistory::default() }))
     }
 
     /// What servers said of what it gave.
-    pub(super) fn verdicts(&self) -> &Verdicts {
+    pub(super) fn verdicts(&self) -> &LoginHistory {
         &self.0.verdicts
     }
 
@@ -86,7 +86,7 @@ impl Reading {
     }
 
     /// Asks once more.
-    pub(super) async fn once(&self) -> Read {
+    pub(super) async fn read_once(&self) -> PasswordResult {
         // In a forked child those that were under way never end: what they have taken is its parent's.
         let permit = match self.0.process == process::id() {
             true => Some(self.0.left.clone().acquire_owned().await?),

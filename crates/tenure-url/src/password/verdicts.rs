@@ -18,21 +18,21 @@ const MOST: usize = 256;
 
 /// By user and server. No password is kept, but a number by which the same one is known again in this process.
 #[derive(Default)]
-pub(super) struct Verdicts {
-    by_login: Mutex<HashMap<String, Verdict>>,
+pub(super) struct LoginHistory {
+    by_login: Mutex<HashMap<String, LoginRecord>>,
     digests: RandomState,
 }
 
 #[derive(Default)]
-struct Verdict {
+struct LoginRecord {
     was_accepted: bool,
     refused: Option<(u64, Instant, Fault)>,
 }
 
-impl Verdicts {
+impl LoginHistory {
     /// Notes that a server took one for this login.
     pub(super) fn accepted(&self, login: &str) {
-        self.of(login, |verdict| *verdict = Verdict { was_accepted: true, refused: None });
+        self.of(login, |verdict| *verdict = LoginRecord { was_accepted: true, refused: None });
     }
 
     /// What it means that a server refuses this one, which `fault` says.
@@ -59,7 +59,7 @@ impl Verdicts {
         }
     }
 
-    fn of<T>(&self, login: &str, change: impl FnOnce(&mut Verdict) -> T) -> T {
+    fn of<T>(&self, login: &str, change: impl FnOnce(&mut LoginRecord) -> T) -> T {
         let mut all = self.lock();
         if all.len() >= MOST && !all.contains_key(login) {
             all.clear();
@@ -67,7 +67,7 @@ impl Verdicts {
         change(all.entry(login.to_owned()).or_default())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Verdict>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, LoginRecord>> {
         self.by_login.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

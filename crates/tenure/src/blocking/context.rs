@@ -14,17 +14,17 @@ use tenure_core::{
 
 use super::{
     guard::Guard,
-    news::{Listener, NewsSender},
-    thread::Thread,
+    news::{NotificationSender, WaitListener},
+    thread::BlockingThread,
 };
 
 /// Where a handle comes from: what it needs to block, and to say so if it cannot.
 #[derive(Clone)]
 pub(super) struct BlockingContext {
     pub(super) tenure: crate::Tenure,
-    pub(super) thread: &'static Thread,
+    pub(super) thread: &'static BlockingThread,
     pub(super) name: Arc<str>,
-    pub(super) listener: Listener,
+    pub(super) listener: WaitListener,
 }
 
 impl BlockingContext {
@@ -48,7 +48,7 @@ impl BlockingContext {
         if !self.listener.is_somebody() {
             return self.wait(lock.into_future());
         }
-        let telling = |post: NewsSender| lock.telling(post).into_future();
+        let telling = |post: NotificationSender| lock.telling(post).into_future();
         self.acquired(self.thread.wait_telling(&self.listener, telling))
     }
 
@@ -109,28 +109,28 @@ pub(super) fn in_forked_child() -> Fault {
 /// An acquisition that waits, and says meanwhile that it does.
 pub(super) trait NotifyingLock: IntoFuture + Sized {
     /// The same, with somebody to tell.
-    fn telling(self, post: NewsSender) -> Self;
+    fn telling(self, post: NotificationSender) -> Self;
 }
 
 impl<G> NotifyingLock for Lock<G>
 where
     Self: IntoFuture,
 {
-    fn telling(self, post: NewsSender) -> Self {
+    fn telling(self, post: NotificationSender) -> Self {
         let away = post.clone();
         self.on_busy(move |busy| post.busy(busy)).on_unreachable(move |fault| away.away(fault))
     }
 }
 
 impl NotifyingLock for AllLock {
-    fn telling(self, post: NewsSender) -> Self {
+    fn telling(self, post: NotificationSender) -> Self {
         let away = post.clone();
         self.on_busy(move |busy| post.busy(busy)).on_unreachable(move |fault| away.away(fault))
     }
 }
 
 impl NotifyingLock for ReentrantLock {
-    fn telling(self, post: NewsSender) -> Self {
+    fn telling(self, post: NotificationSender) -> Self {
         let away = post.clone();
         self.on_busy(move |busy| post.busy(busy)).on_unreachable(move |fault| away.away(fault))
     }

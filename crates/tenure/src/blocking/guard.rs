@@ -5,8 +5,8 @@ use std::time::Duration;
 use tenure_core::ReleaseError;
 
 use super::{
-    thread::Thread,
-    watch::{Watch, answers, of_parent},
+    thread::BlockingThread,
+    watch::{GuardCallbacks, answers, of_parent},
 };
 
 /// One hold of a lock: [`crate::Guard`] for blocking callers. While it lives its lease is renewed in
@@ -29,19 +29,19 @@ use super::{
 #[must_use = "the lock is released as soon as its guard is dropped"]
 pub struct Guard {
     pub(super) guard: crate::Guard,
-    watch: Watch,
+    watch: GuardCallbacks,
 }
 
 impl Guard {
-    pub(super) fn new(guard: crate::Guard, thread: &'static Thread) -> Self {
-        Self { guard, watch: Watch::new(thread) }
+    pub(super) fn new(guard: crate::Guard, thread: &'static BlockingThread) -> Self {
+        Self { guard, watch: GuardCallbacks::new(thread) }
     }
 
-    pub(super) fn from_parts(guard: crate::Guard, watch: Watch) -> Self {
+    pub(super) fn from_parts(guard: crate::Guard, watch: GuardCallbacks) -> Self {
         Self { guard, watch }
     }
 
-    pub(super) fn into_parts(self) -> (crate::Guard, Watch) {
+    pub(super) fn into_parts(self) -> (crate::Guard, GuardCallbacks) {
         (self.guard, self.watch)
     }
 

@@ -7,8 +7,8 @@ use tenure_core::{ShutdownError, Store};
 use super::{
     All, Election, Latch, Mutex, RwLock, Semaphore,
     context::BlockingContext,
-    news::Listener,
-    thread::{Thread, forked},
+    news::WaitListener,
+    thread::{BlockingThread, forked},
 };
 use crate::{OpenError, options::StoreOptions};
 
@@ -28,7 +28,7 @@ use crate::{OpenError, options::StoreOptions};
 #[derive(Clone)]
 pub struct Tenure {
     pub(super) tenure: crate::Tenure,
-    thread: &'static Thread,
+    thread: &'static BlockingThread,
 }
 
 impl Tenure {
@@ -139,7 +139,7 @@ impl Tenure {
     /// # }).unwrap();
     /// ```
     pub fn from_async(tenure: crate::Tenure) -> Result<Self, OpenError> {
-        Ok(Self { tenure, thread: Thread::get().map_err(OpenError::Thread)? })
+        Ok(Self { tenure, thread: BlockingThread::get().map_err(OpenError::Thread)? })
     }
 
     /// The same for `async` code.
@@ -154,7 +154,7 @@ impl Tenure {
         &self.tenure
     }
 
-    pub(super) fn thread(&self) -> &'static Thread {
+    pub(super) fn thread(&self) -> &'static BlockingThread {
         self.thread
     }
 
@@ -281,7 +281,7 @@ impl Tenure {
     fn opened_by(
         opening: impl Future<Output = Result<crate::Tenure, OpenError>> + Send + 'static,
     ) -> Result<Self, OpenError> {
-        let thread = Thread::get().map_err(OpenError::Thread)?;
+        let thread = BlockingThread::get().map_err(OpenError::Thread)?;
         let tenure = thread.wait_for(opening).ok_or_else(|| OpenError::Thread(forked()))??;
         Ok(Self { tenure, thread })
     }
@@ -292,7 +292,7 @@ impl Tenure {
             tenure,
             thread: self.thread,
             name: name.into(),
-            listener: Listener::default(),
+            listener: WaitListener::default(),
         }
     }
 }

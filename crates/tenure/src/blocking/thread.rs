@@ -28,11 +28,11 @@ use tokio::{
 };
 
 use super::{
-    news::{Listener, Message, NewsSender, channel},
+    news::{Message, NotificationSender, WaitListener, channel},
     thread_waker::ThreadWaker,
 };
 
-static THREAD: PerProcess<Thread> = PerProcess::new();
+static THREAD: PerProcess<BlockingThread> = PerProcess::new();
 /// What is told to programs goes on for as long as they like.
 static TELLS: PerProcess<Workers> = PerProcess::new();
 
@@ -42,12 +42,12 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Tenure's own thread for blocking callers.
 #[derive(Debug)]
-pub(super) struct Thread {
+pub(super) struct BlockingThread {
     runtime: Handle,
     process: u32,
 }
 
-impl Thread {
+impl BlockingThread {
     /// The thread of this process, started if it does not run yet.
     pub(super) fn get() -> io::Result<&'static Self> {
         THREAD.get(|| Ok(Self { runtime: start("tenure-blocking")?, process: std::process::id() }))
@@ -64,7 +64,7 @@ impl Thread {
         self.wait_at_most(Duration::MAX, future)
     }
 
-    /// As [`Thread::wait_for`], and `None` if `future` is not done within `limit`. It is dropped
+    /// As [`BlockingThread::wait_for`], and `None` if `future` is not done within `limit`. It is dropped
     /// then.
     pub(super) fn wait_at_most<F>(&self, limit: Duration, future: F) -> Option<F::Output>
     where
@@ -89,7 +89,7 @@ impl Thread {
         let waker = Waker::from(sleeper.clone());
         // In a task of tokio, where this never yields, its share would be used up for ever.
         let future = Some(Box::pin(unconstrained(future)));
-        let mut work = Work { runtime: &self.runtime, future };
+        let mut work = RuntimeFuture { runtime: &self.runtime, future };
         let mut direct = None;
         if poll_directly(&mut direct, || work.poll(&waker)).is_ready() {
             return;
@@ -104,12 +104,12 @@ impl Thread {
         });
     }
 
-    /// As [`Thread::wait_for`], and tells `listener` in the caller what the future leaves in the
-    /// `NewsSender` that it is made with.
+    /// As [`BlockingThread::wait_for`], and tells `listener` in the caller what the future leaves in the
+    /// `NotificationSender` that it is made with.
     pub(super) fn wait_telling<F>(
         &self,
-        listener: &Listener,
-        asking: impl FnOnce(NewsSender) -> F,
+        listener: &WaitListener,
+        asking: impl FnOnce(NotificationSender) -> F,
     ) -> Option<F::Output>
     where
         F: Future + Send + 'static,
@@ -120,7 +120,7 @@ impl Thread {
         }
         let (post, sender, inbox) = channel();
         let future = Some(Box::pin(asking(post)));
-        let mut work = Work { runtime: &self.runtime, future };
+        let mut work = RuntimeFuture { runtime: &self.runtime, future };
         if let Poll::Ready(output) = work.poll(Waker::noop()) {
             return Some(output);
         }
@@ -133,15 +133,15 @@ impl Thread {
     fn finish<F>(
         &self,
         future: Pin<Box<F>>,
-        done: impl FnOnce(Outcome<F>) + Send + 'static,
-        receive: impl FnOnce() -> Option<Outcome<F>>,
+        done: impl FnOnce(CaughtOutput<F>) + Send + 'static,
+        receive: impl FnOnce() -> Option<CaughtOutput<F>>,
     ) -> Option<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send,
     {
         let task = async move { done(AssertUnwindSafe(future).catch_unwind().await) };
-        let _task = Task(self.spawn(task));
+        let _task = AbortOnDrop(self.spawn(task));
         let output = park(receive);
         output.map(|output| output.unwrap_or_else(|panic| resume_unwind(panic)))
     }
@@ -159,12 +159,12 @@ impl Thread {
 
 /// A future as its caller has it: timers, connections and tasks that it makes belong to our runtime,
 /// wherever it is polled, and also while it is dropped.
-struct Work<'a, F: ?Sized> {
+struct RuntimeFuture<'a, F: ?Sized> {
     runtime: &'a Handle,
     future: Option<Pin<Box<F>>>,
 }
 
-impl<F: Future + ?Sized> Work<'_, F> {
+impl<F: Future + ?Sized> RuntimeFuture<'_, F> {
     fn poll(&mut self, waker: &Waker) -> Poll<F::Output> {
         let _ours = self.runtime.enter();
         let Some(future) = &mut self.future else { return Poll::Pending };
@@ -172,7 +172,7 @@ impl<F: Future + ?Sized> Work<'_, F> {
     }
 }
 
-impl<F: ?Sized> Drop for Work<'_, F> {
+impl<F: ?Sized> Drop for RuntimeFuture<'_, F> {
     fn drop(&mut self) {
         let _ours = self.runtime.enter();
         self.future = None;
@@ -180,12 +180,12 @@ impl<F: ?Sized> Drop for Work<'_, F> {
 }
 
 /// What a future gave, or its panic.
-type Outcome<F> = thread::Result<<F as Future>::Output>;
+type CaughtOutput<F> = thread::Result<<F as Future>::Output>;
 
 /// A future on our thread, which ends with this if it is not done.
-struct Task(AbortHandle);
+struct AbortOnDrop(AbortHandle);
 
-impl Drop for Task {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -201,7 +201,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send,
 {
-    Thread::get()?.wait_for(future).ok_or_else(forked)
+    BlockingThread::get()?.wait_for(future).ok_or_else(forked)
 }
 
 /// Why nothing can be waited for with a thread that was left behind by a fork.
@@ -266,7 +266,7 @@ mod tests {
                 tokio::task::coop::consume_budget().await;
             }
         };
-        let thread = Thread::get().unwrap();
+        let thread = BlockingThread::get().unwrap();
         assert!(thread.wait_at_most(Duration::from_secs(15), work).is_some());
     }
 
@@ -278,7 +278,7 @@ mod tests {
                 drop(tokio::spawn(async {}));
             }
         }
-        let thread = Thread::get().unwrap();
+        let thread = BlockingThread::get().unwrap();
         let spawns = Spawns;
         let work = async move {
             let _spawns = spawns;

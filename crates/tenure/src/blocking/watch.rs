@@ -8,22 +8,22 @@ use std::{
 use tenure_core::{LockName, Lost, LostReason, Token, error::LockAddress};
 use tokio::task::AbortHandle;
 
-use super::thread::{self, Thread};
+use super::thread::{self, BlockingThread};
 
 /// What waits on behalf of a guard, for as long as there is something to lose.
 #[derive(Debug)]
-pub(super) struct Watch {
-    pub(super) thread: &'static Thread,
+pub(super) struct GuardCallbacks {
+    pub(super) thread: &'static BlockingThread,
     watchers: Mutex<Vec<AbortHandle>>,
 }
 
-impl Watch {
-    pub(super) fn new(thread: &'static Thread) -> Self {
+impl GuardCallbacks {
+    pub(super) fn new(thread: &'static BlockingThread) -> Self {
         Self { thread, watchers: Mutex::default() }
     }
 
     /// Nobody is told any more. Gives the thread that can wait for the end of the hold.
-    pub(super) fn end(self) -> &'static Thread {
+    pub(super) fn end(self) -> &'static BlockingThread {
         self.thread
     }
 
@@ -52,7 +52,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for GuardCallbacks {
     fn drop(&mut self) {
         let watchers = self.watchers.get_mut().unwrap_or_else(PoisonError::into_inner);
         watchers.drain(..).for_each(|watcher| watcher.abort());

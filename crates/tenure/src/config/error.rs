@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tenure_core::parts::Parts;
+use tenure_core::parts::ErrorParts;
 
 use crate::urls::url::without_passwords;
 
@@ -77,8 +77,8 @@ impl ConfigError {
         }
     }
 
-    pub(crate) fn parts(&self) -> Parts<'_> {
-        Parts::new(format!("{}: {}", self.origin, self.what)).help(&*self.help)
+    pub(crate) fn parts(&self) -> ErrorParts<'_> {
+        ErrorParts::new(format!("{}: {}", self.origin, self.what)).help(&*self.help)
     }
 }
 

@@ -8,18 +8,18 @@ use toml::de::DeValue;
 use super::{
     ConfigError,
     error::{Origin, SettingError},
-    pattern::Pattern,
-    table::{ConfigTable, Source, kind},
+    pattern::NamePattern,
+    table::{ConfigSource, ConfigTable, kind},
     values,
 };
 
 /// What a file says.
 #[derive(Default)]
-pub(super) struct File {
+pub(super) struct ParsedConfig {
     pub(super) store: Option<(String, Origin)>,
     pub(super) stores: BTreeMap<String, (String, Origin)>,
     pub(super) defaults: Defaults,
-    pub(super) locks: Vec<(Pattern, Defaults)>,
+    pub(super) locks: Vec<(NamePattern, Defaults)>,
     pub(super) run: Run,
 }
 
@@ -37,8 +37,8 @@ pub struct Run {
     pub failed_exit_code: Option<u8>,
 }
 
-impl File {
-    pub(super) fn parse(source: Source<'_>) -> Result<Self, ConfigError> {
+impl ParsedConfig {
+    pub(super) fn parse(source: ConfigSource<'_>) -> Result<Self, ConfigError> {
         let mut table = source.table()?;
         let store = table.text("store")?;
         let defaults = settings(&mut table)?;
@@ -47,7 +47,7 @@ impl File {
         let stores = stores.collect::<Result<_, _>>()?;
         let locks = table.table("locks")?.into_entries().into_iter();
         let locks = locks.map(|entry| {
-            let pattern = Pattern::new(&entry.key);
+            let pattern = NamePattern::new(&entry.key);
             let title = format!("[locks.{:?}]", entry.key);
             let mut table = entry.table(source, title)?;
             let defaults = settings(&mut table)?;

@@ -31,14 +31,14 @@ use std::{
 
 pub use error::ConfigError;
 use error::{Origin, SettingError};
-use file::File;
+use file::ParsedConfig;
 pub use file::Run;
-use pattern::Pattern;
-use table::Source;
+use pattern::NamePattern;
+use table::ConfigSource;
 use tenure_core::{Defaults, Fault, LockName, store::Diagnostic};
 use tenure_url::nearest;
 pub use variables::VARIABLES;
-use variables::Variables;
+use variables::VariableLookup;
 
 use crate::urls::spelling::{EMPTY, NO_URL, absolute, is_name, is_path, write_one};
 #[doc(hidden)]
@@ -73,12 +73,12 @@ pub struct Config {
     forced: Defaults,
     /// What the file says, for every lock and by name: what is closer to the name comes later.
     defaults: Defaults,
-    locks: Vec<(Pattern, Defaults)>,
+    locks: Vec<(NamePattern, Defaults)>,
     run: Run,
     chosen_by: Option<Origin>,
     /// The file that it was loaded from, and who may do what with that.
     file: Option<PathBuf>,
-    access: places::Access,
+    access: places::FileAccess,
     /// Whether a password stands in the file itself.
     has_password: bool,
     /// What the program knows of its holds.
@@ -102,9 +102,9 @@ impl Config {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn load() -> Result<Self, ConfigError> {
-        let place = places::find(&set)?;
+        let place = places::find(&environment_variable)?;
         let file = place.as_ref().map(|place| (place.path.as_path(), place.text.as_str()));
-        let mut config = Self::parse(file, set)?;
+        let mut config = Self::parse(file, environment_variable)?;
         if let Some(place) = place {
             (config.access, config.file) = (place.access, Some(place.path));
         }
@@ -168,8 +168,10 @@ impl Config {
         file: Option<(&Path, &str)>,
         variables: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let file = file.map(|(file, text)| File::parse(Source { file, text })).transpose()?;
-        let File { store, stores, defaults, mut locks, run } = file.unwrap_or_default();
+        let file = file
+            .map(|(file, text)| ParsedConfig::parse(ConfigSource { file, text }))
+            .transpose()?;
+        let ParsedConfig { store, stores, defaults, mut locks, run } = file.unwrap_or_default();
         locks.sort_by_key(|(pattern, _)| pattern.fixed());
         let urls = stores.values().chain(&store).map(|(url, _)| url.as_str());
         let has_password = { urls }.any(tenure_url::has_password);
@@ -182,7 +184,7 @@ impl Config {
             run,
             chosen_by: None,
             file: None,
-            access: places::Access::default(),
+            access: places::FileAccess::default(),
             has_password,
             expected: None,
         };
@@ -210,7 +212,7 @@ impl Config {
     /// ```
     pub fn use_store(&mut self, chosen: &str, by: impl Into<String>) {
         let by = Origin::Program(by.into());
-        self.store = self.find(chosen.to_owned(), by.clone(), &set);
+        self.store = self.find(chosen.to_owned(), by.clone(), &environment_variable);
         self.chosen_by = Some(by);
     }
 
@@ -356,7 +358,7 @@ impl Config {
         &self,
         chosen: String,
         origin: Origin,
-        variables: Variables<'_>,
+        variables: VariableLookup<'_>,
     ) -> Result<(String, Option<Origin>), ConfigError> {
         // Made from a variable that is not set, it would mean a lock on this machine alone.
         if chosen.trim().is_empty() {
@@ -397,7 +399,7 @@ const HERE: &str = "file:";
 /// A variable of this process that is set to something, or one that names a store or the configuration: these are refused
 /// where they are empty. Bytes that are no text make a value that
 /// is refused where it is used, rather than one that is overlooked.
-fn set(name: &str) -> Option<String> {
+fn environment_variable(name: &str) -> Option<String> {
     let value = env::var_os(name)?.to_string_lossy().into_owned();
     let counts = [variables::STORE, variables::CONFIG].contains(&name);
     Some(value).filter(|value| !value.is_empty() || counts)

@@ -2,9 +2,9 @@
 
 /// A name in which each `*` stands for any characters, also for none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pattern(String);
+pub(super) struct NamePattern(String);
 
-impl Pattern {
+impl NamePattern {
     pub(super) fn new(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -31,7 +31,7 @@ impl Pattern {
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
+    use super::NamePattern;
 
     #[test]
     fn a_star_stands_for_any_characters() {
@@ -45,7 +45,7 @@ mod tests {
             ("a**c", "ac"),
             ("nightly", "nightly"),
         ] {
-            assert!(Pattern::new(pattern).matches(name), "{pattern} {name}");
+            assert!(NamePattern::new(pattern).matches(name), "{pattern} {name}");
         }
         for (pattern, name) in [
             ("order:*", "orders"),
@@ -56,7 +56,7 @@ mod tests {
             ("nightly", "nightly2"),
             ("nightly", "night"),
         ] {
-            assert!(!Pattern::new(pattern).matches(name), "{pattern} {name}");
+            assert!(!NamePattern::new(pattern).matches(name), "{pattern} {name}");
         }
     }
 }

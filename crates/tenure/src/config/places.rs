@@ -10,7 +10,7 @@ use tenure_core::files::{self, NamedFile};
 use super::{
     ConfigError,
     error::{Origin, SettingError},
-    variables::{CONFIG, Variables},
+    variables::{CONFIG, VariableLookup},
 };
 
 /// More than any configuration has.
@@ -20,22 +20,22 @@ const WRITABLE: u32 = 0o002;
 const READABLE: u32 = 0o004;
 
 /// A configuration file that is there.
-pub(super) struct Place {
+pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
     pub(super) text: String,
-    pub(super) access: Access,
+    pub(super) access: FileAccess,
 }
 
 /// Who may change and read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Access {
+pub(super) struct FileAccess {
     /// The user that it belongs to, if that is neither this one nor root.
     pub(super) stranger: Option<u32>,
     pub(super) is_read_by_all: bool,
 }
 
 /// The first configuration file there is: the one that TENURE_CONFIG names, the user's, the system's.
-pub(super) fn find(variables: Variables<'_>) -> Result<Option<Place>, ConfigError> {
+pub(super) fn find(variables: VariableLookup<'_>) -> Result<Option<ConfigFile>, ConfigError> {
     if let Some(path) = variables(CONFIG).map(PathBuf::from) {
         // Without it locks may be kept on this machine alone.
         if path.as_os_str().is_empty() {
@@ -65,7 +65,7 @@ pub(super) fn find(variables: Variables<'_>) -> Result<Option<Place>, ConfigErro
 }
 
 /// What is there, unless it is there for everybody to change: who chooses the store lets others in.
-fn read(path: &Path) -> io::Result<Result<Place, ConfigError>> {
+fn read(path: &Path) -> io::Result<Result<ConfigFile, ConfigError>> {
     let NamedFile { bytes, stranger, mode, .. } = files::read(path, LONGEST)?;
     let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8");
     let text = String::from_utf8(bytes).map_err(no_text)?;
@@ -85,10 +85,14 @@ fn read(path: &Path) -> io::Result<Result<Place, ConfigError>> {
         return Ok(Err(Origin::File(path.to_owned()).error(SettingError::new(what, help))));
     }
     let is_read_by_all = mode.is_some_and(|mode| mode & READABLE != 0);
-    Ok(Ok(Place { path: path.to_owned(), text, access: Access { stranger, is_read_by_all } }))
+    Ok(Ok(ConfigFile {
+        path: path.to_owned(),
+        text,
+        access: FileAccess { stranger, is_read_by_all },
+    }))
 }
 
-fn usual(variables: Variables<'_>) -> Vec<PathBuf> {
+fn usual(variables: VariableLookup<'_>) -> Vec<PathBuf> {
     let home = || variables("HOME").map(|home| Path::new(&home).join(".config"));
     let user = variables("XDG_CONFIG_HOME").map(PathBuf::from).or_else(home);
     let mut places: Vec<_> = user.into_iter().map(|dir| dir.join("tenure/config.toml")).collect();

@@ -1,12 +1,12 @@
 //! `${NAME}` in a store's URL: a variable, so that no password need stand in a file.
 
-use super::{error::SettingError, variables::Variables};
+use super::{error::SettingError, variables::VariableLookup};
 
 /// `url` with the values of the variables it names.
 ///
 /// A variable that is all of it may hold a whole URL. Within a URL of a server its value is
 /// percent-encoded, so that a password may hold any character.
-pub(super) fn expand(url: &str, variables: Variables<'_>) -> Result<String, SettingError> {
+pub(super) fn expand(url: &str, variables: VariableLookup<'_>) -> Result<String, SettingError> {
     let mut expanded = String::new();
     let mut rest = url;
     while let Some((before, behind)) = rest.split_once("${") {

@@ -12,29 +12,29 @@ use super::{
 
 /// A file and its text, to find the line of a mistake.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'t> {
+pub(super) struct ConfigSource<'t> {
     pub(super) file: &'t Path,
     pub(super) text: &'t str,
 }
 
 /// A table that is being read.
 pub(super) struct ConfigTable<'t> {
-    source: Source<'t>,
+    source: ConfigSource<'t>,
     /// How people call it, to be put behind "here" in a message; empty for the whole file.
     title: String,
-    entries: Vec<Entry<'t>>,
+    entries: Vec<ConfigEntry<'t>>,
     known: Vec<&'static str>,
 }
 
 /// One line of it, in most cases.
-pub(super) struct Entry<'t> {
+pub(super) struct ConfigEntry<'t> {
     pub(super) key: String,
     pub(super) value: DeValue<'t>,
     pub(super) origin: Origin,
     at: usize,
 }
 
-impl<'t> Source<'t> {
+impl<'t> ConfigSource<'t> {
     pub(super) fn table(self) -> Result<ConfigTable<'t>, ConfigError> {
         let table = DeTable::parse(self.text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
@@ -52,13 +52,13 @@ impl<'t> Source<'t> {
 }
 
 impl<'t> ConfigTable<'t> {
-    fn new(source: Source<'t>, title: String, table: DeTable<'t>) -> Self {
+    fn new(source: ConfigSource<'t>, title: String, table: DeTable<'t>) -> Self {
         let mut entries: Vec<_> = table
             .into_iter()
             .map(|(key, value)| {
                 let at = key.span().start;
                 let key = key.into_inner().into_owned();
-                Entry { key, value: value.into_inner(), origin: source.origin(at), at }
+                ConfigEntry { key, value: value.into_inner(), origin: source.origin(at), at }
             })
             .collect();
         entries.sort_by_key(|entry| entry.at);
@@ -71,7 +71,7 @@ impl<'t> ConfigTable<'t> {
         key: &'static str,
         read: impl Fn(DeValue<'t>) -> Result<T, SettingError>,
     ) -> Result<Option<T>, ConfigError> {
-        let Some(Entry { value, origin, .. }) = self.entry(key) else { return Ok(None) };
+        let Some(ConfigEntry { value, origin, .. }) = self.entry(key) else { return Ok(None) };
         let value = read(value).map_err(|SettingError { what, help }| {
             origin.error(SettingError::new(format!("{key}: {what}"), help))
         })?;
@@ -95,13 +95,13 @@ impl<'t> ConfigTable<'t> {
     }
 
     /// All that is left, in the order of the file: for tables whose keys are free.
-    pub(super) fn into_entries(self) -> Vec<Entry<'t>> {
+    pub(super) fn into_entries(self) -> Vec<ConfigEntry<'t>> {
         self.entries
     }
 
     /// Refuses a key that nobody asked for.
     pub(super) fn finish(self) -> Result<(), ConfigError> {
-        let Some(Entry { key, origin, .. }) = self.entries.first() else { return Ok(()) };
+        let Some(ConfigEntry { key, origin, .. }) = self.entries.first() else { return Ok(()) };
         let what = format!("no setting{} is called {key:?}", self.title);
         let help = match nearest(key, self.known.iter().copied()) {
             Some(meant) => format!("did you mean {meant}?"),
@@ -110,18 +110,18 @@ impl<'t> ConfigTable<'t> {
         Err(origin.error(SettingError::new(what, help)))
     }
 
-    fn entry(&mut self, key: &'static str) -> Option<Entry<'t>> {
+    fn entry(&mut self, key: &'static str) -> Option<ConfigEntry<'t>> {
         self.known.push(key);
         let at = self.entries.iter().position(|entry| entry.key == key)?;
         Some(self.entries.remove(at))
     }
 }
 
-impl<'t> Entry<'t> {
+impl<'t> ConfigEntry<'t> {
     /// This entry as a table, called `title` where people read it.
     pub(super) fn table(
         self,
-        source: Source<'t>,
+        source: ConfigSource<'t>,
         title: String,
     ) -> Result<ConfigTable<'t>, ConfigError> {
         match self.value {

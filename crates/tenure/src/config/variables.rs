@@ -9,7 +9,7 @@ use super::{
 };
 
 /// Gives a variable of the environment, if it is set to something.
-pub(super) type Variables<'v> = &'v dyn Fn(&str) -> Option<String>;
+pub(super) type VariableLookup<'v> = &'v dyn Fn(&str) -> Option<String>;
 
 /// The variables of the environment that a configuration is read from: whoever looks for spelling
 /// mistakes in an environment compares with these.
@@ -35,7 +35,7 @@ pub(super) const CONFIG: &str = "TENURE_CONFIG";
 pub(super) const STORE: &str = "TENURE_STORE";
 
 /// What the variables say about every lock.
-pub(super) fn defaults(variables: Variables<'_>) -> Result<Defaults, ConfigError> {
+pub(super) fn defaults(variables: VariableLookup<'_>) -> Result<Defaults, ConfigError> {
     let mut defaults = Defaults::default();
     defaults.ttl = read(variables, "TENURE_TTL", values::ttl)?;
     defaults.wait = read(variables, "TENURE_WAIT", values::length)?;
@@ -48,7 +48,7 @@ pub(super) fn defaults(variables: Variables<'_>) -> Result<Defaults, ConfigError
 }
 
 fn read<T>(
-    variables: Variables<'_>,
+    variables: VariableLookup<'_>,
     name: &'static str,
     value: impl Fn(&str) -> Result<T, SettingError>,
 ) -> Result<Option<T>, ConfigError> {

@@ -72,14 +72,14 @@ pub fn hold() -> Current {
 /// ```
 #[derive(Clone)]
 pub struct Current {
-    hold: Weak<Hold>,
+    hold: Weak<AnyGuard>,
     tenure: Tenure,
     name: LockName,
     token: Token,
 }
 
 impl Current {
-    pub(super) fn new(hold: &Arc<Hold>, tenure: Tenure) -> Self {
+    pub(super) fn new(hold: &Arc<AnyGuard>, tenure: Tenure) -> Self {
         let (name, token) = (hold.name().clone(), hold.token());
         Self { hold: Arc::downgrade(hold), tenure, name, token }
     }
@@ -130,12 +130,12 @@ impl fmt::Debug for Current {
 
 /// A guard of any kind of lock.
 #[derive(Debug)]
-pub(super) enum Hold {
+pub(super) enum AnyGuard {
     Plain(Guard),
     Reentrant(ReentrantGuard),
 }
 
-impl Hold {
+impl AnyGuard {
     /// Releases it and returns when the store has said so.
     pub(super) async fn release(self) {
         // The work was done under the lock, and what is left of the release goes on by itself.
@@ -146,7 +146,7 @@ impl Hold {
     }
 }
 
-impl Deref for Hold {
+impl Deref for AnyGuard {
     type Target = Guard;
 
     fn deref(&self) -> &Guard {

@@ -8,7 +8,7 @@ use tenure_core::{
     kinds::Reentrant,
 };
 
-use super::{current::Hold, default};
+use super::{current::AnyGuard, default};
 use crate::Tenure;
 
 /// How long a locked function waits where neither it nor the configuration says so. Callers of a handler
@@ -42,8 +42,8 @@ pub struct Plan {
 }
 
 /// A lock that was acquired, and what its function runs in.
-pub(super) struct Acquired {
-    pub(super) hold: Hold,
+pub(super) struct AcquiredLock {
+    pub(super) hold: AnyGuard,
     pub(super) tenure: Tenure,
     pub(super) scope: Scope,
 }
@@ -87,7 +87,7 @@ macro_rules! with_settings {
 }
 
 /// A lock of any kind, for one scope.
-enum Handle {
+enum AnyLock {
     Reentrant(Reentrant),
     Mutex(Mutex),
     Read(RwLock),
@@ -150,7 +150,7 @@ impl Plan {
     }
 
     /// Acquires the lock for `scope`, waiting for it.
-    pub(super) async fn lock(mut self, scope: Scope) -> Result<Acquired, AcquireError> {
+    pub(super) async fn lock(mut self, scope: Scope) -> Result<AcquiredLock, AcquireError> {
         let tenure = self.tenure()?.clone();
         let waits = self.settings.wait.or_else(|| {
             let name = LockName::new(&self.name).ok()?;
@@ -158,18 +158,21 @@ impl Plan {
         });
         self.settings.wait = Some(waits.unwrap_or(WAIT));
         let hold = match self.handle(&tenure, &scope) {
-            Handle::Reentrant(mutex) => Hold::Reentrant(mutex.lock().await?),
-            Handle::Mutex(mutex) => Hold::Plain(mutex.lock().await?),
-            Handle::Read(lock) => Hold::Plain(lock.read().await?),
-            Handle::Write(lock) => Hold::Plain(lock.write().await?.into()),
-            Handle::Semaphore(semaphore) => Hold::Plain(semaphore.acquire().await?),
+            AnyLock::Reentrant(mutex) => AnyGuard::Reentrant(mutex.lock().await?),
+            AnyLock::Mutex(mutex) => AnyGuard::Plain(mutex.lock().await?),
+            AnyLock::Read(lock) => AnyGuard::Plain(lock.read().await?),
+            AnyLock::Write(lock) => AnyGuard::Plain(lock.write().await?.into()),
+            AnyLock::Semaphore(semaphore) => AnyGuard::Plain(semaphore.acquire().await?),
         };
-        Ok(Acquired { hold, tenure, scope })
+        Ok(AcquiredLock { hold, tenure, scope })
     }
 
     /// Acquires the lock for `scope`, unless it is busy for as long as the plan waits: without a
     /// wait not at all.
-    pub(super) async fn lock_or_skip(self, scope: Scope) -> Result<Option<Acquired>, AcquireError> {
+    pub(super) async fn lock_or_skip(
+        self,
+        scope: Scope,
+    ) -> Result<Option<AcquiredLock>, AcquireError> {
         if self.settings.wait.is_some() {
             return match self.lock(scope).await {
                 Ok(acquired) => Ok(Some(acquired)),
@@ -179,27 +182,29 @@ impl Plan {
         }
         let tenure = self.tenure()?;
         let hold = match self.handle(tenure, &scope) {
-            Handle::Reentrant(mutex) => mutex.try_lock().await?.map(Hold::Reentrant),
-            Handle::Mutex(mutex) => mutex.try_lock().await?.map(Hold::Plain),
-            Handle::Read(lock) => lock.try_read().await?.map(Hold::Plain),
-            Handle::Write(lock) => lock.try_write().await?.map(|guard| Hold::Plain(guard.into())),
-            Handle::Semaphore(semaphore) => semaphore.try_acquire().await?.map(Hold::Plain),
+            AnyLock::Reentrant(mutex) => mutex.try_lock().await?.map(AnyGuard::Reentrant),
+            AnyLock::Mutex(mutex) => mutex.try_lock().await?.map(AnyGuard::Plain),
+            AnyLock::Read(lock) => lock.try_read().await?.map(AnyGuard::Plain),
+            AnyLock::Write(lock) => {
+                lock.try_write().await?.map(|guard| AnyGuard::Plain(guard.into()))
+            }
+            AnyLock::Semaphore(semaphore) => semaphore.try_acquire().await?.map(AnyGuard::Plain),
         };
-        Ok(hold.map(|hold| Acquired { hold, tenure: tenure.clone(), scope }))
+        Ok(hold.map(|hold| AcquiredLock { hold, tenure: tenure.clone(), scope }))
     }
 
-    fn handle(&self, tenure: &Tenure, scope: &Scope) -> Handle {
+    fn handle(&self, tenure: &Tenure, scope: &Scope) -> AnyLock {
         let (name, settings) = (&*self.name, self.settings);
         match self.kind {
             Kind::Reentrant => {
                 let mutex = with_settings!(tenure.mutex(name).reentrant(), settings);
-                Handle::Reentrant(mutex.within(scope))
+                AnyLock::Reentrant(mutex.within(scope))
             }
-            Kind::Mutex => Handle::Mutex(with_settings!(tenure.mutex(name), settings)),
-            Kind::Read => Handle::Read(with_settings!(tenure.rwlock(name), settings)),
-            Kind::Write => Handle::Write(with_settings!(tenure.rwlock(name), settings)),
+            Kind::Mutex => AnyLock::Mutex(with_settings!(tenure.mutex(name), settings)),
+            Kind::Read => AnyLock::Read(with_settings!(tenure.rwlock(name), settings)),
+            Kind::Write => AnyLock::Write(with_settings!(tenure.rwlock(name), settings)),
             Kind::Semaphore(permits) => {
-                Handle::Semaphore(with_settings!(tenure.semaphore(name, permits), settings))
+                AnyLock::Semaphore(with_settings!(tenure.semaphore(name, permits), settings))
             }
         }
     }

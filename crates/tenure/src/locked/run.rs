@@ -8,7 +8,7 @@ use super::{
     LockedError,
     current::Current,
     outcome::{CanFail, CanSkip},
-    plan::{Acquired, Plan},
+    plan::{AcquiredLock, Plan},
 };
 use crate::blocking;
 
@@ -65,8 +65,8 @@ fn scope() -> Scope {
 }
 
 /// Polls `body` for as long as the hold lasts, and lets the lock go when it is done.
-async fn run<B: Future>(acquired: Acquired, body: B) -> Result<B::Output, Lost> {
-    let Acquired { hold, tenure, scope } = acquired;
+async fn run<B: Future>(acquired: AcquiredLock, body: B) -> Result<B::Output, Lost> {
+    let AcquiredLock { hold, tenure, scope } = acquired;
     let hold = Arc::new(hold);
     let output = {
         let current = Current::new(&hold, tenure);
@@ -85,8 +85,8 @@ async fn run<B: Future>(acquired: Acquired, body: B) -> Result<B::Output, Lost> 
 }
 
 /// Calls `body`, and lets the lock go when it is done.
-fn run_blocking<O>(acquired: Acquired, body: impl FnOnce() -> O) -> Result<O, Lost> {
-    let Acquired { hold, tenure, scope } = acquired;
+fn run_blocking<O>(acquired: AcquiredLock, body: impl FnOnce() -> O) -> Result<O, Lost> {
+    let AcquiredLock { hold, tenure, scope } = acquired;
     let hold = Arc::new(hold);
     let current = Current::new(&hold, tenure);
     let output = scope.run_blocking(|| current.inside_blocking(body));

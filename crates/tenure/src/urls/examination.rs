@@ -16,7 +16,7 @@ pub struct Examination {
 }
 
 /// What a store says of itself.
-pub(crate) async fn of(store: &dyn Store) -> Result<Examination, Fault> {
+pub(crate) async fn examine_store(store: &dyn Store) -> Result<Examination, Fault> {
     let diagnostics = store.health().await?;
     Ok(Examination { kind: store.kind(), location: store.location(), diagnostics })
 }

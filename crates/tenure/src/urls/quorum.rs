@@ -25,7 +25,7 @@ pub(crate) fn mistake(list: &str, of_member: impl Fn(&str) -> Option<Fault>) -> 
             Ok(Some(with)) => options = with,
             Ok(None) => {
                 members += 1;
-                if let Err(fault) = known(part, members) {
+                if let Err(fault) = check_member_scheme(part, members) {
                     return Some(fault);
                 }
                 let url = part.replace("%2C", ",");
@@ -85,12 +85,12 @@ pub(crate) async fn examine(list: &str) -> Result<Examination, Fault> {
     if let Ok(members) =
         urls.iter().zip(1..).map(|(url, number)| member(url, number)).collect::<Result<Vec<_>, _>>()
     {
-        return examination::of(&QuorumStore::new(members, options)?).await;
+        return examination::examine_store(&QuorumStore::new(members, options)?).await;
     }
     let (mut diagnostics, mut places) = (Vec::new(), Vec::new());
     for url in urls {
         let of_member = match url.split(':').next().unwrap_or_default() {
-            "memory" => examination::of(&tenure_core::MemoryStore::new()).await?,
+            "memory" => examination::examine_store(&tenure_core::MemoryStore::new()).await?,
             "file" => examine_embedded(&url.trim_start_matches("file:").replace("%2C", ","))?,
             scheme if names_several(scheme) => examine_redis(&url.replace("%2C", ",")).await?,
             _ => examine_redis(url).await?,
@@ -141,7 +141,7 @@ fn member(url: &str, number: usize) -> Result<Arc<dyn Store>, Fault> {
 }
 
 /// Whether there may be such a member.
-fn known(url: &str, number: usize) -> Result<(), Fault> {
+fn check_member_scheme(url: &str, number: usize) -> Result<(), Fault> {
     match url.split(':').next().unwrap_or_default() {
         "memory" | "file" => Ok(()),
         scheme if may_be_member(scheme) => Ok(()),

@@ -119,7 +119,7 @@ pub(crate) fn examine_embedded(_dir: &str) -> Result<Examination, Fault> {
 pub(crate) async fn examine_redis(url: &str) -> Result<Examination, Fault> {
     use tenure_redis::{RedisOptions, RedisStore};
 
-    crate::urls::examination::of(&RedisStore::new(RedisOptions::from_url(url)?)?).await
+    crate::urls::examination::examine_store(&RedisStore::new(RedisOptions::from_url(url)?)?).await
 }
 
 #[cfg(not(feature = "redis"))]
@@ -154,7 +154,7 @@ pub(crate) fn redis_member(_url: &str) -> Result<Arc<dyn Store>, Fault> {
 #[cfg(feature = "zookeeper")]
 pub(crate) async fn examine_zookeeper(url: &str, holds: &Defaults) -> Result<Examination, Fault> {
     let options = zookeeper_options(url, holds)?;
-    crate::urls::examination::of(&tenure_zookeeper::ZookeeperStore::new(options)?).await
+    crate::urls::examination::examine_store(&tenure_zookeeper::ZookeeperStore::new(options)?).await
 }
 
 #[cfg(not(feature = "zookeeper"))]
@@ -199,7 +199,7 @@ pub(crate) async fn examine_mysql(url: &str) -> Result<Examination, Fault> {
     use tenure_mysql::{MysqlOptions, MysqlStore};
 
     let store = MysqlStore::new(MysqlOptions::from_url(url)?)?.erased();
-    crate::urls::examination::of(&*store).await
+    crate::urls::examination::examine_store(&*store).await
 }
 
 #[cfg(not(feature = "mysql"))]
@@ -229,7 +229,7 @@ pub(crate) async fn examine_postgres(url: &str) -> Result<Examination, Fault> {
     use tenure_postgres::{PostgresOptions, PostgresStore};
 
     let store = PostgresStore::new(PostgresOptions::from_url(url)?)?.erased();
-    crate::urls::examination::of(&*store).await
+    crate::urls::examination::examine_store(&*store).await
 }
 
 #[cfg(not(feature = "postgres"))]

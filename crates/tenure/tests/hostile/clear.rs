@@ -4,7 +4,7 @@ use tenure::Tenure;
 use tenure_core::store::Severity;
 use tenure_servers::{
     MariadbServer, PostgresServer, RedisServer, ZookeeperServer,
-    lying::{Liar, Lie},
+    lying::{RogueBehavior, RogueServer},
 };
 
 const PASSWORD: &str = "s3ntinel0fTheWire";
@@ -30,8 +30,8 @@ async fn a_look_warns_of_hosts_that_may_be_elsewhere_without_tls() {
 }
 
 /// What a server hears that asks for the password by one of these lies.
-async fn heard(lie: Lie, url: &str) -> (String, Vec<u8>) {
-    let liar = Liar::start(lie, None);
+async fn heard(lie: RogueBehavior, url: &str) -> (String, Vec<u8>) {
+    let liar = RogueServer::start(lie, None);
     let url = url.replace("HOST", &liar.address().to_string());
     let error = format!("{:#}", Tenure::open(&url).await.unwrap_err());
     assert!(!error.contains(PASSWORD), "{error:#}");

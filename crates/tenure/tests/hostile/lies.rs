@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tenure_servers::{
     MariadbServer, PostgresServer, RedisServer, ZookeeperServer,
-    lying::{Liar, Lie, Protocol},
+    lying::{Protocol, RogueBehavior, RogueServer},
 };
 use tenure_testkit::child::Process;
 
@@ -19,9 +19,9 @@ fn address(url: &str) -> SocketAddr {
 }
 
 /// One line of a table, and what is wrong.
-fn meet(lie: Lie, url: &str) -> (String, Option<String>) {
+fn meet(lie: RogueBehavior, url: &str) -> (String, Option<String>) {
     let real = address(url);
-    let liar = Liar::start(lie, Some(real));
+    let liar = RogueServer::start(lie, Some(real));
     let url = url.replace(&real.to_string(), &liar.address().to_string());
     let when = if lie.at_once { "at once" } else { "later" };
     let mut child = Process::start(&[&url, when]);

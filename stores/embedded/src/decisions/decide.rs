@@ -20,14 +20,14 @@ use tenure_core::{
 
 use crate::{
     decisions::looks::LivenessChecks,
-    disk::{patience::Patience, slots::Room},
+    disk::{patience::Backoff, slots::ReadBuffer},
     error,
     files::{
         layout::Layout,
-        state_file::{Section, StateFile},
+        state_file::{StateFile, StateFileGuard},
     },
     inner::{Inner, LIMITS},
-    members::stake::Stake,
+    members::stake::ContenderCount,
 };
 
 /// How long a file may stay locked. A decision takes microseconds.
@@ -43,7 +43,7 @@ pub(crate) struct Decision<F> {
 }
 
 /// What a decision answers: a value, and who should ask again.
-pub(crate) type Outcome<T> = Result<(T, Vec<Wake>), QueueError>;
+pub(crate) type DecisionResult<T> = Result<(T, Vec<Wake>), QueueError>;
 
 /// Says that nobody waits for an answer any more.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +55,7 @@ impl CancelFlag {
     }
 }
 
-enum Step<T> {
+enum AttemptOutcome<T> {
     Done(T),
     /// The file was removed: open it again.
     Reopen,
@@ -75,13 +75,13 @@ impl Inner {
     ) -> Result<T, Fault>
     where
         T: Send,
-        F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync,
+        F: Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T> + Send + Sync,
     {
-        let mut patience = Patience::of(PATIENCE);
+        let mut patience = Backoff::of(PATIENCE);
         loop {
             match self.step(name, &decision, None)? {
-                Step::Done(answer) => {
-                    if self.tidying.begins() {
+                AttemptOutcome::Done(answer) => {
+                    if self.tidying.try_begin() {
                         let inner = self.clone();
                         if begin_to_block(move || inner.tidy()).is_err() {
                             // It is done later, where there is no thread for it now.
@@ -90,12 +90,12 @@ impl Inner {
                     }
                     return Ok(answer);
                 }
-                Step::Reopen => tokio::task::yield_now().await,
-                Step::Locked(path) => {
+                AttemptOutcome::Reopen => tokio::task::yield_now().await,
+                AttemptOutcome::Locked(path) => {
                     let pause = patience.pause().ok_or_else(|| error::stays_locked(&path))?;
                     tokio::time::sleep(pause).await;
                 }
-                Step::Ceiling(time) => {
+                AttemptOutcome::Ceiling(time) => {
                     let inner = self.clone();
                     let raised = may_block(move || inner.clock.raise(time)).await;
                     raised.map_err(error::no_thread)??;
@@ -112,34 +112,34 @@ impl Inner {
         given_up: &CancelFlag,
     ) -> Result<T, Fault>
     where
-        F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
+        F: Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T>,
     {
-        self.decide_within(&mut Patience::of(PATIENCE), name, decision, given_up)
+        self.decide_within(&mut Backoff::of(PATIENCE), name, decision, given_up)
     }
 
     /// The same with no more patience than there is, which several decisions can share.
     pub(crate) fn decide_within<T, F>(
         &self,
-        patience: &mut Patience,
+        patience: &mut Backoff,
         name: &LockName,
         decision: &Decision<F>,
         given_up: &CancelFlag,
     ) -> Result<T, Fault>
     where
-        F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
+        F: Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T>,
     {
         loop {
             match self.step(name, decision, Some(given_up))? {
-                Step::Done(answer) => {
+                AttemptOutcome::Done(answer) => {
                     self.tidy_when_due();
                     return Ok(answer);
                 }
-                Step::Reopen => {}
-                Step::Locked(path) => {
+                AttemptOutcome::Reopen => {}
+                AttemptOutcome::Locked(path) => {
                     let pause = patience.pause().ok_or_else(|| error::stays_locked(&path))?;
                     std::thread::sleep(pause);
                 }
-                Step::Ceiling(time) => self.clock.raise(time)?,
+                AttemptOutcome::Ceiling(time) => self.clock.raise(time)?,
             }
         }
     }
@@ -149,18 +149,18 @@ impl Inner {
         name: &LockName,
         decision: &Decision<F>,
         given_up: Option<&CancelFlag>,
-    ) -> Result<Step<T>, Fault>
+    ) -> Result<AttemptOutcome<T>, Fault>
     where
-        F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
+        F: Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T>,
     {
         self.check_process()?;
         let Some(file) = self.file(name, decision.creates)? else {
             let at = self.moment(&|_| true)?;
             let (answer, _) = (decision.decide)(&mut NameState::default(), &at)?;
-            return Ok(Step::Done(answer));
+            return Ok(AttemptOutcome::Done(answer));
         };
         let Some(section) = file.enter()? else {
-            return Ok(Step::Locked(file.path().to_owned()));
+            return Ok(AttemptOutcome::Locked(file.path().to_owned()));
         };
         // From here on nobody else decides on this name, so whoever asks later sees the effect.
         if given_up.is_some_and(|given_up| given_up.0.load(Ordering::Acquire)) {
@@ -169,18 +169,18 @@ impl Inner {
         let step = self.inside(name, &file, &section, decision)?;
         drop(section);
         match step {
-            Step::Done((answer, wake)) => {
+            AttemptOutcome::Done((answer, wake)) => {
                 for wake in &wake {
                     self.watch.tell(wake);
                 }
-                Ok(Step::Done(answer))
+                Ok(AttemptOutcome::Done(answer))
             }
-            Step::Reopen => {
+            AttemptOutcome::Reopen => {
                 self.files.forget(name, &file);
-                Ok(Step::Reopen)
+                Ok(AttemptOutcome::Reopen)
             }
-            Step::Locked(path) => Ok(Step::Locked(path)),
-            Step::Ceiling(time) => Ok(Step::Ceiling(time)),
+            AttemptOutcome::Locked(path) => Ok(AttemptOutcome::Locked(path)),
+            AttemptOutcome::Ceiling(time) => Ok(AttemptOutcome::Ceiling(time)),
         }
     }
 
@@ -188,21 +188,21 @@ impl Inner {
         &self,
         name: &LockName,
         file: &StateFile,
-        section: &Section<'_>,
+        section: &StateFileGuard<'_>,
         decision: &Decision<F>,
-    ) -> Result<Step<(T, Vec<Wake>)>, Fault>
+    ) -> Result<AttemptOutcome<(T, Vec<Wake>)>, Fault>
     where
-        F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
+        F: Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T>,
     {
-        let ground = self.ground();
-        let mut room = Room::new();
+        let ground = self.store_context();
+        let mut room = ReadBuffer::new();
         let read = section.read(&ground, &mut room).and_then(|loaded| {
             loaded.as_ref().map_or(Ok(()), |loaded| loaded.check_name(name, file.path()))?;
             Ok(loaded)
         });
         let mut loaded = match read {
             Ok(Some(loaded)) => loaded,
-            Ok(None) => return Ok(Step::Reopen),
+            Ok(None) => return Ok(AttemptOutcome::Reopen),
             Err(fault) if decision.repairs && fault.kind() == FaultKind::Corrupt => {
                 section.repaired(&ground, name)?
             }
@@ -217,17 +217,17 @@ impl Inner {
         let last = loaded.state.last_time;
         if last > before && last > self.clock.ceiling() {
             // What was decided is forgotten: nothing was written.
-            return Ok(Step::Ceiling(last));
+            return Ok(AttemptOutcome::Ceiling(last));
         }
         let has = self.stake(&loaded.state);
         self.members.take_on(had, has, at.now);
         section.write(&ground, &loaded)?;
         self.members.let_go(had, has);
-        Ok(Step::Done(outcome))
+        Ok(AttemptOutcome::Done(outcome))
     }
 
-    fn stake(&self, state: &NameState) -> Stake {
-        Stake::of(self.members.own(), state)
+    fn stake(&self, state: &NameState) -> ContenderCount {
+        ContenderCount::of(self.members.own(), state)
     }
 
     fn file(&self, name: &LockName, create: bool) -> Result<Option<Arc<StateFile>>, Fault> {
@@ -245,7 +245,7 @@ impl Inner {
             if !create {
                 return Ok(None);
             }
-            let created = StateFile::create(&self.ground(), &place, name);
+            let created = StateFile::create(&self.store_context(), &place, name);
             if let Some(file) = created.map_err(|why| failed("create", why))? {
                 self.tidying.created();
                 return Ok(Some(self.files.keep(name, file)));

@@ -12,7 +12,7 @@ use crate::{
     decisions::{self, decide::CancelFlag},
     disk::{
         dir::Dir,
-        slots::{Kind, Room, Slots},
+        slots::{ReadBuffer, SlotFile, SlotFileKind},
     },
     error,
     files::{
@@ -25,7 +25,7 @@ use crate::{
 
 /// What a look at the files of all names brought up.
 #[derive(Debug, Default)]
-pub(crate) struct Survey {
+pub(crate) struct ScanResult {
     /// Names that have a file, in no order.
     pub(crate) names: Vec<LockName>,
     /// Files that could not be read.
@@ -69,8 +69,8 @@ impl Inner {
     }
 
     /// Reads which names there are. Who writes at the same time is not waited for.
-    pub(crate) fn survey(&self) -> Result<Survey, Fault> {
-        let mut survey = Survey::default();
+    pub(crate) fn survey(&self) -> Result<ScanResult, Fault> {
+        let mut survey = ScanResult::default();
         each_state(&*self.machine, &self.layout.locks, |read| match read {
             Ok((name, _)) => survey.names.push(name),
             Err(path) => survey.damaged.push(path),
@@ -118,8 +118,8 @@ fn state_in(
     // A reader can meet two writers in a row, hardly more.
     for _ in 0..16 {
         let Some(file) = shelf.look_at(file).transpose()?.ok() else { return Some(Err(())) };
-        let slots = Slots { machine, file: &file, kind: Kind::State };
-        let mut room = Room::new();
+        let slots = SlotFile { machine, file: &file, kind: SlotFileKind::State };
+        let mut room = ReadBuffer::new();
         let found = slots.read(&mut room).ok().and_then(|record| wire::decode(record.payload));
         if let Some((name, state)) = found {
             return Some(LockName::new(name).map(|name| (name, state)).map_err(drop));

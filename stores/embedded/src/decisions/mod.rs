@@ -15,14 +15,14 @@ use tenure_core::proto::{
 };
 
 use crate::{
-    decisions::decide::{Decision, Outcome},
+    decisions::decide::{Decision, DecisionResult},
     inner::Inner,
 };
 
 pub(crate) fn acquire<'a>(
     inner: &'a Inner,
     ask: &'a Ask,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Answer> + Send + Sync + 'a> {
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Answer> + Send + Sync + 'a> {
     let client = inner.members.own();
     Decision {
         decide: move |state: &mut NameState, at: &Moment<'_>| state.acquire(ask, client, at),
@@ -35,7 +35,7 @@ pub(crate) fn turn<'a>(
     inner: &'a Inner,
     owner: &'a Owner,
     ask: &'a Ask,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Answer> + Send + Sync + 'a> {
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Answer> + Send + Sync + 'a> {
     let client = inner.members.own();
     Decision {
         decide: move |state: &mut NameState, at: &Moment<'_>| state.turn(owner, ask, client, at),
@@ -47,7 +47,8 @@ pub(crate) fn turn<'a>(
 pub(crate) fn take_over<'a>(
     inner: &'a Inner,
     over: &'a TakeOver,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<TakenOver> + Send + Sync + 'a> {
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<TakenOver> + Send + Sync + 'a>
+{
     let client = inner.members.own();
     Decision {
         decide: move |state: &mut NameState, at: &Moment<'_>| state.take_over(over, client, at),
@@ -59,7 +60,7 @@ pub(crate) fn take_over<'a>(
 pub(crate) fn release(
     owner: &Owner,
     keep: Duration,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Released> + Send + Sync + '_> {
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Released> + Send + Sync + '_> {
     Decision {
         decide: move |state: &mut NameState, at: &Moment<'_>| Ok(state.release(owner, keep, at)),
         creates: false,
@@ -70,7 +71,7 @@ pub(crate) fn release(
 pub(crate) fn raise(
     owner: &Owner,
     token: Token,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Raised> + Send + Sync + '_> {
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Raised> + Send + Sync + '_> {
     Decision {
         decide: move |state: &mut NameState, at: &Moment<'_>| {
             Ok((state.raise(owner, token, at), Vec::new()))
@@ -81,7 +82,7 @@ pub(crate) fn raise(
 }
 
 pub(crate) fn inspect()
--> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Snapshot> + Send + Sync> {
+-> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Snapshot> + Send + Sync> {
     Decision {
         decide: |state: &mut NameState, at: &Moment<'_>| Ok((state.inspect(at), Vec::new())),
         creates: false,
@@ -90,7 +91,7 @@ pub(crate) fn inspect()
 }
 
 pub(crate) fn evict()
--> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Evicted> + Send + Sync> {
+-> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Evicted> + Send + Sync> {
     Decision {
         decide: |state: &mut NameState, at: &Moment<'_>| Ok(state.evict(at)),
         creates: false,
@@ -100,7 +101,7 @@ pub(crate) fn evict()
 
 pub(crate) fn evict_hold(
     hold: HoldId,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Evicted> + Send + Sync> {
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Evicted> + Send + Sync> {
     Decision {
         decide: move |state: &mut NameState, at: &Moment<'_>| Ok(state.evict_hold(hold, at)),
         creates: false,

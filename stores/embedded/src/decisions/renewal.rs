@@ -12,8 +12,8 @@ use tenure_core::{
 };
 
 use crate::{
-    decisions::decide::{CancelFlag, Decision, Outcome},
-    disk::patience::Patience,
+    decisions::decide::{CancelFlag, Decision, DecisionResult},
+    disk::patience::Backoff,
     error,
     inner::Inner,
 };
@@ -36,13 +36,13 @@ impl Inner {
         let mut locked = Vec::new();
         let mut answers = Vec::with_capacity(holds.len());
         for (index, hold) in holds.iter().enumerate() {
-            let answer = self.renew_one(hold, &mut Patience::of(Duration::ZERO), given_up);
+            let answer = self.renew_one(hold, &mut Backoff::of(Duration::ZERO), given_up);
             if answer.as_ref().is_err_and(|fault| fault.kind() == FaultKind::Unreachable) {
                 locked.push((index, hold));
             }
             answers.push(answer);
         }
-        let mut patience = Patience::of(PATIENCE);
+        let mut patience = Backoff::of(PATIENCE);
         for (index, hold) in locked {
             let answer = self.renew_one(hold, &mut patience, given_up);
             if let Some(place) = answers.get_mut(index) {
@@ -55,7 +55,7 @@ impl Inner {
     fn renew_one(
         &self,
         hold: &Renewal,
-        patience: &mut Patience,
+        patience: &mut Backoff,
         given_up: &CancelFlag,
     ) -> Result<Renewed, Fault> {
         self.decide_within(patience, &hold.name, &renew(hold), given_up)
@@ -64,7 +64,7 @@ impl Inner {
 
 fn renew(
     hold: &Renewal,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Renewed> + '_> {
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Renewed> + '_> {
     Decision {
         decide: |state: &mut NameState, at: &Moment<'_>| {
             Ok((state.renew(&hold.owner, hold.ttl, at), Vec::new()))

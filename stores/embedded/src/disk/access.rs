@@ -4,13 +4,13 @@ use std::{fs::Metadata, os::unix::fs::MetadataExt};
 
 /// The permissions of everything in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Access {
+pub(crate) struct FilePermissions {
     mode: u32,
     uid: u32,
     gid: u32,
 }
 
-impl Access {
+impl FilePermissions {
     /// The mode of a store's directory that tenure creates itself: its owner alone.
     pub(crate) const PRIVATE_DIR: u32 = 0o700;
 

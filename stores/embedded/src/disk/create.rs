@@ -7,9 +7,9 @@ use std::{
 
 use crate::{
     disk::{
-        access::Access,
+        access::FilePermissions,
         dir::{Dir, unfinished},
-        slots::{Kind, PAGE, Record, Slots, WriteError},
+        slots::{PAGE, Record, SlotFile, SlotFileKind, WriteError},
     },
     machine::{Machine, check_size},
 };
@@ -18,20 +18,20 @@ use crate::{
 pub(crate) fn file(
     machine: &dyn Machine,
     (dir, name): (&Dir, &str),
-    access: Access,
-    kind: Kind,
+    access: FilePermissions,
+    kind: SlotFileKind,
     first: &Record<'_>,
 ) -> io::Result<Option<File>> {
-    let unfinished = Unfinished { dir, name: unfinished(name)? };
+    let unfinished = TemporaryFile { dir, name: unfinished(name)? };
     let file = dir.create_file(&unfinished.name, access)?;
     check_size(PAGE as u64)?;
     file.set_len(PAGE as u64)?;
-    let slots = Slots { machine, file: &file, kind };
+    let slots = SlotFile { machine, file: &file, kind };
     slots.write(first).map_err(|error| match error {
         WriteError::NoEffect(error) | WriteError::Unknown(error) => error,
         WriteError::TooLarge(_) => ErrorKind::FileTooLarge.into(),
     })?;
-    if kind == Kind::Clock {
+    if kind == SlotFileKind::Clock {
         // It is looked at after a loss of power, so it must not have a name without a content.
         machine.sync(&file)?;
     }
@@ -43,12 +43,12 @@ pub(crate) fn file(
 }
 
 /// A file that goes away again, under this name.
-struct Unfinished<'a> {
+struct TemporaryFile<'a> {
     dir: &'a Dir,
     name: String,
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
         let _ = self.dir.remove(&self.name);
     }

@@ -17,7 +17,7 @@ use nix::{
     unistd::{Gid, LinkatFlags, UnlinkatFlags, fchown, geteuid, linkat, unlinkat},
 };
 
-use crate::disk::access::Access;
+use crate::disk::access::FilePermissions;
 
 /// The ending of what is not yet complete.
 pub(crate) const UNFINISHED: &str = "tmp";
@@ -45,7 +45,7 @@ impl error::Error for NotOurs {}
 
 /// What a name in a directory is, as far as the store cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum EntryKind {
     File,
     Socket,
     Dir,
@@ -91,7 +91,7 @@ impl Dir {
     }
 
     /// A directory in it, which is created if it is not there.
-    pub(crate) fn make(&self, name: &str, access: Access) -> io::Result<Self> {
+    pub(crate) fn make(&self, name: &str, access: FilePermissions) -> io::Result<Self> {
         if let Some(found) = self.sub(name)? {
             found.is_open_to(access)?;
             return Ok(found);
@@ -116,7 +116,7 @@ impl Dir {
     }
 
     /// Refuses a directory that those who share the store cannot enter: somebody put it there.
-    fn is_open_to(&self, access: Access) -> io::Result<()> {
+    fn is_open_to(&self, access: FilePermissions) -> io::Result<()> {
         let there = Mode::from_bits_truncate(fstat(&self.file)?.st_mode);
         if there.contains(mode(access.dir_mode() & 0o077)) {
             return Ok(());
@@ -147,16 +147,16 @@ impl Dir {
             Err(why) => return Err(self.explained(name, why)),
         };
         match entry(&fstat(&fd)?) {
-            Entry::File => Ok(Some(fd.into())),
-            Entry::Dir => Err(io::Error::other(NotOurs("it is a directory"))),
-            Entry::Socket | Entry::Other => {
+            EntryKind::File => Ok(Some(fd.into())),
+            EntryKind::Dir => Err(io::Error::other(NotOurs("it is a directory"))),
+            EntryKind::Socket | EntryKind::Other => {
                 Err(io::Error::other(NotOurs("it is a pipe or a device")))
             }
         }
     }
 
     /// Creates a file that is not there.
-    pub(crate) fn create_file(&self, name: &str, access: Access) -> io::Result<File> {
+    pub(crate) fn create_file(&self, name: &str, access: FilePermissions) -> io::Result<File> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | QUIET;
         let file: File = openat(&self.file, name, flags, mode(access.file_mode()))?.into();
         if access.is_shared() {
@@ -166,7 +166,7 @@ impl Dir {
     }
 
     /// What `name` is; `None` when there is nothing of that name.
-    pub(crate) fn entry(&self, name: &str) -> io::Result<Option<Entry>> {
+    pub(crate) fn entry(&self, name: &str) -> io::Result<Option<EntryKind>> {
         Ok(self.stat(name)?.as_ref().map(entry))
     }
 
@@ -231,7 +231,7 @@ impl Dir {
     fn explained(&self, name: &str, why: Errno) -> io::Error {
         match (why, self.entry(name)) {
             // Some systems say of a link that it is no directory.
-            (Errno::ELOOP | Errno::ENOTDIR | Errno::EMLINK, Ok(Some(Entry::Other))) => {
+            (Errno::ELOOP | Errno::ENOTDIR | Errno::EMLINK, Ok(Some(EntryKind::Other))) => {
                 io::Error::other(NotOurs("it is a link, a pipe or a device"))
             }
             (Errno::EISDIR, _) => io::Error::other(NotOurs("it is a directory")),
@@ -302,7 +302,7 @@ fn rename_to_free(from: &Dir, made: &str, to: &Dir, name: &str) -> nix::Result<(
 
 /// Gives what was made the group of the store, which need not be this user's first one, and a mode of
 /// which the process's umask may have taken something away.
-fn share(file: &File, access: Access, bits: u32) -> io::Result<()> {
+fn share(file: &File, access: FilePermissions, bits: u32) -> io::Result<()> {
     if fstat(file)?.st_gid != access.gid() {
         // Who does not belong to the group cannot, and then it is open to all or not to him.
         let _ = fchown(file, None, Some(Gid::from_raw(access.gid())));
@@ -333,12 +333,12 @@ pub(crate) fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn entry(found: &FileStat) -> Entry {
+fn entry(found: &FileStat) -> EntryKind {
     match SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT {
-        SFlag::S_IFREG => Entry::File,
-        SFlag::S_IFSOCK => Entry::Socket,
-        SFlag::S_IFDIR => Entry::Dir,
-        _ => Entry::Other,
+        SFlag::S_IFREG => EntryKind::File,
+        SFlag::S_IFSOCK => EntryKind::Socket,
+        SFlag::S_IFDIR => EntryKind::Dir,
+        _ => EntryKind::Other,
     }
 }
 

@@ -12,12 +12,12 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(16);
 /// Growing pauses between tries, until their sum is too long. A decision takes microseconds, so
 /// who has to wait for long waits for a process that is stopped in the middle of one.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Backoff {
     next: Duration,
     left: Duration,
 }
 
-impl Patience {
+impl Backoff {
     pub(crate) const fn of(left: Duration) -> Self {
         Self { next: FIRST_PAUSE, left }
     }
@@ -49,7 +49,7 @@ impl<'a> FileLock<'a> {
     }
 
     /// Takes the lock, and blocks the thread as long as `patience` lasts.
-    pub(crate) fn take(file: &'a File, mut patience: Patience) -> io::Result<Option<Self>> {
+    pub(crate) fn take(file: &'a File, mut patience: Backoff) -> io::Result<Option<Self>> {
         loop {
             if let Some(locked) = Self::try_take(file)? {
                 return Ok(Some(locked));

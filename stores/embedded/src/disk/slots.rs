@@ -22,13 +22,13 @@ const IN_AREA: u16 = 1 << 15;
 
 /// What a file of slots holds; part of its magic number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SlotFileKind {
     Clock,
     Floor,
     State,
 }
 
-impl Kind {
+impl SlotFileKind {
     const fn magic(self) -> [u8; 4] {
         match self {
             Self::Clock => *b"tnrC",
@@ -40,7 +40,7 @@ impl Kind {
 
 /// Room for what is read of a file of slots.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct ReadBuffer {
     page: [u8; PAGE],
     area: Vec<u8>,
 }
@@ -81,10 +81,10 @@ const LAST_SEQ: u64 = u64::MAX / 2;
 
 /// One file of slots. Who writes must have the file's lock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slots<'a> {
+pub(crate) struct SlotFile<'a> {
     pub(crate) machine: &'a dyn Machine,
     pub(crate) file: &'a File,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SlotFileKind,
 }
 
 /// A slot that may be whole.
@@ -98,16 +98,16 @@ struct Slot<'p> {
     inline: &'p [u8],
 }
 
-impl Room {
+impl ReadBuffer {
     pub(crate) const fn new() -> Self {
         Self { page: [0; PAGE], area: Vec::new() }
     }
 }
 
-impl Slots<'_> {
+impl SlotFile<'_> {
     /// The record in force, which is read into `room`.
-    pub(crate) fn read<'p>(&self, room: &'p mut Room) -> Result<Record<'p>, Damage> {
-        let Room { page, area } = room;
+    pub(crate) fn read<'p>(&self, room: &'p mut ReadBuffer) -> Result<Record<'p>, Damage> {
+        let ReadBuffer { page, area } = room;
         let length = self.machine.read_at(self.file, page, 0).map_err(Damage::Io)?;
         let page = page.get(..length).unwrap_or_default();
         let mut found = [self.slot(page, 0)?, self.slot(page, SLOT)?];
@@ -151,7 +151,7 @@ impl Slots<'_> {
 
     /// After a failed write: which record is in force now?
     fn settle(&self, seq: u64, error: io::Error) -> Result<(), WriteError> {
-        match self.read(&mut Room::new()) {
+        match self.read(&mut ReadBuffer::new()) {
             Ok(record) if record.seq == seq => Ok(()),
             Ok(_) => Err(WriteError::NoEffect(error)),
             Err(_) => Err(WriteError::Unknown(error)),
@@ -211,7 +211,7 @@ fn area_at(seq: u64) -> u64 {
     PAGE as u64 + (seq % 2) * AREA
 }
 
-fn encode(kind: Kind, record: &Record<'_>, area_sum: u32, inline: &[u8]) -> Vec<u8> {
+fn encode(kind: SlotFileKind, record: &Record<'_>, area_sum: u32, inline: &[u8]) -> Vec<u8> {
     let in_area = if inline.len() == record.payload.len() { 0 } else { IN_AREA };
     // The caller has checked the length against the size of an area.
     let length = u32::try_from(record.payload.len()).unwrap_or(u32::MAX);

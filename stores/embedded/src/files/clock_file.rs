@@ -20,8 +20,8 @@ use crate::{
     disk::{
         age::touch,
         create,
-        patience::{FileLock, Patience},
-        slots::{Damage, Kind, Record, Room, Slots, WriteError},
+        patience::{Backoff, FileLock},
+        slots::{Damage, ReadBuffer, Record, SlotFile, SlotFileKind, WriteError},
     },
     error,
     files::layout::{CLOCK, Root},
@@ -53,7 +53,7 @@ pub(crate) struct TokenClockFile {
 
 /// Times of tokens, in microseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Bounds {
+struct TokenBounds {
     /// No token of an earlier boot is above it.
     base: u64,
     /// On the disk for certain.
@@ -114,7 +114,7 @@ impl TokenClockFile {
         self.extend(time).map(drop)
     }
 
-    fn extend(&self, time: u64) -> Result<Bounds, Fault> {
+    fn extend(&self, time: u64) -> Result<TokenBounds, Fault> {
         let _inside = self.enter();
         let _locked = self.lock()?;
         let (seq, boot, mut bounds) = self.read()?;
@@ -145,15 +145,15 @@ impl TokenClockFile {
     }
 
     /// The number of the last write, the boot it was made in, and what it says.
-    fn read(&self) -> Result<(u64, [u8; 16], Bounds), Fault> {
+    fn read(&self) -> Result<(u64, [u8; 16], TokenBounds), Fault> {
         let torn = |damage| error::damaged(&self.path, damage, CURE);
-        let mut room = Room::new();
+        let mut room = ReadBuffer::new();
         let Record { seq, boot, payload, .. } = self.slots().read(&mut room).map_err(torn)?;
-        let bounds = Bounds::decode(payload).ok_or_else(|| torn(Damage::Torn))?;
+        let bounds = TokenBounds::decode(payload).ok_or_else(|| torn(Damage::Torn))?;
         Ok((seq, boot, bounds))
     }
 
-    fn write(&self, seq: u64, bounds: Bounds) -> Result<(), Fault> {
+    fn write(&self, seq: u64, bounds: TokenBounds) -> Result<(), Fault> {
         let record = Record { seq, flags: 0, boot: self.boot, payload: &bounds.encode() };
         self.slots().write(&record).map_err(|error| match error {
             // A ceiling in doubt is as harmless as one that was not written: nobody counts on it.
@@ -168,8 +168,8 @@ impl TokenClockFile {
         self.machine.sync(&self.file).map_err(|why| error::io("sync", &self.path, why))
     }
 
-    fn slots(&self) -> Slots<'_> {
-        Slots { machine: &*self.machine, file: &self.file, kind: Kind::Clock }
+    fn slots(&self) -> SlotFile<'_> {
+        SlotFile { machine: &*self.machine, file: &self.file, kind: SlotFileKind::Clock }
     }
 
     fn enter(&self) -> MutexGuard<'_, ()> {
@@ -177,7 +177,7 @@ impl TokenClockFile {
     }
 
     fn lock(&self) -> Result<FileLock<'_>, Fault> {
-        FileLock::take(&self.file, Patience::of(PATIENCE))
+        FileLock::take(&self.file, Backoff::of(PATIENCE))
             .map_err(|why| error::io("lock", &self.path, why))?
             .ok_or_else(|| error::stays_locked(&self.path))
     }
@@ -186,11 +186,11 @@ impl TokenClockFile {
 /// Creates the clock file, so that its name is on the disk before anything counts on it.
 fn first(machine: &dyn Machine, root: &Root, boot: [u8; 16]) -> Result<File, Fault> {
     let failed = |why| error::io("create", &root.dir.path_of(CLOCK), why);
-    let bounds = Bounds { base: 0, durable: 0, announced: 0 };
+    let bounds = TokenBounds { base: 0, durable: 0, announced: 0 };
     let record = Record { seq: 1, flags: 0, boot, payload: &bounds.encode() };
     let place = (&root.dir, CLOCK);
     let created =
-        create::file(machine, place, root.access, Kind::Clock, &record).map_err(failed)?;
+        create::file(machine, place, root.access, SlotFileKind::Clock, &record).map_err(failed)?;
     root.dir.file().sync_all().map_err(failed)?;
     match created {
         Some(file) => Ok(file),
@@ -200,7 +200,7 @@ fn first(machine: &dyn Machine, root: &Root, boot: [u8; 16]) -> Result<File, Fau
     }
 }
 
-impl Bounds {
+impl TokenBounds {
     fn encode(self) -> Vec<u8> {
         [self.base, self.durable, self.announced].into_iter().flat_map(u64::to_le_bytes).collect()
     }

@@ -14,8 +14,8 @@ use crate::{
     disk::{
         age::touch,
         create,
-        patience::{FileLock, Patience},
-        slots::{Damage, Kind, Record, Room, Slots},
+        patience::{Backoff, FileLock},
+        slots::{Damage, ReadBuffer, Record, SlotFile, SlotFileKind},
     },
     error,
     files::layout::{FLOOR, Layout},
@@ -29,7 +29,7 @@ const CURE: &str = "restart the machine, or, with no process using the store, re
 
 /// The floor of this boot's tokens. It is never synced: the next boot starts above all of them.
 #[derive(Debug)]
-pub(crate) struct Floor {
+pub(crate) struct TokenFloorFile {
     machine: Arc<dyn Machine>,
     path: PathBuf,
     file: File,
@@ -38,7 +38,7 @@ pub(crate) struct Floor {
     boot: [u8; 16],
 }
 
-impl Floor {
+impl TokenFloorFile {
     pub(crate) fn open(
         machine: Arc<dyn Machine>,
         layout: &Layout,
@@ -52,7 +52,7 @@ impl Floor {
             None => {
                 let record = Record { seq: 1, flags: 0, boot, payload: &[0; 8] };
                 let place = (&layout.boot, FLOOR);
-                create::file(&*machine, place, layout.access(), Kind::Floor, &record)
+                create::file(&*machine, place, layout.access(), SlotFileKind::Floor, &record)
                     .and_then(|made| made.map_or_else(open, |made| Ok(Some(made))))
                     .map_err(failed)?
                     .ok_or_else(|| error::removed(layout.root.path()))?
@@ -87,7 +87,7 @@ impl Floor {
         if *known >= time {
             return Ok(());
         }
-        let _locked = FileLock::take(&self.file, Patience::of(PATIENCE))
+        let _locked = FileLock::take(&self.file, Backoff::of(PATIENCE))
             .map_err(|why| error::io("lock", &self.path, why))?
             .ok_or_else(|| error::stays_locked(&self.path))?;
         let (seq, floor) =
@@ -105,13 +105,13 @@ impl Floor {
 
     /// The number of the last write, and what it says.
     fn read(&self) -> Result<(u64, u64), Damage> {
-        let mut room = Room::new();
+        let mut room = ReadBuffer::new();
         let record = self.slots().read(&mut room)?;
         let bytes = record.payload.try_into().map_err(|_| Damage::Torn)?;
         Ok((record.seq, u64::from_le_bytes(bytes)))
     }
 
-    fn slots(&self) -> Slots<'_> {
-        Slots { machine: &*self.machine, file: &self.file, kind: Kind::Floor }
+    fn slots(&self) -> SlotFile<'_> {
+        SlotFile { machine: &*self.machine, file: &self.file, kind: SlotFileKind::Floor }
     }
 }

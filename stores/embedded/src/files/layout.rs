@@ -15,7 +15,7 @@ use tenure_core::{Fault, FaultKind, LockName};
 
 use crate::{
     disk::{
-        access::Access,
+        access::FilePermissions,
         dir::{Dir, is_hex, stem_of_unfinished},
     },
     error,
@@ -43,7 +43,7 @@ const OF_THE_FILE_SYSTEM: &str = "lost+found";
 #[derive(Debug)]
 pub(crate) struct Root {
     pub(crate) dir: Dir,
-    pub(crate) access: Access,
+    pub(crate) access: FilePermissions,
 }
 
 /// The directories of one store in one boot.
@@ -100,7 +100,7 @@ impl Root {
             ));
         }
         let dir = Dir::open(&root).map_err(look)?;
-        let access = Access::of(&dir.file().metadata().map_err(look)?);
+        let access = FilePermissions::of(&dir.file().metadata().map_err(look)?);
         let prepared = Self { dir, access };
         if let Some(other) = prepared.what_else_is_there().map_err(look)? {
             return Err(if prepared.has_boots() {
@@ -167,7 +167,7 @@ impl Layout {
         self.locks.path_of(&place.shelf).join(&place.file)
     }
 
-    pub(crate) fn access(&self) -> Access {
+    pub(crate) fn access(&self) -> FilePermissions {
         self.root.access
     }
 }
@@ -192,7 +192,7 @@ fn make_root(root: &Path) -> io::Result<()> {
     if root.exists() {
         return Ok(());
     }
-    DirBuilder::new().recursive(true).mode(Access::PRIVATE_DIR).create(root)?;
+    DirBuilder::new().recursive(true).mode(FilePermissions::PRIVATE_DIR).create(root)?;
     for made in root.ancestors().skip(1).take(3) {
         sync_dir(made)?;
     }

@@ -17,12 +17,12 @@ const MOST: usize = 256;
 
 /// The cache of one store.
 #[derive(Debug, Default)]
-pub(crate) struct Files {
+pub(crate) struct OpenFileCache {
     open: Mutex<HashMap<LockName, Arc<StateFile>>>,
     uses: AtomicU64,
 }
 
-impl Files {
+impl OpenFileCache {
     pub(crate) fn get(&self, name: &LockName) -> Option<Arc<StateFile>> {
         let file = self.lock().get(name).cloned()?;
         self.touch(&file);

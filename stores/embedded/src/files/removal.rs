@@ -6,7 +6,7 @@ use nix::sys::stat::fstat;
 use crate::{
     disk::{
         age::is_old,
-        dir::{Dir, Entry, stem_of_unfinished},
+        dir::{Dir, EntryKind, stem_of_unfinished},
     },
     files::layout::stem_of_socket,
 };
@@ -33,7 +33,7 @@ fn remove_if(dir: &Dir, wanted: impl Fn(&str, &str) -> bool) {
 /// Removes what was never completed: a file, or a directory with at most the one thing in it that was
 /// being made there.
 pub(crate) fn one_unfinished(dir: &Dir, name: &str) {
-    let Ok(Some(Entry::Dir)) = dir.entry(name) else {
+    let Ok(Some(EntryKind::Dir)) = dir.entry(name) else {
         return clear(dir, |there| there == name);
     };
     if let (Some(workshop), Some(stem)) = (below(dir, name), stem_of_unfinished(name)) {
@@ -53,9 +53,9 @@ pub(crate) fn below(dir: &Dir, name: &str) -> Option<Dir> {
 pub(crate) fn clear(dir: &Dir, is_ours: impl Fn(&str) -> bool) {
     for name in dir.names().unwrap_or_default().iter().filter(|name| is_ours(name)) {
         let _ = match dir.entry(name) {
-            Ok(Some(Entry::File | Entry::Socket)) => dir.remove(name),
-            Ok(Some(Entry::Dir)) => dir.remove_dir(name),
-            Ok(Some(Entry::Other) | None) | Err(_) => Ok(()),
+            Ok(Some(EntryKind::File | EntryKind::Socket)) => dir.remove(name),
+            Ok(Some(EntryKind::Dir)) => dir.remove_dir(name),
+            Ok(Some(EntryKind::Other) | None) | Err(_) => Ok(()),
         };
     }
 }

@@ -16,12 +16,12 @@ use crate::{
         dir::Dir,
         links,
         patience::FileLock,
-        slots::{Damage, Kind, Record, Room, Slots},
+        slots::{Damage, ReadBuffer, Record, SlotFile, SlotFileKind},
     },
     error,
     files::{
         clock_file::TokenClockFile,
-        floor::Floor,
+        floor::TokenFloorFile,
         layout::{Layout, StatePath},
         wire,
     },
@@ -43,7 +43,7 @@ pub(crate) struct StoreContext<'a> {
     pub(crate) boot: [u8; 16],
     pub(crate) layout: &'a Layout,
     pub(crate) clock: &'a TokenClockFile,
-    pub(crate) floor: &'a Floor,
+    pub(crate) floor: &'a TokenFloorFile,
 }
 
 /// The open file of one name.
@@ -86,7 +86,8 @@ impl StateFile {
         let payload = &wire::encode(name.as_str(), &NameState::default());
         let record = Record { seq: 1, flags: FRESH, boot: ground.boot, payload };
         let file = (&shelf, place.file.as_str());
-        let file = create::file(ground.machine, file, layout.access(), Kind::State, &record)?;
+        let file =
+            create::file(ground.machine, file, layout.access(), SlotFileKind::State, &record)?;
         Ok(file.map(|file| Self::new(layout, place, file)))
     }
 
@@ -100,26 +101,26 @@ impl StateFile {
     }
 
     /// Enters the section; `None` when another process is in it for longer than a few tries.
-    pub(crate) fn enter(&self) -> Result<Option<Section<'_>>, Fault> {
+    pub(crate) fn enter(&self) -> Result<Option<StateFileGuard<'_>>, Fault> {
         let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..TRIES {
             let tried = FileLock::try_take(&self.file);
             if let Some(locked) = tried.map_err(|why| error::io("lock", &self.path, why))? {
-                return Ok(Some(Section { file: self, _locked: locked, _inside: inside }));
+                return Ok(Some(StateFileGuard { file: self, _locked: locked, _inside: inside }));
             }
             std::thread::yield_now();
         }
         Ok(None)
     }
 
-    fn slots<'a>(&'a self, machine: &'a dyn Machine) -> Slots<'a> {
-        Slots { machine, file: &self.file, kind: Kind::State }
+    fn slots<'a>(&'a self, machine: &'a dyn Machine) -> SlotFile<'a> {
+        SlotFile { machine, file: &self.file, kind: SlotFileKind::State }
     }
 }
 
 /// The right to read and write one name's state. Ends the moment it is dropped.
 #[derive(Debug)]
-pub(crate) struct Section<'a> {
+pub(crate) struct StateFileGuard<'a> {
     file: &'a StateFile,
     // Given back in this order.
     _locked: FileLock<'a>,
@@ -128,7 +129,7 @@ pub(crate) struct Section<'a> {
 
 /// What a file holds.
 #[derive(Debug)]
-pub(crate) struct Loaded<'p> {
+pub(crate) struct LoadedState<'p> {
     name: &'p str,
     pub(crate) state: NameState,
     /// The record that it was read from.
@@ -137,13 +138,13 @@ pub(crate) struct Loaded<'p> {
     bytes: Option<&'p [u8]>,
 }
 
-impl Section<'_> {
+impl StateFileGuard<'_> {
     /// Reads the state; `None` when the file was removed and has to be opened again.
     pub(crate) fn read<'p>(
         &self,
         ground: &StoreContext<'_>,
-        room: &'p mut Room,
-    ) -> Result<Option<Loaded<'p>>, Fault> {
+        room: &'p mut ReadBuffer,
+    ) -> Result<Option<LoadedState<'p>>, Fault> {
         let torn = |damage| error::damaged(&self.file.path, damage, CURE);
         let record = self.file.slots(ground.machine).read(room).map_err(torn)?;
         if record.flags & REMOVED != 0 {
@@ -168,7 +169,7 @@ impl Section<'_> {
             state.last_time = state.last_time.max(floor);
         }
         let bytes = (record.boot == ground.boot).then_some(record.payload);
-        Ok(Some(Loaded { name, state, seq: record.seq, bytes }))
+        Ok(Some(LoadedState { name, state, seq: record.seq, bytes }))
     }
 
     /// The state that an eviction makes of a file that cannot be read: nobody has the name, and
@@ -177,22 +178,25 @@ impl Section<'_> {
         &self,
         ground: &StoreContext<'_>,
         name: &'n LockName,
-    ) -> Result<Loaded<'n>, Fault> {
+    ) -> Result<LoadedState<'n>, Fault> {
         if !self.file.slots(ground.machine).are_ours() {
             return Err(error::not_a_state(&self.file.path));
         }
         let state = NameState { last_time: ground.clock.highest()?, ..NameState::default() };
         // Above a record that is whole but of no use.
-        let seq =
-            self.file.slots(ground.machine).read(&mut Room::new()).map_or(0, |record| record.seq);
-        Ok(Loaded { name: name.as_str(), state, seq, bytes: None })
+        let seq = self
+            .file
+            .slots(ground.machine)
+            .read(&mut ReadBuffer::new())
+            .map_or(0, |record| record.seq);
+        Ok(LoadedState { name: name.as_str(), state, seq, bytes: None })
     }
 
     /// Writes the state, if it changed.
     pub(crate) fn write(
         &self,
         ground: &StoreContext<'_>,
-        loaded: &Loaded<'_>,
+        loaded: &LoadedState<'_>,
     ) -> Result<(), Fault> {
         let payload = &*wire::encode(loaded.name, &loaded.state);
         if loaded.bytes == Some(payload) {
@@ -206,7 +210,7 @@ impl Section<'_> {
         &self,
         ground: &StoreContext<'_>,
         shelf: &Dir,
-        loaded: &Loaded<'_>,
+        loaded: &LoadedState<'_>,
     ) -> Result<(), Fault> {
         ground.floor.raise(loaded.state.last_time)?;
         self.put(ground, loaded.seq, REMOVED, &wire::encode(loaded.name, &loaded.state))?;
@@ -231,7 +235,7 @@ impl Section<'_> {
     }
 }
 
-impl Loaded<'_> {
+impl LoadedState<'_> {
     /// Whether a lock can have its name: else it is none that a store wrote.
     pub(crate) fn is_of_a_lock(&self) -> bool {
         LockName::new(self.name).is_ok()

@@ -11,7 +11,7 @@ const TIDIERS: u32 = 4;
 
 /// When a store tidies.
 #[derive(Debug)]
-pub(crate) struct Tidying {
+pub(crate) struct SweepSchedule {
     /// Counts the state files that were created since it last began to.
     created: AtomicU32,
     /// How many it takes.
@@ -21,7 +21,7 @@ pub(crate) struct Tidying {
     tidiers: AtomicU32,
 }
 
-impl Default for Tidying {
+impl Default for SweepSchedule {
     fn default() -> Self {
         Self {
             created: AtomicU32::new(0),
@@ -32,7 +32,7 @@ impl Default for Tidying {
     }
 }
 
-impl Tidying {
+impl SweepSchedule {
     /// Counts a file that was created.
     pub(crate) fn created(&self) {
         self.created.fetch_add(1, Ordering::Relaxed);
@@ -40,7 +40,7 @@ impl Tidying {
 
     /// Whether it is time to tidy, and no other threads see to that. Then the caller does, and says when it
     /// [ends](Self::ends).
-    pub(crate) fn begins(&self) -> bool {
+    pub(crate) fn try_begin(&self) -> bool {
         let due = self.due();
         if self.created.load(Ordering::Relaxed) < due {
             return false;
@@ -68,7 +68,7 @@ impl Tidying {
     }
 
     /// So many files stay on the shelf that was tidied last.
-    pub(crate) fn kept(&self, files: usize) {
+    pub(crate) fn record_kept(&self, files: usize) {
         let due = u32::try_from(files / PART).unwrap_or(u32::MAX);
         self.due.store(due.max(EVERY), Ordering::Relaxed);
     }
@@ -80,10 +80,10 @@ mod tests {
 
     #[test]
     fn few_threads_tidy_at_a_time() {
-        let tidying = Tidying::default();
+        let tidying = SweepSchedule::default();
         let begins = || {
             (0..EVERY).for_each(|_| tidying.created());
-            tidying.begins()
+            tidying.try_begin()
         };
         assert!((0..TIDIERS).all(|_| begins()));
         assert!(!begins());

@@ -20,14 +20,14 @@ use crate::{
 
 /// The socket of a store's waiters, and a way to call back who listens there.
 #[derive(Debug)]
-pub(crate) struct Direct {
+pub(crate) struct BlockingHintSource {
     ear: Arc<HintSocket>,
     members: Arc<Members>,
     interrupt: UnixDatagram,
     interrupted: UnixDatagram,
 }
 
-impl Direct {
+impl BlockingHintSource {
     pub(crate) fn new(ear: &Arc<HintSocket>, members: &Arc<Members>) -> io::Result<Self> {
         let (interrupt, interrupted) = UnixDatagram::pair()?;
         interrupt.set_nonblocking(true)?;
@@ -37,7 +37,7 @@ impl Direct {
     }
 }
 
-impl HintSource for Direct {
+impl HintSource for BlockingHintSource {
     fn wait(&self, until: Option<Instant>) -> io::Result<()> {
         // The child of a fork would take its parent's hints.
         if !self.members.are_ours() {

@@ -25,7 +25,7 @@ use tokio::{
 };
 
 use crate::{
-    hints::{direct::Direct, ear::HintSocket, hint},
+    hints::{direct::BlockingHintSource, ear::HintSocket, hint},
     members::Members,
 };
 
@@ -83,7 +83,7 @@ impl HintListener {
 
     /// Sees that somebody listens in the runtime that this is called in, if it has one, or that the thread
     /// does so itself that is about to block.
-    pub(crate) fn here(self: &Arc<Self>) {
+    pub(crate) fn listen_here(self: &Arc<Self>) {
         if is_polled_directly() && self.direct().is_some_and(DirectHints::take_for_this_thread) {
             return;
         }
@@ -100,7 +100,7 @@ impl HintListener {
     }
 
     fn direct(&self) -> Option<&Arc<DirectHints>> {
-        let make = || Direct::new(&self.ear, &self.members).map(DirectHints::new);
+        let make = || BlockingHintSource::new(&self.ear, &self.members).map(DirectHints::new);
         let made = self.direct.get_or_init(|| {
             make().inspect_err(|error| tracing::debug!(%error, "no blocked thread can listen")).ok()
         });
@@ -186,7 +186,7 @@ impl ListeningTask {
             Ok(socket) => self.hear(&socket).await,
             Err(error) => {
                 tracing::debug!(%error, "no hints in this runtime");
-                self.elsewhere();
+                self.listen_on_own_thread();
             }
         }
     }
@@ -210,14 +210,14 @@ impl ListeningTask {
                 }
                 Err(_) => {}
             }
-            if self.leaves() {
+            if self.try_leave() {
                 return;
             }
         }
     }
 
     /// Leaves a runtime in which nobody waits.
-    fn leaves(&mut self) -> bool {
+    fn try_leave(&mut self) -> bool {
         let Some(listening) = self.listening.upgrade() else { return true };
         let mut places = listening.places();
         let last = places.get(&self.place).copied();
@@ -230,7 +230,7 @@ impl ListeningTask {
     }
 
     /// Lets tenure's own thread listen instead, unless this is it: its waiters look by themselves then.
-    fn elsewhere(&self) {
+    fn listen_on_own_thread(&self) {
         if self.place != ListenerThread::OwnThread
             && let Some(listening) = self.listening.upgrade()
         {
@@ -247,7 +247,7 @@ impl Drop for ListeningTask {
         }
         if self.is_opening && thread::panicking() {
             listening.without_io.store(true, Ordering::Relaxed);
-            self.elsewhere();
+            self.listen_on_own_thread();
         }
     }
 }

@@ -26,7 +26,7 @@ const UNUSED: Duration = Duration::from_secs(1);
 
 /// What hints are sent with. Never waits: a hint that finds a full queue is lost.
 #[derive(Debug)]
-pub(crate) struct Sender {
+pub(crate) struct HintSender {
     members: Arc<Members>,
     dir: ShortPath,
     /// What can send to everybody, also when there are no more files.
@@ -38,7 +38,7 @@ pub(crate) struct Sender {
 /// Each with when it was last used.
 type Connections = HashMap<Client, (Arc<UnixDatagram>, Instant)>;
 
-impl Sender {
+impl HintSender {
     pub(crate) fn new(members: Arc<Members>) -> Self {
         let dir = ShortPath::of(members.dir());
         Self { members, dir, unconnected: socket::unconnected(), connections: Mutex::default() }

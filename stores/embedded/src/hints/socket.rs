@@ -14,13 +14,13 @@ use std::{
 };
 
 use crate::disk::{
-    access::Access,
+    access::FilePermissions,
     dir::{Dir, PrivateDir},
     short_path::ShortPath,
 };
 
 /// Binds the socket of this name, and lets those use it who use the store.
-pub(crate) fn bind(dir: &Dir, name: &str, access: Access) -> io::Result<UnixDatagram> {
+pub(crate) fn bind(dir: &Dir, name: &str, access: FilePermissions) -> io::Result<UnixDatagram> {
     if !access.is_shared() {
         return UnixDatagram::bind(ShortPath::of(dir).join(name));
     }
@@ -57,7 +57,7 @@ impl Address {
     pub(crate) fn of(
         (dir, short): (&Dir, &ShortPath),
         name: &str,
-        access: Access,
+        access: FilePermissions,
     ) -> io::Result<Self> {
         if access.is_shared() {
             return of_the_very(dir, name);
@@ -95,7 +95,7 @@ fn of_the_very(dir: &Dir, name: &str) -> io::Result<Address> {
 
 #[cfg(not(target_os = "linux"))]
 fn of_the_very(dir: &Dir, name: &str) -> io::Result<Address> {
-    if dir.entry(name)? != Some(crate::disk::dir::Entry::Socket) {
+    if dir.entry(name)? != Some(crate::disk::dir::EntryKind::Socket) {
         return Err(io::ErrorKind::NotFound.into());
     }
     Ok(Address { path: ShortPath::of(dir).join(name), _open: None })

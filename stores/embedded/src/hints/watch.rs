@@ -22,16 +22,16 @@ use tenure_core::{
 
 use crate::{
     files::layout::{SOCKET, WAKE_SOCKET},
-    hints::{hint, listening::HintListener, sender::Sender, socket},
+    hints::{hint, listening::HintListener, sender::HintSender, socket},
     members::{Members, name_of},
 };
 
 /// Sends and receives hints for one store.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct HintChannel {
     board: HintBoard,
     own: Client,
-    sender: Sender,
+    sender: HintSender,
     /// Where holders are told, and waiters by whoever finds no other socket of theirs.
     receiver: io::Result<Arc<HintListener>>,
     is_listening: AtomicBool,
@@ -47,7 +47,7 @@ struct WaiterSocket {
     receiver: OnceLock<Option<Arc<HintListener>>>,
 }
 
-impl Watch {
+impl HintChannel {
     /// Opens the store's socket. Without one its waiters look by themselves.
     pub(crate) fn open(members: Arc<Members>) -> Self {
         let (own, board) = (members.own(), HintBoard::new());
@@ -66,7 +66,7 @@ impl Watch {
                 waiting.begins();
             }
         });
-        let sender = Sender::new(members.clone());
+        let sender = HintSender::new(members.clone());
         Self {
             board,
             own,
@@ -139,7 +139,7 @@ impl WaiterSocket {
             bound.inspect_err(|error| tracing::debug!(%error, "no socket for waiters")).ok()
         });
         if let Some(receiver) = receiver {
-            receiver.here();
+            receiver.listen_here();
         }
     }
 }

@@ -8,10 +8,10 @@ use tenure_core::{Fault, FaultKind};
 
 /// A kind of file system, as the system names it: by a number on Linux, by a word on macOS.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileSystem(Id);
+pub struct FileSystem(FileSystemId);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Id {
+enum FileSystemId {
     #[cfg(target_os = "linux")]
     Magic(u32),
     #[cfg(target_vendor = "apple")]
@@ -20,7 +20,7 @@ enum Id {
 
 /// What is known of a kind of file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum Suitability {
     /// Good for locks that outlive a reboot's tokens.
     Lasting,
     /// Good for locks, but a reboot empties it.
@@ -48,22 +48,22 @@ impl FileSystem {
     /// What the system says.
     #[cfg(target_vendor = "apple")]
     pub fn of(path: &Path) -> io::Result<Self> {
-        Ok(Self(Id::Name(statfs(path)?.filesystem_type_name().to_owned())))
+        Ok(Self(FileSystemId::Name(statfs(path)?.filesystem_type_name().to_owned())))
     }
 
     /// The file system with this number in `statfs(2)`.
     #[cfg(target_os = "linux")]
     #[must_use]
     pub const fn from_magic(magic: u32) -> Self {
-        Self(Id::Magic(magic))
+        Self(FileSystemId::Magic(magic))
     }
 
     /// Refuses a file system on which locks would not hold.
     pub(crate) fn check(&self, path: &Path) -> Result<(), Fault> {
         let why = match self.known().1 {
-            Verdict::Lasting | Verdict::Fleeting => return Ok(()),
-            Verdict::Refused(why) => why,
-            Verdict::Unknown => "is not known to keep locks between processes",
+            Suitability::Lasting | Suitability::Fleeting => return Ok(()),
+            Suitability::Refused(why) => why,
+            Suitability::Unknown => "is not known to keep locks between processes",
         };
         Err(Fault::new(
             FaultKind::Misconfigured,
@@ -74,7 +74,7 @@ impl FileSystem {
 
     /// Whether what it keeps is there after a reboot.
     pub(crate) fn lasts(&self) -> bool {
-        self.known().1 == Verdict::Lasting
+        self.known().1 == Suitability::Lasting
     }
 
     /// Whether it is one that containers have each for itself, as far as its kind tells.
@@ -83,22 +83,23 @@ impl FileSystem {
     }
 
     #[cfg(target_os = "linux")]
-    fn known(&self) -> (&str, Verdict) {
-        const NETWORK: Verdict = Verdict::Refused("is shared over a network");
-        const PROGRAM: Verdict = Verdict::Refused("is kept by a program, or shared with a host");
-        const CLUSTER: Verdict = Verdict::Refused("is shared between machines");
-        let Id::Magic(magic) = self.0;
+    fn known(&self) -> (&str, Suitability) {
+        const NETWORK: Suitability = Suitability::Refused("is shared over a network");
+        const PROGRAM: Suitability =
+            Suitability::Refused("is kept by a program, or shared with a host");
+        const CLUSTER: Suitability = Suitability::Refused("is shared between machines");
+        let FileSystemId::Magic(magic) = self.0;
         match magic {
-            0x0000_ef53 => ("ext4", Verdict::Lasting),
-            0x5846_5342 => ("xfs", Verdict::Lasting),
-            0x9123_683e => ("btrfs", Verdict::Lasting),
-            0xf2f5_2010 => ("f2fs", Verdict::Lasting),
-            0x2fc1_2fc1 => ("zfs", Verdict::Lasting),
-            0xca45_1a4e => ("bcachefs", Verdict::Lasting),
-            0x794c_7630 => ("overlayfs", Verdict::Lasting),
-            0x3153_464a => ("jfs", Verdict::Lasting),
-            0x0102_1994 => ("tmpfs", Verdict::Fleeting),
-            0x8584_58f6 => ("ramfs", Verdict::Fleeting),
+            0x0000_ef53 => ("ext4", Suitability::Lasting),
+            0x5846_5342 => ("xfs", Suitability::Lasting),
+            0x9123_683e => ("btrfs", Suitability::Lasting),
+            0xf2f5_2010 => ("f2fs", Suitability::Lasting),
+            0x2fc1_2fc1 => ("zfs", Suitability::Lasting),
+            0xca45_1a4e => ("bcachefs", Suitability::Lasting),
+            0x794c_7630 => ("overlayfs", Suitability::Lasting),
+            0x3153_464a => ("jfs", Suitability::Lasting),
+            0x0102_1994 => ("tmpfs", Suitability::Fleeting),
+            0x8584_58f6 => ("ramfs", Suitability::Fleeting),
             0x0000_6969 => ("nfs", NETWORK),
             0x0000_517b | 0xff53_4d42 | 0xfe53_4d42 => ("smb", NETWORK),
             0x00c3_6400 => ("ceph", NETWORK),
@@ -111,18 +112,20 @@ impl FileSystem {
             0x4750_4653 => ("gpfs", CLUSTER),
             0x7461_636f => ("ocfs2", CLUSTER),
             0x0116_1970 => ("gfs2", CLUSTER),
-            _ => ("unknown", Verdict::Unknown),
+            _ => ("unknown", Suitability::Unknown),
         }
     }
 
     #[cfg(target_vendor = "apple")]
-    fn known(&self) -> (&str, Verdict) {
-        let Id::Name(name) = &self.0;
+    fn known(&self) -> (&str, Suitability) {
+        let FileSystemId::Name(name) = &self.0;
         let verdict = match name.as_str() {
-            "apfs" | "hfs" => Verdict::Lasting,
-            "tmpfs" => Verdict::Fleeting,
-            "nfs" | "smbfs" | "afpfs" | "webdav" => Verdict::Refused("is shared over a network"),
-            _ => Verdict::Unknown,
+            "apfs" | "hfs" => Suitability::Lasting,
+            "tmpfs" => Suitability::Fleeting,
+            "nfs" | "smbfs" | "afpfs" | "webdav" => {
+                Suitability::Refused("is shared over a network")
+            }
+            _ => Suitability::Unknown,
         };
         (name, verdict)
     }
@@ -132,8 +135,8 @@ impl fmt::Display for FileSystem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.known() {
             #[cfg(target_os = "linux")]
-            (_, Verdict::Unknown) => {
-                let Id::Magic(magic) = self.0;
+            (_, Suitability::Unknown) => {
+                let FileSystemId::Magic(magic) = self.0;
                 write!(f, "type {magic:#x}")
             }
             (name, _) => f.write_str(name),

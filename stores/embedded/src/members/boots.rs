@@ -8,13 +8,13 @@ use std::io;
 use tenure_core::{Fault, FaultKind};
 
 use crate::{
-    disk::dir::{Dir, Entry, is_hex, stem_of_unfinished},
+    disk::dir::{Dir, EntryKind, is_hex, stem_of_unfinished},
     error,
     files::{
         layout::{FLOOR, LOCKS, MEMBERS, is_hash, is_of_a_boot, is_state, shelf},
         removal::{self, below, clear},
     },
-    members::{self, Life},
+    members::{self, Liveness},
 };
 
 /// How a boot's directory is called.
@@ -56,17 +56,17 @@ fn others(boots: &Dir, own: &str) -> io::Result<Vec<String>> {
 /// Whether a process of that boot still keeps its file locked: then this is the boot.
 fn is_alive(boots: &Dir, name: &str) -> io::Result<bool> {
     // What is no directory is no boot's.
-    if boots.entry(name)? != Some(Entry::Dir) {
+    if boots.entry(name)? != Some(EntryKind::Dir) {
         return Ok(false);
     }
     let Some(boot) = boots.sub(name)? else { return Ok(false) };
-    if boot.entry(MEMBERS)? != Some(Entry::Dir) {
+    if boot.entry(MEMBERS)? != Some(EntryKind::Dir) {
         return Ok(false);
     }
     let Some(members) = boot.sub(MEMBERS)? else { return Ok(false) };
     for member in members.names()?.iter().filter(|name| is_hash(name)) {
-        if members.entry(member)? == Some(Entry::File)
-            && members::life(&members, member)? == Life::Living
+        if members.entry(member)? == Some(EntryKind::File)
+            && members::life(&members, member)? == Liveness::Living
         {
             return Ok(true);
         }

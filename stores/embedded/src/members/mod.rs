@@ -31,7 +31,7 @@ use tenure_core::{
 use crate::{
     disk::{
         age::{is_old, touch},
-        dir::{Dir, Entry, stem_of_unfinished, unfinished},
+        dir::{Dir, EntryKind, stem_of_unfinished, unfinished},
         short_path::ShortPath,
     },
     error,
@@ -40,7 +40,7 @@ use crate::{
         removal,
     },
     machine::check_size,
-    members::stake::Stake,
+    members::stake::ContenderCount,
 };
 
 /// How often a member's file is made to look new, so that those who remove what is old leave it.
@@ -50,7 +50,7 @@ const AHEAD: Duration = Duration::from_secs(60);
 
 /// What a look at a member's file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Life {
+pub(crate) enum Liveness {
     Living,
     Dead,
     /// It has no file: it ended in order and had nothing, ended long ago, or somebody removed it.
@@ -145,14 +145,14 @@ impl Members {
         }
         #[cfg(test)]
         self.looks.fetch_add(1, Ordering::Relaxed);
-        self.is_seen_alive(client) || self.look(client) != Life::Dead
+        self.is_seen_alive(client) || self.look(client) != Liveness::Dead
     }
 
     /// Whether the file that was seen lately is locked.
     fn is_seen_alive(&self, client: Client) -> bool {
         let mut seen = self.seen();
         let alive = seen.get(&client).is_some_and(|(file, since)| {
-            since.elapsed() < SEEN && matches!(life_by(file), Ok(Life::Living))
+            since.elapsed() < SEEN && matches!(life_by(file), Ok(Liveness::Living))
         });
         if !alive {
             seen.remove(&client);
@@ -160,10 +160,10 @@ impl Members {
         alive
     }
 
-    fn look(&self, client: Client) -> Life {
-        let Ok(Some(file)) = self.dir.look_at(&name_of(client)) else { return Life::Unknown };
+    fn look(&self, client: Client) -> Liveness {
+        let Ok(Some(file)) = self.dir.look_at(&name_of(client)) else { return Liveness::Unknown };
         match life_by(&file) {
-            Ok(Life::Living) => {
+            Ok(Liveness::Living) => {
                 let mut seen = self.seen();
                 if seen.len() >= MANY_SEEN {
                     seen.retain(|_, (_, since)| since.elapsed() < SEEN);
@@ -172,10 +172,10 @@ impl Members {
                     seen.clear();
                 }
                 seen.insert(client, (file, Instant::now()));
-                Life::Living
+                Liveness::Living
             }
             Ok(life) => life,
-            Err(_) => Life::Unknown,
+            Err(_) => Liveness::Unknown,
         }
     }
 
@@ -224,7 +224,7 @@ impl Members {
     }
 
     /// Counts what a decision gave this store, before it is in force: its file has to outlast it.
-    pub(crate) fn take_on(&self, before: Stake, after: Stake, now: Timestamp) {
+    pub(crate) fn take_on(&self, before: ContenderCount, after: ContenderCount, now: Timestamp) {
         self.stakes.fetch_add(after.count.saturating_sub(before.count), Ordering::Relaxed);
         if after.until.as_nanos() > self.until.load(Ordering::Relaxed) {
             let length = after.until.since(now);
@@ -237,7 +237,7 @@ impl Members {
     }
 
     /// Counts what a decision took from it, after it came into force.
-    pub(crate) fn let_go(&self, before: Stake, after: Stake) {
+    pub(crate) fn let_go(&self, before: ContenderCount, after: ContenderCount) {
         let gone = before.count.saturating_sub(after.count);
         let less = |stakes: u64| Some(stakes.saturating_sub(gone));
         if gone > 0 {
@@ -271,7 +271,7 @@ impl Members {
         let mut living = usize::from(members.contains(self.own_name.as_str()));
         for name in others.into_iter().take(looks) {
             if is_hash(name) {
-                if matches!(life(&self.dir, name), Ok(Life::Living)) {
+                if matches!(life(&self.dir, name), Ok(Liveness::Living)) {
                     living += 1;
                 } else if self.is_over(name, now) {
                     self.remove_sockets(name);
@@ -301,8 +301,8 @@ impl Members {
 
     /// Whether a socket of a member that has no file belongs to nobody.
     fn is_deaf(&self, member: &str, socket: &str) -> bool {
-        if !matches!(life(&self.dir, member), Ok(Life::Unknown))
-            || !matches!(self.dir.entry(socket), Ok(Some(Entry::Socket)))
+        if !matches!(life(&self.dir, member), Ok(Liveness::Unknown))
+            || !matches!(self.dir.entry(socket), Ok(Some(EntryKind::Socket)))
         {
             return false;
         }
@@ -316,9 +316,9 @@ impl Members {
     fn remove(&self, name: &str) {
         let is_socket = stem_of_socket(name).is_some();
         let _ = match self.dir.entry(name) {
-            Ok(Some(Entry::Socket)) if is_socket => self.dir.remove(name),
-            Ok(Some(Entry::File)) if !is_socket => self.dir.remove(name),
-            Ok(Some(Entry::Dir)) if stem_of_unfinished(name).is_some() => {
+            Ok(Some(EntryKind::Socket)) if is_socket => self.dir.remove(name),
+            Ok(Some(EntryKind::File)) if !is_socket => self.dir.remove(name),
+            Ok(Some(EntryKind::Dir)) if stem_of_unfinished(name).is_some() => {
                 removal::one_unfinished(&self.dir, name);
                 Ok(())
             }
@@ -353,7 +353,7 @@ impl Drop for Members {
             // A copy keeps the lock, and whoever comes after it removes the file.
             let _ = file.as_ref().map(|file| write_until(file, 0));
             drop(file);
-            if !matches!(life(&self.dir, &self.own_name), Ok(Life::Dead)) {
+            if !matches!(life(&self.dir, &self.own_name), Ok(Liveness::Dead)) {
                 return;
             }
         }
@@ -376,15 +376,15 @@ pub(crate) fn is_member_file(name: &str) -> bool {
 }
 
 /// Whether a living process keeps the file of this name locked.
-pub(crate) fn life(members: &Dir, name: &str) -> io::Result<Life> {
-    members.look_at(name)?.map_or(Ok(Life::Unknown), |file| life_by(&file))
+pub(crate) fn life(members: &Dir, name: &str) -> io::Result<Liveness> {
+    members.look_at(name)?.map_or(Ok(Liveness::Unknown), |file| life_by(&file))
 }
 
-fn life_by(file: &File) -> io::Result<Life> {
+fn life_by(file: &File) -> io::Result<Liveness> {
     // Shared, so that those who look at the same time do not take each other for the member.
     match file.try_lock_shared() {
-        Ok(()) => Ok(Life::Dead),
-        Err(TryLockError::WouldBlock) => Ok(Life::Living),
+        Ok(()) => Ok(Liveness::Dead),
+        Err(TryLockError::WouldBlock) => Ok(Liveness::Living),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }

@@ -7,12 +7,12 @@ use tenure_core::proto::{
 
 /// How many there are, and until when the last of them counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stake {
+pub(crate) struct ContenderCount {
     pub(crate) count: u64,
     pub(crate) until: Timestamp,
 }
 
-impl Stake {
+impl ContenderCount {
     /// What `client` has in `state`. What stays taken after its release is nobody's any more.
     pub(crate) fn of(client: Client, state: &NameState) -> Self {
         let holds = state.holders.iter().filter(|hold| hold.client == client && !hold.lingering);

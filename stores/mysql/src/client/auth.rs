@@ -4,11 +4,11 @@ use super::{
     Error,
     bits::can,
     key,
-    packets::{ByteBudget, OF_LOGIN, Packets},
+    packets::{ByteBudget, OF_LOGIN, PacketStream},
     proof,
     read::{Greeting, NONCE, Reader, refusal},
     stream::Encryption,
-    write::Common,
+    write::CommonCapabilities,
 };
 
 const NATIVE: &str = "mysql_native_password";
@@ -33,15 +33,15 @@ const NEEDED: u32 = can::PROTOCOL_41 | can::SECURE_CONNECTION | can::PLUGIN_AUTH
 
 /// Logs in. What both sides can do, too.
 pub(crate) async fn log_in(
-    mut packets: Packets,
+    mut packets: PacketStream,
     way: &Endpoint<'_>,
-) -> Result<(Packets, u32), Error> {
+) -> Result<(PacketStream, u32), Error> {
     let mut room = ByteBudget(OF_LOGIN);
     let greeting = Greeting::read(&packets.read(&mut room).await?)?;
     if greeting.capabilities & NEEDED != NEEDED {
         return Err(Error::odd("it is older than any that is known"));
     }
-    let mut common = Common::of(greeting.capabilities, greeting.extended);
+    let mut common = CommonCapabilities::of(greeting.capabilities, greeting.extended);
     let has_tls = greeting.capabilities & can::SSL != 0;
     if way.encryption.is_some() && !has_tls && !way.may_be_plain {
         return Err(Error::NoTls);
@@ -52,7 +52,7 @@ pub(crate) async fn log_in(
         packets = packets.encrypted(encryption, way.host).await?;
     }
     let plugin = if greeting.plugin == SHA2 { SHA2 } else { NATIVE };
-    let mut login = Login { way, packets, room, plugin, nonce: greeting.nonce };
+    let mut login = LoginExchange { way, packets, room, plugin, nonce: greeting.nonce };
     let user = way.user.unwrap_or_default();
     let response = common.response(user, &login.proof(), way.database, plugin);
     login.packets.answer(&response).await?;
@@ -60,15 +60,15 @@ pub(crate) async fn log_in(
     Ok((login.packets, common.capabilities))
 }
 
-struct Login<'a> {
+struct LoginExchange<'a> {
     way: &'a Endpoint<'a>,
-    packets: Packets,
+    packets: PacketStream,
     room: ByteBudget,
     plugin: &'static str,
     nonce: Vec<u8>,
 }
 
-impl Login<'_> {
+impl LoginExchange<'_> {
     /// What proves that the password is known, and does not say it.
     fn proof(&self) -> Vec<u8> {
         let password = self.way.password.unwrap_or_default().as_bytes();

@@ -26,7 +26,7 @@ pub(crate) use self::{
     stream::Encryption,
     value::{FromValue, Value},
 };
-use self::{packets::Packets, read::Column};
+use self::{packets::PacketStream, read::Column};
 
 /// How many statements a connection keeps prepared.
 const PREPARED: usize = 32;
@@ -37,17 +37,17 @@ const PREPARE: u8 = 0x16;
 
 /// A connection that has logged in.
 pub(crate) struct Conn {
-    packets: Packets,
+    packets: PacketStream,
     capabilities: u32,
     /// The one that was used last is the last.
-    prepared: VecDeque<Prepared>,
+    prepared: VecDeque<PreparedStatement>,
     status: u16,
     /// Whether an answer is under way: of a call that was given up it may come yet.
     is_asking: bool,
 }
 
 /// A statement that the server keeps.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedStatement {
     text: String,
     id: u32,
     parameters: u16,
@@ -68,7 +68,7 @@ pub(crate) struct StatementResult {
 impl Conn {
     /// Connects, and logs in.
     pub(crate) async fn open(way: &Endpoint<'_>) -> Result<Self, Error> {
-        let packets = Packets::new(stream::connect(way.host, way.port).await?);
+        let packets = PacketStream::new(stream::connect(way.host, way.port).await?);
         let (packets, capabilities) = auth::log_in(packets, way).await?;
         Ok(Self { packets, capabilities, prepared: VecDeque::new(), status: 0, is_asking: false })
     }
@@ -109,7 +109,7 @@ impl Conn {
     }
 
     /// Prepares a statement, unless it is.
-    pub(crate) async fn prepare(&mut self, text: &str) -> Result<&Prepared, Error> {
+    pub(crate) async fn prepare(&mut self, text: &str) -> Result<&PreparedStatement, Error> {
         if let Some(at) = self.prepared.iter().position(|prepared| prepared.text == text) {
             if let Some(used) = self.prepared.remove(at) {
                 self.prepared.push_back(used);

@@ -12,7 +12,7 @@ use tokio::{
 
 use super::{
     Error,
-    stream::{Bytes, Encryption},
+    stream::{ByteStream, Encryption},
 };
 
 /// As much as the first packets of a connection have together, those before it is known who the server is.
@@ -36,20 +36,20 @@ impl ByteBudget {
     }
 }
 
-pub(crate) struct Packets {
-    stream: BufReader<Wire>,
+pub(crate) struct PacketStream {
+    stream: BufReader<MaybeTlsStream>,
     /// The number of the next packet.
     next: u8,
 }
 
-enum Wire {
+enum MaybeTlsStream {
     Plain(TcpStream),
-    Encrypted(Box<dyn Bytes>),
+    Encrypted(Box<dyn ByteStream>),
 }
 
-impl Packets {
+impl PacketStream {
     pub(crate) fn new(stream: TcpStream) -> Self {
-        Self { stream: BufReader::with_capacity(CHUNK, Wire::Plain(stream)), next: 0 }
+        Self { stream: BufReader::with_capacity(CHUNK, MaybeTlsStream::Plain(stream)), next: 0 }
     }
 
     /// Encrypts what comes from here on. What came in the clear already is not a part of that.
@@ -57,15 +57,15 @@ impl Packets {
         if !self.stream.buffer().is_empty() {
             return Err(Error::odd("it goes on in the clear where it was told to encrypt"));
         }
-        let Wire::Plain(stream) = self.stream.into_inner() else {
+        let MaybeTlsStream::Plain(stream) = self.stream.into_inner() else {
             return Err(Error::odd("it encrypts twice"));
         };
-        let stream = Wire::Encrypted(by.begin(host, stream).await?);
+        let stream = MaybeTlsStream::Encrypted(by.begin(host, stream).await?);
         Ok(Self { stream: BufReader::with_capacity(CHUNK, stream), next: self.next })
     }
 
     pub(crate) fn is_encrypted(&self) -> bool {
-        matches!(self.stream.get_ref(), Wire::Encrypted(_))
+        matches!(self.stream.get_ref(), MaybeTlsStream::Encrypted(_))
     }
 
     /// The next packet. Memory is taken as bytes come, never because a length was named.
@@ -150,9 +150,9 @@ mod wire {
 
     use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-    use super::Wire;
+    use super::MaybeTlsStream;
 
-    impl AsyncRead for Wire {
+    impl AsyncRead for MaybeTlsStream {
         fn poll_read(
             self: Pin<&mut Self>,
             context: &mut Context<'_>,
@@ -165,7 +165,7 @@ mod wire {
         }
     }
 
-    impl AsyncWrite for Wire {
+    impl AsyncWrite for MaybeTlsStream {
         fn poll_write(
             self: Pin<&mut Self>,
             context: &mut Context<'_>,

@@ -174,13 +174,13 @@ impl Column {
 
 /// What a statement says that was prepared.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Statement {
+pub(crate) struct PrepareOk {
     pub(crate) id: u32,
     pub(crate) columns: u16,
     pub(crate) parameters: u16,
 }
 
-impl Statement {
+impl PrepareOk {
     pub(crate) fn read(packet: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader(packet);
         if reader.byte()? != 0 {
@@ -270,7 +270,7 @@ fn value(reader: &mut Reader<'_>, column: Column) -> Result<Value, Error> {
 }
 
 /// Where the columns of rows come from.
-pub(crate) enum Header {
+pub(crate) enum ColumnSource {
     /// They follow, so many.
     Follow(usize),
     /// They are as they were when the statement was prepared.
@@ -280,7 +280,7 @@ pub(crate) enum Header {
 /// More than any statement of ours asks for.
 const MOST_COLUMNS: u64 = 256;
 
-impl Header {
+impl ColumnSource {
     /// Of the packet before rows.
     pub(crate) fn read(packet: &[u8], prepared: Option<&Arc<[Column]>>) -> Result<Self, Error> {
         let mut reader = Reader(packet);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{
-    Conn, Error, Prepared, StatementResult,
+    Conn, Error, PreparedStatement, StatementResult,
     bits::{can, status},
     packets::{ByteBudget, OF_ANSWER},
-    read::{Column, Header, OkPacket, Reader, Row, Statement, refusal},
+    read::{Column, ColumnSource, OkPacket, PrepareOk, Reader, Row, refusal},
 };
 
 /// What a row takes beside its bytes, and each of its values.
@@ -53,9 +53,9 @@ impl Conn {
             return Ok(StatementResult { rows: Vec::new(), affected, number });
         }
         let is_prepared = prepared.is_some();
-        let columns = match Header::read(&packet, prepared.as_deref())? {
-            Header::AsBefore => prepared.map(|columns| columns.clone()).unwrap_or_default(),
-            Header::Follow(count) => {
+        let columns = match ColumnSource::read(&packet, prepared.as_deref())? {
+            ColumnSource::AsBefore => prepared.map(|columns| columns.clone()).unwrap_or_default(),
+            ColumnSource::Follow(count) => {
                 let columns = self.columns(count, room).await?;
                 if let Some(known) = prepared {
                     *known = columns.clone();
@@ -111,12 +111,17 @@ impl Conn {
     }
 
     /// A statement as it was prepared.
-    pub(super) async fn made(&mut self, text: &str) -> Result<Prepared, Error> {
+    pub(super) async fn made(&mut self, text: &str) -> Result<PreparedStatement, Error> {
         let room = &mut ByteBudget(OF_ANSWER);
-        let made = Statement::read(&self.packet(room).await?)?;
+        let made = PrepareOk::read(&self.packet(room).await?)?;
         self.columns(made.parameters.into(), room).await?;
         let columns = self.columns(made.columns.into(), room).await?;
-        Ok(Prepared { text: text.to_owned(), id: made.id, parameters: made.parameters, columns })
+        Ok(PreparedStatement {
+            text: text.to_owned(),
+            id: made.id,
+            parameters: made.parameters,
+            columns,
+        })
     }
 
     fn says_ends_in_the_old_way(&self) -> bool {

@@ -9,9 +9,9 @@ use tokio::{
     net::TcpStream,
 };
 
-pub(crate) trait Bytes: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Bytes for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> ByteStream for T {}
 
 pub(crate) async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     let addresses = runtime::addresses(host, port).await?;
@@ -34,7 +34,11 @@ pub(crate) enum Encryption {}
 
 impl Encryption {
     #[cfg(feature = "tls")]
-    pub(crate) async fn begin(&self, host: &str, stream: TcpStream) -> io::Result<Box<dyn Bytes>> {
+    pub(crate) async fn begin(
+        &self,
+        host: &str,
+        stream: TcpStream,
+    ) -> io::Result<Box<dyn ByteStream>> {
         let name = rustls::pki_types::ServerName::try_from(host.to_owned());
         let name = name.map_err(io::Error::other)?;
         let connector = tokio_rustls::TlsConnector::from(self.0.clone());
@@ -43,7 +47,7 @@ impl Encryption {
 
     #[cfg(not(feature = "tls"))]
     #[allow(clippy::unused_async, reason = "with TLS it waits")]
-    pub(crate) async fn begin(&self, _: &str, _: TcpStream) -> io::Result<Box<dyn Bytes>> {
+    pub(crate) async fn begin(&self, _: &str, _: TcpStream) -> io::Result<Box<dyn ByteStream>> {
         match *self {}
     }
 }

@@ -17,12 +17,12 @@ const MOST_OF_A_STATEMENT: usize = 0xff_ffff;
 
 /// What both sides can do that log in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Common {
+pub(crate) struct CommonCapabilities {
     pub(crate) capabilities: u32,
     pub(crate) extended: u32,
 }
 
-impl Common {
+impl CommonCapabilities {
     /// What a server can do, and we can too.
     pub(crate) const fn of(capabilities: u32, extended: u32) -> Self {
         Self { capabilities: capabilities & CAPABILITIES, extended: extended & CACHE_METADATA }
@@ -161,14 +161,15 @@ mod tests {
 
     #[test]
     fn a_login_is_written_as_the_protocol_has_it() {
-        let common = Common::of(!can::CONNECT_ATTRS, u32::MAX);
+        let common = CommonCapabilities::of(!can::CONNECT_ATTRS, u32::MAX);
         let response = common.response("me\0you", b"proof", "db", "plugin");
         let (head, tail) = response.split_at(32);
         assert_eq!(head, common.ssl_request());
         assert_eq!(head[..9], [0x09, 0xa2, 0x0f, 0x01, 0, 0, 0, 4, 45]);
         assert_eq!(head[9..], [[0; 19].as_slice(), &[0x10, 0, 0, 0]].concat());
         assert_eq!(tail, b"me\0\x05proofdb\0plugin\0");
-        let common = Common { capabilities: common.capabilities | can::CONNECT_ATTRS, ..common };
+        let common =
+            CommonCapabilities { capabilities: common.capabilities | can::CONNECT_ATTRS, ..common };
         let response = common.response("me", b"", "db", "plugin");
         assert!(response.ends_with(b"plugin\0\x14\x0cprogram_name\x06tenure"));
     }

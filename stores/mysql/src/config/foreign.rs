@@ -1,27 +1,30 @@
 //! Settings in a URL that are of other libraries, and those that are refused. The [page on it](https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md) names them.
 
-use tenure_sql::{Foreign, Refused};
+use tenure_sql::{ForeignSettings, RefusedSettings};
 
 /// What does not concern a lock.
-pub(crate) const FOREIGN: &[Foreign] = &[
-    Foreign {
+pub(crate) const FOREIGN: &[ForeignSettings] = &[
+    ForeignSettings {
         owner: "Connector/J",
         settings: "autoReconnect cachePrepStmts characterEncoding connectionTimeZone createDatabaseIfNotExist \
             prepStmtCacheSize prepStmtCacheSqlLimit rewriteBatchedStatements serverTimezone socketTimeout \
             tcpKeepAlive tinyInt1isBit useLegacyDatetimeCode useServerPrepStmts useUnicode \
             zeroDateTimeBehavior",
     },
-    Foreign {
+    ForeignSettings {
         owner: "Prisma",
         settings: "connection_limit pool_timeout socket_timeout statement_cache_size",
     },
-    Foreign { owner: "sqlx", settings: "connection-attributes statement-cache-capacity timezone" },
-    Foreign {
+    ForeignSettings {
+        owner: "sqlx",
+        settings: "connection-attributes statement-cache-capacity timezone",
+    },
+    ForeignSettings {
         owner: "Rails",
         settings: "advisory_locks checkout_timeout encoding idle_timeout pool prepared_statements read_timeout \
             reaping_frequency reconnect strict timeout wait_timeout write_timeout",
     },
-    Foreign {
+    ForeignSettings {
         owner: "PyMySQL, mysqlclient and Laravel",
         settings: "charset collation conn_health_checks conn_max_age engine prefix prefix_indexes sql_mode \
             use_unicode",
@@ -34,57 +37,62 @@ const STORES: &str = "stores of Java are not read";
 const IN_PEM: &str = "convert it to PEM, and name it in ssl-ca=";
 
 /// What would break a promise, or cannot be honoured.
-pub(crate) const REFUSED: &[Refused] = &[
-    Refused { settings: "socket unix_socket host", harmless: &[], why: BY_SOCKET, help: BY_HOST },
-    Refused {
+pub(crate) const REFUSED: &[RefusedSettings] = &[
+    RefusedSettings {
+        settings: "socket unix_socket host",
+        harmless: &[],
+        why: BY_SOCKET,
+        help: BY_HOST,
+    },
+    RefusedSettings {
         settings: "trustCertificateKeyStoreUrl trustStore",
         harmless: &[],
         why: STORES,
         help: IN_PEM,
     },
-    Refused {
+    RefusedSettings {
         settings: "clientCertificateKeyStoreUrl",
         harmless: &[],
         why: STORES,
         help: "convert it to PEM, and name the parts in ssl-cert= and ssl-key=",
     },
-    Refused {
+    RefusedSettings {
         settings: "sslcapath",
         harmless: &[],
         why: "no folder with authorities is read",
         help: "name a file with them in ssl-ca=",
     },
-    Refused {
+    RefusedSettings {
         settings: "ssl-crl",
         harmless: &[],
         why: "no list of revoked certificates is looked at",
         help: "leave it out",
     },
-    Refused {
+    RefusedSettings {
         settings: "sslidentity",
         harmless: &[],
         why: "PKCS#12 is not read",
         help: "convert it to PEM, and name the parts in ssl-cert= and ssl-key=",
     },
-    Refused {
+    RefusedSettings {
         settings: "sslpassword",
         harmless: &[""],
         why: "keys with a passphrase are not read",
         help: "name one without in ssl-key=: openssl pkey -in KEY -out BARE",
     },
-    Refused {
+    RefusedSettings {
         settings: "init_command",
         harmless: &[],
         why: "what it makes of a session could undo a promise",
         help: "leave it out",
     },
-    Refused {
+    RefusedSettings {
         settings: "sessionVariables",
         harmless: &[],
         why: "what they make of a session could undo a promise",
         help: "leave them out",
     },
-    Refused {
+    RefusedSettings {
         settings: "enabledTLSProtocols",
         harmless: &["TLSv1.2,TLSv1.3"],
         why: "TLS 1.2 and 1.3 are spoken, as the server likes",

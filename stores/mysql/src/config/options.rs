@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{Fault, FaultKind, proto::queue::Limits, store::Diagnostic};
-use tenure_sql::{Login, SqlOptions};
+use tenure_sql::{PasswordExposure, SqlOptions};
 
 /// What to write for a server that is verified.
 const STRICT: &str =
@@ -96,7 +96,7 @@ impl MysqlOptions {
     /// What to warn of on the way to the servers.
     pub(crate) fn unprotected(&self) -> Option<Diagnostic> {
         // Of whom the server does not remember it wants the password itself.
-        self.sql.unprotected(Login::Given, STRICT)
+        self.sql.unprotected(PasswordExposure::Given, STRICT)
     }
 
     /// Where the database is, without user and password.

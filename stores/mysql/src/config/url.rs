@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::Fault;
-use tenure_sql::{Parts, SqlOptions, TlsMode, TlsOptions, TlsSettings};
+use tenure_sql::{SqlOptions, TlsMode, TlsOptions, TlsSettings, UrlParts};
 use tenure_url::{Dialect, Settings};
 
 use crate::{
@@ -64,7 +64,7 @@ impl MysqlOptions {
 }
 
 fn read(url: &str) -> Result<MysqlOptions, Fault> {
-    let mut parts = Parts::read(DIALECT, PORT, false, url)?;
+    let mut parts = UrlParts::read(DIALECT, PORT, false, url)?;
     let settings = &mut parts.settings;
     let tables = settings.take("tables");
     let tables = tables.unwrap_or_else(|| MysqlOptions::DEFAULT_TABLES.to_owned());
@@ -95,7 +95,7 @@ fn by_socket() -> Fault {
 }
 
 /// As Java has it, in milliseconds.
-fn connects_within(parts: &mut Parts) -> Result<Option<Duration>, Fault> {
+fn connects_within(parts: &mut UrlParts) -> Result<Option<Duration>, Fault> {
     if !parts.settings.has("connectTimeout") {
         return Ok(None);
     }

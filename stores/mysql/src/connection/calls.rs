@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_sql::Settled;
+use tenure_sql::AbandonedCallState;
 use tokio::time::{Instant, sleep};
 
 /// How often it is looked whether a call is over.
@@ -28,44 +28,44 @@ impl InFlightCalls {
     }
 
     /// A call begins that has this caller.
-    pub(crate) fn begin(&self, caller: Weak<()>) -> Call {
+    pub(crate) fn begin(&self, caller: Weak<()>) -> InFlightCall {
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
         state.callers.insert(number, caller);
         drop(state);
-        Call { all: self.clone(), number }
+        InFlightCall { all: self.clone(), number }
     }
 
     /// Waits until those are over that nobody waits for by now, for so long at most.
-    pub(crate) async fn settle(&self, limit: Duration) -> Settled {
+    pub(crate) async fn settle(&self, limit: Duration) -> AbandonedCallState {
         let left: Vec<_> = {
             let state = self.state();
             let left = state.callers.iter().filter(|(_, caller)| caller.strong_count() == 0);
             left.map(|(number, _)| *number).collect()
         };
         if left.is_empty() {
-            return Settled::Nothing;
+            return AbandonedCallState::Nothing;
         }
         let until = Instant::now() + limit;
         while left.iter().any(|number| self.state().callers.contains_key(number)) {
             if Instant::now() >= until {
-                return Settled::Open;
+                return AbandonedCallState::Open;
             }
             sleep(LOOKS).await;
         }
-        Settled::Answered
+        AbandonedCallState::Answered
     }
 }
 
 /// One call. Dropped when it is over.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct InFlightCall {
     all: InFlightCalls,
     number: u64,
 }
 
-impl Drop for Call {
+impl Drop for InFlightCall {
     fn drop(&mut self) {
         self.all.state().callers.remove(&self.number);
     }

@@ -10,7 +10,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use tenure_core::{Clock, Fault, FaultKind, SystemClock, Timestamp};
-use tenure_sql::Settled;
+use tenure_sql::AbandonedCallState;
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep, timeout_at},
@@ -19,9 +19,9 @@ use tokio::{
 use crate::{
     connection::{
         calls::InFlightCalls,
-        open::Maker,
+        open::ConnectionFactory,
         session::Session,
-        turnstile::{Pass, Turnstile},
+        turnstile::{PriorityPermit, PrioritySemaphore},
     },
     error::Failure,
 };
@@ -55,19 +55,20 @@ pub(crate) struct ConnectionPool(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    maker: Maker,
-    turnstile: Turnstile,
+    maker: ConnectionFactory,
+    turnstile: PrioritySemaphore,
     under_way: InFlightCalls,
     state: Arc<Mutex<State>>,
 }
 
 /// What a call does with its session. What that comes to goes another way, so that all calls are of one type and
 /// compiled once.
-type Work = Box<dyn for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<(), Failure>> + Send>;
+type SessionJob =
+    Box<dyn for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<(), Failure>> + Send>;
 
 /// How long a call may take.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct CallLimits {
     pub(crate) in_all: Duration,
     /// The same over a connection that was there before: it may hang.
     pub(crate) by_old: Duration,
@@ -75,13 +76,13 @@ pub(crate) struct Limits {
     pub(crate) asks_itself: bool,
 }
 
-impl From<Duration> for Limits {
+impl From<Duration> for CallLimits {
     fn from(in_all: Duration) -> Self {
         Self { in_all, by_old: in_all, asks_itself: false }
     }
 }
 
-impl Limits {
+impl CallLimits {
     /// How long a call may take over a connection that was there before. Where the way to the server is long, answers
     /// are not taken for silence.
     fn by_old(&self, pace: Duration) -> Duration {
@@ -98,7 +99,7 @@ struct State {
 
 impl ConnectionPool {
     /// At most so many connections.
-    pub(crate) fn new(maker: Maker, most: usize) -> Self {
+    pub(crate) fn new(maker: ConnectionFactory, most: usize) -> Self {
         Self::of(maker, most, Arc::default())
     }
 
@@ -108,13 +109,13 @@ impl ConnectionPool {
         Self::of(maker, most, state)
     }
 
-    fn of(maker: Maker, most: usize, state: Arc<Mutex<State>>) -> Self {
-        let (turnstile, under_way) = (Turnstile::new(most), InFlightCalls::default());
+    fn of(maker: ConnectionFactory, most: usize, state: Arc<Mutex<State>>) -> Self {
+        let (turnstile, under_way) = (PrioritySemaphore::new(most), InFlightCalls::default());
         Self(Arc::new(Inner { maker, turnstile, under_way, state }))
     }
 
     /// Waits until what callers have left is over, for so long at most.
-    pub(crate) async fn settle(&self, limit: Duration) -> Settled {
+    pub(crate) async fn settle(&self, limit: Duration) -> AbandonedCallState {
         self.0.under_way.settle(limit).await
     }
 
@@ -125,7 +126,7 @@ impl ConnectionPool {
     pub(crate) async fn call<T, W>(
         &self,
         hurries: bool,
-        limits: impl Into<Limits>,
+        limits: impl Into<CallLimits>,
         work: W,
     ) -> Result<T, Failure>
     where
@@ -133,7 +134,7 @@ impl ConnectionPool {
         W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send + 'static,
     {
         let (tells, mut told) = oneshot::channel();
-        let work: Work = Box::new(|session| {
+        let work: SessionJob = Box::new(|session| {
             Box::pin(async {
                 // The caller may have gone.
                 let _ = tells.send(work(session).await?);
@@ -144,7 +145,12 @@ impl ConnectionPool {
         told.try_recv().map_err(|_| ended().into())
     }
 
-    async fn carry_out(&self, hurries: bool, limits: Limits, work: Work) -> Result<(), Failure> {
+    async fn carry_out(
+        &self,
+        hurries: bool,
+        limits: CallLimits,
+        work: SessionJob,
+    ) -> Result<(), Failure> {
         let home = &self.0.maker.home;
         if home.is_forked() {
             return Err(forked().into());
@@ -164,8 +170,8 @@ impl Inner {
         self: Arc<Self>,
         asked: Weak<()>,
         hurries: bool,
-        limits: Limits,
-        work: Work,
+        limits: CallLimits,
+        work: SessionJob,
     ) -> Result<(), Failure> {
         // By the clock of the store's own runtime: that of the caller may stand still in a test.
         let until = Instant::now() + limits.in_all;
@@ -176,7 +182,7 @@ impl Inner {
         let borrowed = match self.idle(limits.asks_itself) {
             Some(session) => BorrowedSession::new(self, session, pass),
             None => {
-                let taking = while_asked(&asked, self.taken(until, limits.by_old, pass));
+                let taking = while_asked(&asked, self.borrow_session(until, limits.by_old, pass));
                 taking.await.ok_or_else(abandoned)??
             }
         };
@@ -198,11 +204,11 @@ impl Inner {
     }
 
     /// A session that is asked for whether it is still there, or made. Whoever waits for it may leave.
-    async fn taken(
+    async fn borrow_session(
         self: Arc<Self>,
         until: Instant,
         by_old: Duration,
-        pass: Option<Pass>,
+        pass: Option<PriorityPermit>,
     ) -> Result<BorrowedSession, Fault> {
         let (told, hears) = oneshot::channel();
         let home = self.maker.home.clone();
@@ -280,21 +286,21 @@ struct BorrowedSession {
     lane: Arc<Inner>,
     session: Option<Session>,
     is_busy: bool,
-    _pass: Option<Pass>,
+    _pass: Option<PriorityPermit>,
 }
 
 impl BorrowedSession {
-    fn new(lane: Arc<Inner>, session: Session, pass: Option<Pass>) -> Self {
+    fn new(lane: Arc<Inner>, session: Session, pass: Option<PriorityPermit>) -> Self {
         Self { lane, session: Some(session), is_busy: false, _pass: pass }
     }
 
     /// How long a call may take over it before it counts as hanging, which only one does that was used before.
-    fn may_hang(&self, limits: Limits) -> Option<Duration> {
+    fn may_hang(&self, limits: CallLimits) -> Option<Duration> {
         let session = self.session.as_ref().filter(|session| session.is_old)?;
         Some(limits.by_old(session.pace))
     }
 
-    async fn carry_out(mut self, until: Instant, work: Work) -> Result<(), Failure> {
+    async fn carry_out(mut self, until: Instant, work: SessionJob) -> Result<(), Failure> {
         let Some(session) = &mut self.session else { return Err(ended().into()) };
         self.is_busy = true;
         let Ok(done) = timeout_at(until, work(session)).await else {

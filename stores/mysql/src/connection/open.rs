@@ -25,7 +25,7 @@ const MOST_OF_A_PACKET: usize = 64 * 1024 * 1024;
 
 /// How connections are made.
 #[derive(Clone, Debug)]
-pub(crate) struct Maker {
+pub(crate) struct ConnectionFactory {
     pub(crate) options: Arc<MysqlOptions>,
     pub(crate) home: Arc<StoreThread>,
     pub(crate) tls: Tls,
@@ -35,7 +35,7 @@ pub(crate) struct Maker {
     pub(crate) looks: bool,
 }
 
-impl Maker {
+impl ConnectionFactory {
     /// A new session, with the first server that takes writes. On the store's own thread.
     pub(crate) async fn make(&self) -> Result<Session, Fault> {
         let servers = &self.options.sql.servers;
@@ -127,7 +127,7 @@ impl Maker {
     async fn introduce(&self, session: &mut Session) -> Result<bool, Failure> {
         // Longer than we wait: what nobody waits for any more ends, too.
         let limit = self.options.sql.response_timeout * 2;
-        let found = session.said(&introduction(limit, session.mark)).await?;
+        let found = session.run_statements(&introduction(limit, session.mark)).await?;
         let row = found.first().ok_or_else(odd)?;
         let version: String = value(row, 0)?;
         let is_mariadb = version.to_ascii_lowercase().contains("mariadb");

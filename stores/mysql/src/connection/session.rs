@@ -166,7 +166,7 @@ impl Session {
     }
 
     /// Carries out several statements, and gives what the last of them found.
-    pub(crate) async fn said(&mut self, texts: &str) -> Result<Vec<Row>, Failure> {
+    pub(crate) async fn run_statements(&mut self, texts: &str) -> Result<Vec<Row>, Failure> {
         let asked = Instant::now();
         let found = self.conn.query(texts).await;
         self.took(asked.elapsed());

@@ -12,32 +12,32 @@ use tokio::sync::oneshot;
 /// Who writes back what it has read is in a hurry: the longer it stands in line, the surer somebody else has written
 /// meanwhile, and all was in vain.
 #[derive(Clone, Debug)]
-pub(crate) struct Turnstile(Arc<Mutex<CallerQueues>>);
+pub(crate) struct PrioritySemaphore(Arc<Mutex<CallerQueues>>);
 
 #[derive(Debug)]
 struct CallerQueues {
     free: usize,
-    hurried: VecDeque<oneshot::Sender<Pass>>,
-    others: VecDeque<oneshot::Sender<Pass>>,
+    hurried: VecDeque<oneshot::Sender<PriorityPermit>>,
+    others: VecDeque<oneshot::Sender<PriorityPermit>>,
 }
 
 /// Who has it is in. Dropping it lets in the next.
 #[derive(Debug)]
-pub(crate) struct Pass(Turnstile);
+pub(crate) struct PriorityPermit(PrioritySemaphore);
 
-impl Turnstile {
+impl PrioritySemaphore {
     pub(crate) fn new(most: usize) -> Self {
         let lines = CallerQueues { free: most, hurried: VecDeque::new(), others: VecDeque::new() };
         Self(Arc::new(Mutex::new(lines)))
     }
 
     /// Who drops this leaves the line.
-    pub(crate) async fn enter(&self, hurries: bool) -> Option<Pass> {
+    pub(crate) async fn enter(&self, hurries: bool) -> Option<PriorityPermit> {
         let called = {
             let mut lines = self.lines();
             if lines.free > 0 {
                 lines.free -= 1;
-                return Some(Pass(self.clone()));
+                return Some(PriorityPermit(self.clone()));
             }
             let (calls, called) = oneshot::channel();
             let line = if hurries { &mut lines.hurried } else { &mut lines.others };
@@ -55,7 +55,7 @@ impl Turnstile {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next(&self) -> Option<oneshot::Sender<Pass>> {
+    fn next(&self) -> Option<oneshot::Sender<PriorityPermit>> {
         let mut lines = self.lines();
         let next = loop {
             match lines.hurried.pop_front() {
@@ -74,7 +74,7 @@ impl Turnstile {
     }
 }
 
-impl Drop for Pass {
+impl Drop for PriorityPermit {
     fn drop(&mut self) {
         if let Some(next) = self.0.next() {
             // If it has left in this moment, the pass comes back by being dropped, and goes to the one behind.
@@ -90,7 +90,7 @@ mod tests {
 
     #[tokio::test]
     async fn those_in_a_hurry_come_first_and_those_who_left_are_passed_over() {
-        let turnstile = Turnstile::new(1);
+        let turnstile = PrioritySemaphore::new(1);
         let first = turnstile.enter(false).await.unwrap();
         let enter = |hurries| {
             let turnstile = turnstile.clone();

@@ -11,12 +11,12 @@ use tenure_sql::SweepBudget;
 use tokio::task::JoinHandle;
 
 use crate::{
-    MysqlOptions, connection::lane::ConnectionPool, database::watch::Watch,
+    MysqlOptions, connection::lane::ConnectionPool, database::watch::WatchedNames,
     tables::statements::Statements,
 };
 
 /// What all connections of one store have in common.
-pub(crate) struct Common {
+pub(crate) struct StoreContext {
     pub(crate) options: Arc<MysqlOptions>,
     pub(crate) location: String,
     pub(crate) capabilities: Capabilities,
@@ -27,7 +27,7 @@ pub(crate) struct Common {
     pub(crate) engine: ConnectionPool,
     pub(crate) renewals: ConnectionPool,
     pub(crate) watching: ConnectionPool,
-    pub(crate) watch: Arc<Watch>,
+    pub(crate) watch: Arc<WatchedNames>,
     /// The bounds while nobody is woken.
     pub(crate) unwatched_limits: Limits,
     pub(crate) home: Arc<StoreThread>,
@@ -37,7 +37,7 @@ pub(crate) struct Common {
     pub(crate) warmed: AtomicBool,
 }
 
-impl Drop for Common {
+impl Drop for StoreContext {
     fn drop(&mut self) {
         for task in [self.watcher.get(), self.sweeper.get()].into_iter().flatten() {
             task.abort();

@@ -38,7 +38,7 @@ const REPLICAS: &str = "select (select count(*) from information_schema.processl
      where privilege_type = 'PROCESS' and grantee = concat('''', replace(current_user(), '@', '''@'''), ''''))";
 
 /// What a server says of itself, by small letters.
-struct Server(BTreeMap<String, String>);
+struct ServerVariables(BTreeMap<String, String>);
 
 impl Mysql {
     pub(crate) async fn look_at_health(&self) -> Result<Vec<Diagnostic>, Fault> {
@@ -107,7 +107,7 @@ impl Mysql {
         )
     }
 
-    async fn server(&self) -> Result<Server, Fault> {
+    async fn server(&self) -> Result<ServerVariables, Fault> {
         let mut all = BTreeMap::new();
         for statement in [VARIABLES, STATUS] {
             let rows = self.rows(statement.to_owned(), Vec::new(), |row| {
@@ -116,11 +116,11 @@ impl Mysql {
             });
             all.extend(rows.await?);
         }
-        Ok(Server(all))
+        Ok(ServerVariables(all))
     }
 }
 
-impl Server {
+impl ServerVariables {
     fn text(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }
@@ -322,8 +322,10 @@ mod tests {
 
     use super::*;
 
-    fn server(told: &[(&str, &str)]) -> Server {
-        Server(told.iter().map(|(name, is)| ((*name).to_owned(), (*is).to_owned())).collect())
+    fn server(told: &[(&str, &str)]) -> ServerVariables {
+        ServerVariables(
+            told.iter().map(|(name, is)| ((*name).to_owned(), (*is).to_owned())).collect(),
+        )
     }
 
     #[test]

@@ -26,20 +26,21 @@ use tenure_core::{
     threads::StoreThread,
 };
 use tenure_sql::{
-    Attempt, Database, Extended, Grant, Listed, Mark, Notifications, Page, Reaches, Row,
-    RowSnapshot, Settled, SweepBudget, capabilities, keep_swept,
+    AbandonedCallState, Database, DatabaseSource, ExtendedLease, FastPathResult, GrantRequest,
+    ListedRow, Notifications, Row, RowSnapshot, SweepBudget, SweepCursor, SweepPage, capabilities,
+    keep_swept,
 };
 
 use crate::{
     MysqlOptions,
     client::Value,
     connection::{
-        lane::{ConnectionPool, Limits as CallLimits},
-        open::Maker,
+        lane::{CallLimits, ConnectionPool},
+        open::ConnectionFactory,
         tls::Tls,
     },
     database::{
-        common::Common,
+        common::StoreContext,
         one_row::{put, see},
         renewal::extend,
         sweep::{page, take_away},
@@ -63,7 +64,7 @@ const GAP: (Duration, Duration) = (Duration::from_millis(50), Duration::from_sec
 /// The database, over the connections of callers or over those of tenure's own thread.
 #[derive(Clone)]
 pub struct Mysql {
-    pub(crate) common: Arc<Common>,
+    pub(crate) common: Arc<StoreContext>,
     is_engine: bool,
 }
 
@@ -80,7 +81,8 @@ impl Mysql {
         let home = Arc::new(StoreThread::start("tenure-mysql", Duration::ZERO)?);
         let options = Arc::new(options);
         let warned = Arc::new(AtomicBool::new(false));
-        let maker = Maker { options: options.clone(), home: home.clone(), tls, warned, looks };
+        let maker =
+            ConnectionFactory { options: options.clone(), home: home.clone(), tls, warned, looks };
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
             let what = "the system gives no random numbers";
@@ -88,7 +90,7 @@ impl Mysql {
                 .because(error)
         })?;
         let engine = ConnectionPool::new(maker.clone(), OF_ENGINE);
-        let common = Common {
+        let common = StoreContext {
             location: options.location(),
             capabilities: capabilities(&options.sql.limits),
             statements: Arc::new(Statements::new(&options.tables)),
@@ -112,7 +114,7 @@ impl Mysql {
         if looks {
             let sweeps = Arc::downgrade(&common);
             let sweep_budget = common.sweep_budget.clone();
-            let reaches: Reaches = Box::new(move || {
+            let reaches: DatabaseSource = Box::new(move || {
                 Some(Arc::new(Self { common: sweeps.upgrade()?, is_engine: true }))
             });
             let _ = common.sweeper.set(common.home.spawn(keep_swept(sweep_budget, reaches)));
@@ -192,7 +194,11 @@ impl Database for Mysql {
         Arc::new(Self { common: self.common.clone(), is_engine: true })
     }
 
-    async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
+    async fn grant(
+        &self,
+        name: &LockName,
+        grant: &GrantRequest<'_>,
+    ) -> Result<FastPathResult<Token>, Fault> {
         self.expect_renewals();
         let statements = self.common.statements.clone();
         let sweep_budget = self.common.sweep_budget.clone();
@@ -213,21 +219,21 @@ impl Database for Mysql {
                 };
                 let written = session.write(&statements.grant, with(values.len())).await?;
                 if written.rows > 0 {
-                    return Ok(Attempt::Done(token(written.number)?));
+                    return Ok(FastPathResult::Done(token(written.number)?));
                 }
                 let snapshot = see(session, &statements, &name).await?;
                 if snapshot.row.version > 0 {
-                    return Ok(Attempt::Undone(Some(Box::new(snapshot))));
+                    return Ok(FastPathResult::Undone(Some(Box::new(snapshot))));
                 }
                 match session.write(&statements.grant_first, with(0)).await {
                     Ok(written) if written.rows > 0 => {
                         sweep_budget.made(1);
-                        Ok(Attempt::Done(token(written.number)?))
+                        Ok(FastPathResult::Done(token(written.number)?))
                     }
-                    Ok(_) => Ok(Attempt::Undone(Some(Box::new(snapshot)))),
-                    Err(Failure::Duplicate) => {
-                        Ok(Attempt::Undone(Some(Box::new(see(session, &statements, &name).await?))))
-                    }
+                    Ok(_) => Ok(FastPathResult::Undone(Some(Box::new(snapshot)))),
+                    Err(Failure::Duplicate) => Ok(FastPathResult::Undone(Some(Box::new(
+                        see(session, &statements, &name).await?,
+                    )))),
                     Err(failure) => Err(failure),
                 }
             })
@@ -240,7 +246,7 @@ impl Database for Mysql {
         name: &LockName,
         owner: &Owner,
         to_next: bool,
-    ) -> Result<Attempt<()>, Fault> {
+    ) -> Result<FastPathResult<()>, Fault> {
         let statements = self.common.statements.clone();
         let (name, owner) = (name.clone(), *owner);
         // What tenure takes back by itself is mostly not there, and is asked for again and again: a look is cheaper.
@@ -252,24 +258,28 @@ impl Database for Mysql {
                     let snapshot = see(session, &statements, &name).await?;
                     let sole = snapshot.row.sole.as_ref();
                     if sole.is_none_or(|sole| sole.owner != *owner.as_bytes()) {
-                        return Ok(Attempt::Undone(Some(Box::new(snapshot))));
+                        return Ok(FastPathResult::Undone(Some(Box::new(snapshot))));
                     }
                 }
                 let values = vec![name_value(&name), hex(owner.as_bytes()).into()];
                 if session.write(&statements.release, values).await?.rows > 0 {
-                    return Ok(Attempt::Done(()));
+                    return Ok(FastPathResult::Done(()));
                 }
-                Ok(Attempt::Undone(Some(Box::new(see(session, &statements, &name).await?))))
+                Ok(FastPathResult::Undone(Some(Box::new(see(session, &statements, &name).await?))))
             })
         })
         .await
     }
 
-    async fn settle(&self, limit: Duration) -> Settled {
-        if self.is_engine { self.common.callers.settle(limit).await } else { Settled::Nothing }
+    async fn settle(&self, limit: Duration) -> AbandonedCallState {
+        if self.is_engine {
+            self.common.callers.settle(limit).await
+        } else {
+            AbandonedCallState::Nothing
+        }
     }
 
-    async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault> {
+    async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<ExtendedLease>>, Fault> {
         let mut order: Vec<usize> = (0..holds.len()).collect();
         // Whoever locks several rows does it in the same order.
         order.sort_by_key(|index| holds.get(*index).map(|hold| &hold.name));
@@ -377,7 +387,12 @@ impl Database for Mysql {
         Ok(done)
     }
 
-    async fn list(&self, prefix: &str, after: &[u8], limit: usize) -> Result<Vec<Listed>, Fault> {
+    async fn list(
+        &self,
+        prefix: &str,
+        after: &[u8],
+        limit: usize,
+    ) -> Result<Vec<ListedRow>, Fault> {
         let values = vec![
             hex(prefix.as_bytes()).into(),
             hex(&behind(prefix)).into(),
@@ -386,12 +401,12 @@ impl Database for Mysql {
         ];
         let statement = self.common.statements.list.clone();
         self.rows(statement, values, |row| {
-            Ok(Listed { name: value(row, 0)?, snapshot: snapshot(row, 1) })
+            Ok(ListedRow { name: value(row, 0)?, snapshot: snapshot(row, 1) })
         })
         .await
     }
 
-    async fn page(&self, age: Duration) -> Result<Page, Fault> {
+    async fn page(&self, age: Duration) -> Result<SweepPage, Fault> {
         let statements = self.common.statements.clone();
         self.call(move |session| Box::pin(async move { page(session, &statements, age).await }))
             .await
@@ -403,7 +418,7 @@ impl Database for Mysql {
 
     async fn take_away(
         &self,
-        mark: &Mark,
+        mark: &SweepCursor,
         rows: &[(LockName, i64)],
     ) -> Result<Option<usize>, Fault> {
         let statements = self.common.statements.clone();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tenure_core::{Clock, SystemClock, store::Renewal};
-use tenure_sql::Extended;
+use tenure_sql::ExtendedLease;
 
 use crate::{
     connection::session::Session,
@@ -25,7 +25,7 @@ pub(crate) async fn extend(
     session: &mut Session,
     statements: &Statements,
     holds: &[Renewal],
-) -> Result<HashMap<usize, Extended>, Failure> {
+) -> Result<HashMap<usize, ExtendedLease>, Failure> {
     let mut extended = HashMap::new();
     let mut rest = holds;
     while !rest.is_empty() {
@@ -58,7 +58,7 @@ async fn extend_part(
     session: &mut Session,
     statements: &Statements,
     holds: &[Renewal],
-) -> Result<HashMap<usize, Extended>, Failure> {
+) -> Result<HashMap<usize, ExtendedLease>, Failure> {
     let names = holds.iter().map(|hold| &hold.name);
     let found = session.found_by_ours(&statements.unlocked(names)).await?;
     let unlocked: Result<HashSet<_>, _> = found.iter().map(name).collect();
@@ -91,7 +91,7 @@ async fn extend_part(
         let place = value::<i64>(row, 0)? - 1;
         let place = usize::try_from(place).map_err(|_| odd())?;
         let hold = holds.get(place).ok_or_else(odd)?;
-        let found = Extended { left: value(row, 1)?, others_waiting: value(row, 2)? };
+        let found = ExtendedLease { left: value(row, 1)?, others_waiting: value(row, 2)? };
         // One that ends earlier was not extended, or the clock went ahead meanwhile.
         let passed = micros(SystemClock.now().since(sent));
         if found.left.saturating_add(passed) >= micros(hold.ttl) {

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use tenure_core::{Fault, LockName};
-use tenure_sql::{Idle, Mark, PAGE, Page};
+use tenure_sql::{IdleRow, PAGE, SweepCursor, SweepPage};
 
 use crate::{
     connection::session::Session,
@@ -23,12 +23,12 @@ pub(crate) async fn page(
     session: &mut Session,
     statements: &Statements,
     age: Duration,
-) -> Result<Page, Failure> {
+) -> Result<SweepPage, Failure> {
     let found = session.rows(&statements.mark, Vec::new()).await?;
     let world = found.first().ok_or_else(odd)?;
     let number = |index| Ok::<_, Fault>(value::<Option<i64>>(world, index)?.unwrap_or_default());
     let label = value::<Option<String>>(world, 4)?.unwrap_or_default();
-    let mark = Mark { version: number(3)?, at: place(&label), reached: number(5)? };
+    let mark = SweepCursor { version: number(3)?, at: place(&label), reached: number(5)? };
     let floor = value::<Option<i64>>(world, 1)?.ok_or_else(odd)?;
     let (now, raised) = (value(world, 0)?, value(world, 2)?);
     let values = vec![micros(age).into(), hex(&mark.at).into()];
@@ -39,17 +39,17 @@ pub(crate) async fn page(
         if value(row, 14)? {
             // What makes no sense is not surely ours to remove.
             let (Ok(name), Ok(snapshot)) = (name(row), snapshot(row, 1)) else { continue };
-            idle.push(Idle { name, snapshot, has_others: value(row, 15)? });
+            idle.push(IdleRow { name, snapshot, has_others: value(row, 15)? });
         }
     }
-    Ok(Page { now, floor, raised, mark, end, idle })
+    Ok(SweepPage { now, floor, raised, mark, end, idle })
 }
 
 /// Moves the mark, and takes away these rows, unless they have changed or somebody has locked them.
 pub(crate) async fn take_away(
     session: &mut Session,
     statements: &Statements,
-    mark: &Mark,
+    mark: &SweepCursor,
     rows: &[(LockName, i64)],
 ) -> Result<Option<usize>, Failure> {
     let values =

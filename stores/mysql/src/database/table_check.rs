@@ -6,7 +6,7 @@ use tenure_core::{Fault, FaultKind};
 
 use crate::{
     client::Row,
-    connection::{open::Maker, session::Session},
+    connection::{open::ConnectionFactory, session::Session},
     error::Failure,
     tables::{
         rows::value,
@@ -21,7 +21,7 @@ struct FoundTable {
     columns: i64,
 }
 
-impl Maker {
+impl ConnectionFactory {
     pub(crate) async fn check_tables(&self, session: &mut Session) -> Result<(), Fault> {
         let tables = &self.options.tables;
         let look = self.look();
@@ -119,7 +119,7 @@ impl Maker {
     /// However many begin at once: what is there stays as it is. Where a part of it is somebody else's, nothing is made.
     async fn create(&self, session: &mut Session) -> Result<(), Fault> {
         let tables = &self.options.tables;
-        let there = self.there(session).await?;
+        let there = self.existing_tables(session).await?;
         for (table, ours) in [("locks", COLUMNS.len()), ("meta", META.len())] {
             if let Some(found) = there.get(table)
                 && (found.is_view || !has_all(found.columns, ours))
@@ -153,7 +153,10 @@ impl Maker {
     }
 
     /// What has our names, by what they end with.
-    async fn there(&self, session: &mut Session) -> Result<HashMap<String, FoundTable>, Fault> {
+    async fn existing_tables(
+        &self,
+        session: &mut Session,
+    ) -> Result<HashMap<String, FoundTable>, Fault> {
         let tables = &self.options.tables;
         let ours = |table: &str, columns: &[&str]| {
             format!("when '{tables}_{table}' then c.column_name in ('{}')", columns.join("', '"))

@@ -42,7 +42,7 @@ const SURELY_OVER: Duration = Duration::from_secs(1);
 
 /// The names that are looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct WatchedNames {
     names: Mutex<BTreeMap<LockName, WatchedName>>,
     changed: Notify,
     /// Whether the last look worked, so that waiters need not look by themselves that often.
@@ -61,7 +61,7 @@ struct WatchedName {
     ends: Option<Instant>,
 }
 
-impl Watch {
+impl WatchedNames {
     /// Looks at this name from now on, until nobody of this process waits for it. With `is_next` soon, as the name may
     /// be free soon.
     pub(crate) fn add(&self, name: &LockName, is_next: bool) {
@@ -98,7 +98,7 @@ impl Watch {
             let works = looked.is_ok();
             self.works.store(works, Ordering::Relaxed);
             if let Ok(rows) = looked {
-                self.heard(&eyes.board, &before, &rows);
+                self.apply_changes(&eyes.board, &before, &rows);
             }
             if works {
                 tokio::time::sleep(LOOKS.0).await;
@@ -119,7 +119,7 @@ impl Watch {
         pause(since.map(|since| now - since))
     }
 
-    fn heard(
+    fn apply_changes(
         &self,
         board: &HintBoard,
         before: &BTreeMap<LockName, WatchedName>,
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_last_one_to_become_next_says_how_often() {
-        let watch = Watch::default();
+        let watch = WatchedNames::default();
         let (one, other) = (LockName::new("one").unwrap(), LockName::new("other").unwrap());
         watch.add(&one, false);
         assert_eq!(watch.pause(Instant::now()), LOOKS.1);

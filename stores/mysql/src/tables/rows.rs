@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{Fault, FaultKind, LockName};
-use tenure_sql::{RowSnapshot, Sole};
+use tenure_sql::{RowSnapshot, SoleHolder};
 
 use crate::client::{FromValue, Row, Value};
 
@@ -35,7 +35,7 @@ pub(crate) fn snapshot(row: &Row, skip: usize) -> Result<RowSnapshot, Fault> {
     let owner: Option<Vec<u8>> = value(row, skip + 4)?;
     let sole = match owner {
         None => None,
-        Some(_) => Some(Sole {
+        Some(_) => Some(SoleHolder {
             owner: bytes(skip + 4)?,
             client: bytes(skip + 5)?,
             kind: value(row, skip + 6)?,

@@ -8,7 +8,7 @@ use tenure_core::{
     proto::queue::{Answer, Intent, Mode, Together},
     store::Renewal,
 };
-use tenure_mysql::{MysqlStore, Then};
+use tenure_mysql::{MysqlStore, NextSweep};
 use tenure_servers::MariadbServer;
 
 use crate::support::{LONG, ask, name, outside, owner, run, take, until};
@@ -156,7 +156,7 @@ async fn all_works(url: &str, conn: &mut Conn, tables: &str, how: &str) {
     let long_ago = format!("update {tables}_meta set raised = 0");
     run(conn, &long_ago).await;
     let swept = one.sweep(Duration::from_millis(1)).await.unwrap();
-    assert_eq!(swept.then, Then::Later, "{how}: {swept:?}");
+    assert_eq!(swept.then, NextSweep::Later, "{how}: {swept:?}");
     let floor = format!("select floor > 0 from {tables}_meta");
     let floor: Option<bool> = conn.query_first(floor).await.unwrap();
     assert_eq!(floor, Some(true), "{how}: the floor");

@@ -2,7 +2,7 @@
 
 /// A way, as libpq's `require_auth` calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Login {
+pub(crate) enum AuthenticationMethod {
     /// Nothing is asked for.
     None,
     /// The password itself.
@@ -13,14 +13,14 @@ pub(crate) enum Login {
     Scram,
 }
 
-const ALL: [(Login, &str); 4] = [
-    (Login::None, "none"),
-    (Login::Password, "password"),
-    (Login::Md5, "md5"),
-    (Login::Scram, "scram-sha-256"),
+const ALL: [(AuthenticationMethod, &str); 4] = [
+    (AuthenticationMethod::None, "none"),
+    (AuthenticationMethod::Password, "password"),
+    (AuthenticationMethod::Md5, "md5"),
+    (AuthenticationMethod::Scram, "scram-sha-256"),
 ];
 
-impl Login {
+impl AuthenticationMethod {
     /// What the server wants by it.
     pub(crate) const fn what(self) -> &'static str {
         match self {
@@ -48,20 +48,27 @@ const MOST: u32 = 100_000;
 
 /// Those that are accepted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Logins {
+pub(crate) struct AuthenticationPolicy {
     accepted: u8,
     fewest: u32,
 }
 
-impl Logins {
+impl AuthenticationPolicy {
     /// Those on a connection: what the URL says, or else all where it is known who the server is, as over TLS and by a
     /// socket in the file system.
     pub(crate) fn of(named: Option<Self>, is_known: bool) -> Self {
-        let usual = if is_known { u8::MAX } else { Login::None.bit() | Login::Scram.bit() };
+        let usual = if is_known {
+            u8::MAX
+        } else {
+            AuthenticationMethod::None.bit() | AuthenticationMethod::Scram.bit()
+        };
         let accepted = named.map_or(usual, |named| named.accepted);
         let mut logins = Self { accepted, fewest: FEWEST };
         // Who accepts what is as cheap to guess from, or the password itself, accepts few rounds, too.
-        if is_known || logins.accept(Login::Md5) || logins.accept(Login::Password) {
+        if is_known
+            || logins.accept(AuthenticationMethod::Md5)
+            || logins.accept(AuthenticationMethod::Password)
+        {
             logins.fewest = 0;
         }
         logins
@@ -80,7 +87,7 @@ impl Logins {
         Ok(Self { accepted, fewest: FEWEST })
     }
 
-    pub(crate) const fn accept(self, login: Login) -> bool {
+    pub(crate) const fn accept(self, login: AuthenticationMethod) -> bool {
         self.accepted & login.bit() != 0
     }
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tenure_core::{Fault, FaultKind, proto::queue::Limits, store::Diagnostic};
-use tenure_sql::{Login, SqlOptions};
+use tenure_sql::{PasswordExposure, SqlOptions};
 
-use crate::config::{logins::Logins, session_options};
+use crate::config::{logins::AuthenticationPolicy, session_options};
 
 /// What to write for a server that is verified.
 const STRICT: &str =
@@ -13,7 +13,7 @@ const STRICT: &str =
 
 /// Whether a login is bound to the certificate that the server has shown, so that nobody in between can pass it on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Binding {
+pub(crate) enum ChannelBindingMode {
     Disable,
     #[default]
     Prefer,
@@ -43,8 +43,8 @@ pub struct PostgresOptions {
     pub(crate) schema: String,
     pub(crate) listens: bool,
     pub(crate) creates: bool,
-    pub(crate) logins: Option<Logins>,
-    pub(crate) binding: Binding,
+    pub(crate) logins: Option<AuthenticationPolicy>,
+    pub(crate) binding: ChannelBindingMode,
     /// Whether a server that takes no writes is none.
     pub(crate) wants_primary: bool,
     /// What the server's process is told before what we tell it.
@@ -73,7 +73,7 @@ impl PostgresOptions {
             listens: true,
             creates: true,
             logins: None,
-            binding: Binding::default(),
+            binding: ChannelBindingMode::default(),
             wants_primary: false,
             session: None,
             application: None,
@@ -124,7 +124,7 @@ impl PostgresOptions {
     /// in between can pass the login on: libpq's `channel_binding=require`.
     #[must_use]
     pub const fn bind_channel(mut self, yes: bool) -> Self {
-        self.binding = if yes { Binding::Require } else { Binding::Prefer };
+        self.binding = if yes { ChannelBindingMode::Require } else { ChannelBindingMode::Prefer };
         self
     }
 
@@ -135,7 +135,7 @@ impl PostgresOptions {
     /// A fault if the list has something else.
     pub fn require_auth(mut self, list: &str) -> Result<Self, Fault> {
         let wrong = |what| Fault::new(FaultKind::Misconfigured, what, "write scram-sha-256");
-        self.logins = Some(Logins::read(list).map_err(wrong)?);
+        self.logins = Some(AuthenticationPolicy::read(list).map_err(wrong)?);
         Ok(self)
     }
 
@@ -153,7 +153,7 @@ impl PostgresOptions {
     /// What can only be seen when all is said.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         self.sql.check()?;
-        if self.binding == Binding::Require && !self.sql.tls.is_wanted() {
+        if self.binding == ChannelBindingMode::Require && !self.sql.tls.is_wanted() {
             let what = "the password is to be bound to TLS, and nothing is encrypted";
             let help = "turn on TLS, too: TlsMode::VerifyFull";
             return Err(Fault::new(FaultKind::Misconfigured, what, help));
@@ -173,8 +173,11 @@ impl PostgresOptions {
 
     /// What to warn of on the way to the servers.
     pub(crate) fn unprotected(&self) -> Option<Diagnostic> {
-        let is_bound = self.binding == Binding::Require;
-        self.sql.unprotected(if is_bound { Login::Mutual } else { Login::Proof }, STRICT)
+        let is_bound = self.binding == ChannelBindingMode::Require;
+        self.sql.unprotected(
+            if is_bound { PasswordExposure::Mutual } else { PasswordExposure::Proof },
+            STRICT,
+        )
     }
 
     /// The bounds where nobody is woken.

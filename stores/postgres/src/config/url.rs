@@ -1,15 +1,15 @@
 //! Options from a URL, as libpq, frameworks and hosting providers write them.
 
 use tenure_core::Fault;
-use tenure_sql::{Parts, SqlOptions, TlsMode, TlsOptions, TlsSettings};
+use tenure_sql::{SqlOptions, TlsMode, TlsOptions, TlsSettings, UrlParts};
 use tenure_url::{Dialect, Settings};
 
 use crate::{
     PostgresOptions,
     config::{
         foreign::{FOREIGN, REFUSED},
-        logins::Logins,
-        options::{Binding, check_schema},
+        logins::AuthenticationPolicy,
+        options::{ChannelBindingMode, check_schema},
         session_options,
     },
 };
@@ -68,7 +68,7 @@ impl PostgresOptions {
 }
 
 fn read(url: &str) -> Result<PostgresOptions, Fault> {
-    let mut parts = Parts::read(DIALECT, PORT, true, url)?;
+    let mut parts = UrlParts::read(DIALECT, PORT, true, url)?;
     let settings = &mut parts.settings;
     let (schema, is_public_named) = schema(settings)?;
     let listens = settings.yes_no("listen")?.unwrap_or(true);
@@ -81,7 +81,7 @@ fn read(url: &str) -> Result<PostgresOptions, Fault> {
     let application = settings.take("application_name");
     let tls = tls(settings)?;
     let sql = SqlOptions::of(&mut parts, tls)?;
-    if binding == Binding::Require && !sql.tls.is_wanted() {
+    if binding == ChannelBindingMode::Require && !sql.tls.is_wanted() {
         return Err(DIALECT.wrong_but(
             "channel_binding=require binds the password to TLS, and nothing is encrypted",
             "write sslmode=require, or better verify-full, too",
@@ -91,7 +91,8 @@ fn read(url: &str) -> Result<PostgresOptions, Fault> {
     if let Some(text) = &session {
         session_options::check(text).map_err(|(what, help)| DIALECT.wrong_but(what, help))?;
     }
-    let logins = logins.map(|list| Logins::read(&list).map_err(|what| DIALECT.wrong(what)));
+    let logins =
+        logins.map(|list| AuthenticationPolicy::read(&list).map_err(|what| DIALECT.wrong(what)));
     let logins = logins.transpose()?;
     parts.finish("postgres", REFUSED, FOREIGN)?;
     Ok(PostgresOptions {
@@ -125,10 +126,13 @@ fn schema(settings: &mut Settings) -> Result<(String, bool), Fault> {
     }
 }
 
-fn binding(settings: &mut Settings) -> Result<Binding, Fault> {
+fn binding(settings: &mut Settings) -> Result<ChannelBindingMode, Fault> {
     settings.alias("channelBinding", "channel_binding")?;
-    let words =
-        [("disable", Binding::Disable), ("prefer", Binding::Prefer), ("require", Binding::Require)];
+    let words = [
+        ("disable", ChannelBindingMode::Disable),
+        ("prefer", ChannelBindingMode::Prefer),
+        ("require", ChannelBindingMode::Require),
+    ];
     Ok(settings.word("channel_binding", &words)?.unwrap_or_default())
 }
 

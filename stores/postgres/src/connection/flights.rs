@@ -14,7 +14,7 @@ use tokio::time::Instant;
 /// The calls that are under way over one connection. Answers come in the order of sending, so one answers for all
 /// that were sent before it.
 #[derive(Debug)]
-pub(crate) struct Flights {
+pub(crate) struct InFlightCalls {
     state: Mutex<State>,
     /// Held from when one gets its number until it is sent: otherwise an answer could answer for what is sent after it.
     sending: Mutex<()>,
@@ -38,7 +38,7 @@ struct SentCall {
     is_left: bool,
 }
 
-impl Flights {
+impl InFlightCalls {
     pub(crate) fn new() -> Self {
         let (sent, used) = (VecDeque::new(), Instant::now());
         let state = Mutex::new(State { next: 0, waiting: 0, sent, used });
@@ -88,23 +88,23 @@ impl Flights {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn begin(&self) -> Flight<'_> {
+    pub(crate) fn begin(&self) -> InFlightCall<'_> {
         let mut state = self.state();
         state.waiting += 1;
         state.used = Instant::now();
         drop(state);
-        Flight { flights: self, number: None }
+        InFlightCall { flights: self, number: None }
     }
 }
 
 /// One call. Dropped after it was sent and before it was answered, it is left.
 #[derive(Debug)]
-pub(crate) struct Flight<'a> {
-    flights: &'a Flights,
+pub(crate) struct InFlightCall<'a> {
+    flights: &'a InFlightCalls,
     number: Option<u64>,
 }
 
-impl Flight<'_> {
+impl InFlightCall<'_> {
     /// Waits for the answer to what `asked` sends when it is polled for the first time.
     pub(crate) async fn send<T>(&mut self, asked: impl Future<Output = T>) -> T {
         let mut asked = pin!(asked);
@@ -130,7 +130,7 @@ impl Flight<'_> {
     }
 
     /// Its answer is there, or there will be none.
-    pub(crate) fn land(self) {
+    pub(crate) fn complete(self) {
         let Some(number) = self.number else { return };
         let mut state = self.flights.state();
         state.used = Instant::now();
@@ -140,7 +140,7 @@ impl Flight<'_> {
     }
 }
 
-impl Drop for Flight<'_> {
+impl Drop for InFlightCall<'_> {
     fn drop(&mut self) {
         let mut state = self.flights.state();
         match self.number {
@@ -163,15 +163,15 @@ mod tests {
 
     #[test]
     fn an_answer_answers_for_all_that_was_sent_before() {
-        let flights = Flights::new();
+        let flights = InFlightCalls::new();
         let mut all: Vec<_> = (0..3).map(|_| flights.begin()).collect();
         assert_eq!((flights.load(), flights.oldest()), (3, Duration::ZERO));
-        all.iter_mut().for_each(Flight::is_sent);
+        all.iter_mut().for_each(InFlightCall::is_sent);
         let (last, middle) = (all.pop().unwrap(), all.pop().unwrap());
         drop(middle);
         assert_eq!(flights.left(), Some(1));
         assert!(!flights.is_answered(1));
-        last.land();
+        last.complete();
         assert!(!flights.is_left() && flights.is_answered(1));
         // Answered by then, it is not left.
         drop(all);
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn calls_are_numbered_in_the_order_of_sending() {
-        let (flights, order) = (Flights::new(), Mutex::new(Vec::new()));
+        let (flights, order) = (InFlightCalls::new(), Mutex::new(Vec::new()));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_was_not_sent_is_not_left() {
-        let flights = Flights::new();
+        let flights = InFlightCalls::new();
         drop(flights.begin());
         assert_eq!((flights.load(), flights.left()), (0, None));
     }

@@ -7,15 +7,15 @@ use tokio_postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
 
 /// A value for the server alone: the driver writes the values of each statement into the log, and an owner is what a
 /// hold is proven by.
-pub(crate) struct Hidden<'a>(pub(crate) &'a (dyn ToSql + Sync));
+pub(crate) struct RedactedParameter<'a>(pub(crate) &'a (dyn ToSql + Sync));
 
-impl fmt::Debug for Hidden<'_> {
+impl fmt::Debug for RedactedParameter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("…")
     }
 }
 
-impl ToSql for Hidden<'_> {
+impl ToSql for RedactedParameter<'_> {
     fn to_sql(
         &self,
         kind: &Type,

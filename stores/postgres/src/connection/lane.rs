@@ -14,7 +14,7 @@ use crate::{
         open::{Connection, connect},
     },
     error::late,
-    protocol::tls::Tls,
+    protocol::tls::Connectors,
 };
 
 /// For how long nobody tries again after a failure.
@@ -22,16 +22,16 @@ const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// How connections are made.
 #[derive(Clone)]
-pub(crate) struct Maker {
+pub(crate) struct ConnectionFactory {
     pub(crate) options: Arc<PostgresOptions>,
-    pub(crate) tls: Tls,
+    pub(crate) tls: Connectors,
     pub(crate) home: Arc<StoreThread>,
     pub(crate) mail: Inbox,
     pub(crate) count: ConnectionCount,
     pub(crate) leaving: AbandonedSessions,
 }
 
-impl Maker {
+impl ConnectionFactory {
     /// A new connection, which the store's own thread keeps alive. One that nobody waits for any more is not made.
     async fn make(&self) -> Result<Connection, Fault> {
         let (options, tls, home) = (self.options.clone(), self.tls.clone(), self.home.clone());
@@ -60,15 +60,15 @@ fn ended() -> Fault {
 }
 
 /// One connection at a time.
-pub(crate) struct Lane {
-    maker: Maker,
+pub(crate) struct ConnectionSlot {
+    maker: ConnectionFactory,
     open: Mutex<Option<Arc<Connection>>>,
     /// Held by who makes one. When that failed last, and how.
     making: tokio::sync::Mutex<Option<(Timestamp, Fault)>>,
 }
 
-impl Lane {
-    pub(crate) fn new(maker: Maker) -> Self {
+impl ConnectionSlot {
+    pub(crate) fn new(maker: ConnectionFactory) -> Self {
         Self { maker, open: Mutex::default(), making: tokio::sync::Mutex::default() }
     }
 

@@ -9,11 +9,11 @@ use std::{
 };
 
 use tenure_core::Fault;
-use tenure_sql::Settled;
+use tenure_sql::AbandonedCallState;
 use tokio::time::Instant;
 
 use crate::connection::{
-    lane::{Lane, Maker},
+    lane::{ConnectionFactory, ConnectionSlot},
     open::Connection,
 };
 
@@ -30,19 +30,19 @@ const TIDIES: Duration = Duration::from_secs(5);
 /// How often it is looked whether what was left is answered.
 const LOOKS: Duration = Duration::from_millis(5);
 
-pub(crate) struct Lanes {
-    maker: Maker,
+pub(crate) struct ConnectionPool {
+    maker: ConnectionFactory,
     /// For messages, and for what tenure does by itself.
-    pub(crate) own: Lane,
-    callers: Vec<Lane>,
+    pub(crate) own: ConnectionSlot,
+    callers: Vec<ConnectionSlot>,
     /// For renewals, where all others are busy.
-    renewals: Lane,
-    crowd: Mutex<Crowd>,
+    renewals: ConnectionSlot,
+    crowd: Mutex<ContentionScore>,
 }
 
 /// Whether calls are in each other's way, and not only for a moment.
 #[derive(Debug, Default)]
-struct Crowd {
+struct ContentionScore {
     score: u32,
     last: Option<Instant>,
 }
@@ -52,8 +52,8 @@ const CROWD: u32 = 60;
 /// A pause of this length ends it.
 const PAUSE: Duration = Duration::from_millis(50);
 
-impl Crowd {
-    fn grows(&mut self, now: Instant, is_busy: bool) -> bool {
+impl ContentionScore {
+    fn record_call(&mut self, now: Instant, is_busy: bool) -> bool {
         if self.last.is_none_or(|last| now - last > PAUSE) {
             self.score = 0;
         }
@@ -83,9 +83,9 @@ fn is_among(one: &Arc<Connection>, others: &[Arc<Connection>]) -> bool {
     others.iter().any(|other| Arc::ptr_eq(one, other))
 }
 
-impl Lanes {
-    pub(crate) fn new(maker: &Maker, callers: usize) -> Arc<Self> {
-        let lane = || Lane::new(maker.clone());
+impl ConnectionPool {
+    pub(crate) fn new(maker: &ConnectionFactory, callers: usize) -> Arc<Self> {
+        let lane = || ConnectionSlot::new(maker.clone());
         Arc::new(Self {
             own: lane(),
             callers: (0..callers).map(|_| lane()).collect(),
@@ -96,7 +96,7 @@ impl Lanes {
     }
 
     fn open(&self) -> Vec<Arc<Connection>> {
-        self.callers.iter().filter_map(Lane::open).collect()
+        self.callers.iter().filter_map(ConnectionSlot::open).collect()
     }
 
     fn all_open(&self) -> Vec<Arc<Connection>> {
@@ -108,7 +108,7 @@ impl Lanes {
     /// A connection for what a caller asks.
     pub(crate) async fn for_caller(self: &Arc<Self>) -> Result<Arc<Connection>, Fault> {
         let mut least: Option<(usize, Arc<Connection>)> = None;
-        for open in self.callers.iter().filter_map(Lane::open) {
+        for open in self.callers.iter().filter_map(ConnectionSlot::open) {
             let (load, oldest) = open.flights.look();
             if oldest <= SLOW && least.as_ref().is_none_or(|(least, _)| load < *least) {
                 least = Some((load, open));
@@ -145,7 +145,7 @@ impl Lanes {
     /// Opens one more where calls are in each other's way for more than a moment. Nobody waits for it.
     fn count(self: &Arc<Self>, is_busy: bool) {
         let mut crowd = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
-        let grows = crowd.grows(Instant::now(), is_busy);
+        let grows = crowd.record_call(Instant::now(), is_busy);
         drop(crowd);
         if grows {
             let lanes = self.clone();
@@ -217,7 +217,7 @@ impl Lanes {
     }
 
     /// Waits until what callers did not wait for any more is answered, for so long at most.
-    pub(crate) async fn settle(&self, limit: Duration) -> Settled {
+    pub(crate) async fn settle(&self, limit: Duration) -> AbandonedCallState {
         let left: Vec<_> = self
             .all_open()
             .into_iter()
@@ -225,24 +225,24 @@ impl Lanes {
             .collect();
         let leaving = self.maker.leaving.last();
         if left.is_empty() && leaving.is_none() {
-            return Settled::Nothing;
+            return AbandonedCallState::Nothing;
         }
         let until = Instant::now() + limit;
         while leaving.is_some_and(|number| !self.maker.leaving.is_over(number)) {
             if Instant::now() >= until {
-                return Settled::Open;
+                return AbandonedCallState::Open;
             }
             tokio::time::sleep(LOOKS).await;
         }
         for (open, number) in &left {
             while open.is_usable() && !open.flights.is_answered(*number) {
                 if Instant::now() >= until {
-                    return Settled::Open;
+                    return AbandonedCallState::Open;
                 }
                 tokio::time::sleep(LOOKS).await;
             }
         }
-        Settled::Answered
+        AbandonedCallState::Answered
     }
 }
 
@@ -252,18 +252,18 @@ mod tests {
 
     #[test]
     fn a_crowd_is_what_lasts() {
-        let mut crowd = Crowd::default();
+        let mut crowd = ContentionScore::default();
         let (now, step) = (Instant::now(), Duration::from_millis(1));
         // Ten that come at the same moment, with three calls each.
-        assert!((0..30).all(|call| !crowd.grows(now + step * call, call % 10 > 0)));
+        assert!((0..30).all(|call| !crowd.record_call(now + step * call, call % 10 > 0)));
         // The same again, a second later.
         let later = now + Duration::from_secs(1);
-        assert!((0..30).all(|call| !crowd.grows(later + step * call, call % 10 > 0)));
+        assert!((0..30).all(|call| !crowd.record_call(later + step * call, call % 10 > 0)));
         // Two that go on.
-        let mut pairs = (0..1_000).map(|call| crowd.grows(later + step * call, call % 2 > 0));
+        let mut pairs = (0..1_000).map(|call| crowd.record_call(later + step * call, call % 2 > 0));
         assert!(pairs.any(|grows| grows));
         // One after the other.
         let latest = later + Duration::from_secs(10);
-        assert!((0..1_000).all(|call| !crowd.grows(latest + step * call, false)));
+        assert!((0..1_000).all(|call| !crowd.record_call(latest + step * call, false)));
     }
 }

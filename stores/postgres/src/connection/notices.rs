@@ -43,7 +43,7 @@ impl ConnectionNotices {
     }
 
     /// Waits until the connection is over, or given up.
-    pub(crate) async fn over(&self) {
+    pub(crate) async fn wait_until_over(&self) {
         let _ = self.is_over.subscribe().wait_for(|is_over| *is_over).await;
     }
 }

@@ -25,19 +25,19 @@ use tokio_postgres::{
 
 use crate::{
     PostgresOptions,
-    config::{options::Binding, url::DIALECT},
+    config::{options::ChannelBindingMode, url::DIALECT},
     connection::{
         connection_count::ConnectionCountGuard,
-        flights::Flights,
+        flights::InFlightCalls,
         leaving::AbandonedSessions,
         notices::ConnectionNotices,
-        plans::Plans,
+        plans::PlanAge,
         settings::{TOLD, TOLD_LATER},
     },
     error::{self, Failure},
     protocol::{
-        answers::{Answers, Tag},
-        tls::{ConnectError, PolledConnection, Tls},
+        answers::{AnswerTracker, QueryTag},
+        tls::{ConnectError, Connectors, PolledConnection},
     },
     tables::{
         schema::{FORMAT, is_in_public, of_another, tables},
@@ -52,12 +52,12 @@ pub(crate) struct Connection {
     /// Whether the session is ours alone, and keeps what is prepared.
     pub(crate) is_direct: AtomicBool,
     pub(crate) prepared: [OnceCell<tokio_postgres::Statement>; COUNT],
-    pub(crate) plans: Plans,
+    pub(crate) plans: PlanAge,
     /// What was sent over it and is not answered yet.
-    pub(crate) flights: Flights,
+    pub(crate) flights: InFlightCalls,
     /// What it was told without having asked.
     pub(crate) heard: Arc<ConnectionNotices>,
-    pub(crate) answers: Arc<Answers>,
+    pub(crate) answers: Arc<AnswerTracker>,
     pub(crate) home: Arc<StoreThread>,
     /// Whether somebody waits for what its callers do not wait for any more.
     pub(crate) is_looked_after: AtomicBool,
@@ -135,9 +135,9 @@ fn config(
     }
     config.application_name(options.application.as_deref().unwrap_or("tenure"));
     config.channel_binding(match options.binding {
-        Binding::Disable => ChannelBinding::Disable,
-        Binding::Prefer => ChannelBinding::Prefer,
-        Binding::Require => ChannelBinding::Require,
+        ChannelBindingMode::Disable => ChannelBinding::Disable,
+        ChannelBindingMode::Prefer => ChannelBinding::Prefer,
+        ChannelBindingMode::Require => ChannelBinding::Require,
     });
     config.keepalives_idle(Duration::from_secs(10)).keepalives_interval(Duration::from_secs(3));
     config.keepalives_retries(3).tcp_user_timeout(sql.response_timeout * 2);
@@ -150,7 +150,7 @@ fn config(
 /// Makes a connection with the first server that takes writes, and gives back what has to be polled for it.
 pub(crate) async fn connect(
     options: &PostgresOptions,
-    tls: &Tls,
+    tls: &Connectors,
     home: &Arc<StoreThread>,
 ) -> Result<(Connection, PolledConnection), Fault> {
     let sql = &options.sql;
@@ -179,7 +179,7 @@ pub(crate) async fn connect(
 
 async fn opened(
     options: &PostgresOptions,
-    tls: &Tls,
+    tls: &Connectors,
     home: &Arc<StoreThread>,
     server: &(String, u16),
     location: &str,
@@ -203,7 +203,7 @@ async fn opened(
     let mut bare = config(options, secret.as_ref(), server);
     let mut told = bare.clone();
     let limit = statement_limit(options);
-    let answers = Arc::new(Answers::new()?);
+    let answers = Arc::new(AnswerTracker::new()?);
     // Of several values of a setting the server takes the last.
     let theirs = options.session.as_deref().map(|text| format!("{text} ")).unwrap_or_default();
     told.options(theirs + &settings(options, limit) + TOLD);
@@ -228,8 +228,8 @@ async fn opened(
             client,
             is_direct,
             prepared: [const { OnceCell::const_new() }; COUNT],
-            plans: Plans::new(),
-            flights: Flights::new(),
+            plans: PlanAge::new(),
+            flights: InFlightCalls::new(),
             heard: Arc::default(),
             answers,
             home: home.clone(),
@@ -417,7 +417,7 @@ impl Connection {
     /// next one at the end of an answer although something was sent meanwhile: to that, the next one would get the answer.
     pub(crate) async fn to_its_end<T>(
         &self,
-        tag: impl Into<Option<Tag>>,
+        tag: impl Into<Option<QueryTag>>,
         asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, tokio_postgres::Error> {
         let mut over = self.answers.over();
@@ -426,7 +426,7 @@ impl Connection {
         match &done {
             Ok(_) => {}
             Err(error) if error.as_db_error().is_some() => {
-                let _ = select(pin!(over.changed()), pin!(self.heard.over())).await;
+                let _ = select(pin!(over.changed()), pin!(self.heard.wait_until_over())).await;
             }
             // What comes still nobody knows.
             Err(_) => self.retire(),

@@ -19,9 +19,9 @@ pub(crate) const FORGET: &str = "discard plans";
 
 /// When the plans of a session began.
 #[derive(Debug)]
-pub(crate) struct Plans(Mutex<Instant>);
+pub(crate) struct PlanAge(Mutex<Instant>);
 
-impl Plans {
+impl PlanAge {
     pub(crate) fn new() -> Self {
         Self(Mutex::new(Instant::now()))
     }

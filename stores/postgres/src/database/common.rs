@@ -12,12 +12,12 @@ use tenure_sql::SweepBudget;
 
 use crate::{
     PostgresOptions,
-    connection::{lane::Maker, lanes::Lanes},
+    connection::{lane::ConnectionFactory, lanes::ConnectionPool},
     tables::statements::Statements,
 };
 
 /// What all connections of one store have in common.
-pub(crate) struct Common {
+pub(crate) struct StoreContext {
     pub(crate) options: Arc<PostgresOptions>,
     pub(crate) location: String,
     pub(crate) capabilities: Capabilities,
@@ -26,8 +26,8 @@ pub(crate) struct Common {
     pub(crate) client: Client,
     /// Whether messages are not heard, so that waiters have to look by themselves.
     pub(crate) is_deaf: AtomicBool,
-    pub(crate) maker: Maker,
-    pub(crate) lanes: Arc<Lanes>,
+    pub(crate) maker: ConnectionFactory,
+    pub(crate) lanes: Arc<ConnectionPool>,
     pub(crate) listening: OnceLock<OwnedTask>,
     pub(crate) sweep_budget: Arc<SweepBudget>,
     pub(crate) sweeping: OnceLock<OwnedTask>,

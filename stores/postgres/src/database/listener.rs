@@ -12,8 +12,8 @@ use tokio::time::timeout;
 use crate::{
     connection::open::Connection,
     database::{
-        common::Common,
-        query::{By, Parameters},
+        common::StoreContext,
+        query::{Parameters, Requester},
     },
     error,
     tables::messages::HELLO,
@@ -38,7 +38,7 @@ enum ListenerEnd {
 pub(crate) struct Listener {
     pub(crate) channel: String,
     /// Not kept alive by it.
-    pub(crate) store: Weak<Common>,
+    pub(crate) store: Weak<StoreContext>,
 }
 
 impl Listener {
@@ -109,7 +109,7 @@ impl Listener {
                 mail.board.evictions_missed();
             }
             // Its end comes early.
-            if timeout(LOOKS, connection.heard.over()).await.is_ok() {
+            if timeout(LOOKS, connection.heard.wait_until_over()).await.is_ok() {
                 return broken();
             }
         }
@@ -120,7 +120,7 @@ impl Listener {
         let Some(store) = self.store.upgrade() else { return Ok(()) };
         let parameters: &Parameters<'_> = &[&self.channel, &HELLO];
         let (lanes, notify) = (&store.lanes, &store.statements.notify);
-        lanes.run(By::Caller, notify, parameters, false, LIMIT).await.map(|_| ())
+        lanes.run(Requester::Caller, notify, parameters, false, LIMIT).await.map(|_| ())
     }
 }
 

@@ -26,8 +26,9 @@ use tenure_core::{
     threads::StoreThread,
 };
 use tenure_sql::{
-    Attempt, Claimed, Database, Extended, Grant, Idle, Listed, Mark, Notifications, Page, Reaches,
-    RowSnapshot, Settled, SweepBudget, keep_swept,
+    AbandonedCallState, ClaimedLock, Database, DatabaseSource, ExtendedLease, FastPathResult,
+    GrantRequest, IdleRow, ListedRow, Notifications, RowSnapshot, SweepBudget, SweepCursor,
+    SweepPage, keep_swept,
 };
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -37,22 +38,22 @@ use crate::{
     capabilities::capabilities,
     connection::{
         connection_count::ConnectionCount,
-        lane::Maker,
-        lanes::Lanes,
+        lane::ConnectionFactory,
+        lanes::ConnectionPool,
         leaving::AbandonedSessions,
         notices::Inbox,
         open::{Connection, lock_limit},
     },
     database::{
-        common::Common,
+        common::StoreContext,
         listener::Listener,
-        query::{By, Parameters},
+        query::{Parameters, Requester},
     },
     error::Failure,
-    protocol::tls::Tls,
+    protocol::tls::Connectors,
     tables::{
         columns::Columns,
-        messages::{channel, told},
+        messages::{channel, encode_notifications},
         statements::{Statement, Statements},
     },
 };
@@ -60,7 +61,7 @@ use crate::{
 /// The database, over the connections of callers or over that of tenure's own thread.
 #[derive(Clone)]
 pub struct Postgres {
-    pub(crate) common: Arc<Common>,
+    pub(crate) common: Arc<StoreContext>,
     is_engine: bool,
 }
 
@@ -73,26 +74,26 @@ impl fmt::Debug for Postgres {
 impl Postgres {
     pub(crate) fn new(options: PostgresOptions) -> Result<Self, Fault> {
         options.check()?;
-        let tls = Tls::of(&options)?;
+        let tls = Connectors::of(&options)?;
         let home = Arc::new(StoreThread::start("tenure-postgres", Duration::ZERO)?);
         let options = Arc::new(options);
         let mail = Inbox { board: HintBoard::new(), hello: Arc::default() };
         let (count, leaving) = (ConnectionCount::default(), AbandonedSessions::default());
-        let maker = Maker { options: options.clone(), tls, home, mail, count, leaving };
+        let maker = ConnectionFactory { options: options.clone(), tls, home, mail, count, leaving };
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
             let what = "the system gives no random numbers";
             Fault::new(FaultKind::Unreachable, what, "see what keeps this process from them")
                 .because(error)
         })?;
-        let common = Common {
+        let common = StoreContext {
             location: options.location(),
             capabilities: capabilities(&options),
             deaf_limits: options.limits_when_deaf(),
             statements: Statements::new(&options.schema, lock_limit(&options)),
             client: Client(client),
             is_deaf: AtomicBool::new(true),
-            lanes: Lanes::new(&maker, options.sql.connections),
+            lanes: ConnectionPool::new(&maker, options.sql.connections),
             listening: OnceLock::new(),
             sweep_budget: Arc::new(SweepBudget::default()),
             sweeping: OnceLock::new(),
@@ -103,17 +104,17 @@ impl Postgres {
         let common = Arc::new(common);
         let sweeps = Arc::downgrade(&common);
         let sweep_budget = common.sweep_budget.clone();
-        let reaches: Reaches =
+        let reaches: DatabaseSource =
             Box::new(move || Some(Arc::new(Self { common: sweeps.upgrade()?, is_engine: true })));
         let _ =
             common.sweeping.set(common.maker.home.spawn_owned(keep_swept(sweep_budget, reaches)));
-        let tidies = Lanes::tidy(Arc::downgrade(&common.lanes));
+        let tidies = ConnectionPool::tidy(Arc::downgrade(&common.lanes));
         let _ = common.tidying.set(common.maker.home.spawn_owned(tidies));
         Ok(Self { common, is_engine: false })
     }
 
-    fn by(&self) -> By {
-        if self.is_engine { By::Engine } else { By::Caller }
+    fn by(&self) -> Requester {
+        if self.is_engine { Requester::Engine } else { Requester::Caller }
     }
 
     /// A connection for whatever is asked.
@@ -150,7 +151,7 @@ impl Postgres {
         parameters: &Parameters<'_>,
         writes: bool,
     ) -> Result<Vec<Row>, Fault> {
-        self.common.lanes.run(By::Sweeper, statement, parameters, writes, self.limit()).await
+        self.common.lanes.run(Requester::Sweeper, statement, parameters, writes, self.limit()).await
     }
 
     /// Runs what is written on a condition.
@@ -234,28 +235,36 @@ impl Database for Postgres {
         Arc::new(Self { common: self.common.clone(), is_engine: true })
     }
 
-    async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
+    async fn grant(
+        &self,
+        name: &LockName,
+        grant: &GrantRequest<'_>,
+    ) -> Result<FastPathResult<Token>, Fault> {
         let (owner, client) = (&grant.owner.as_bytes()[..], &grant.client.0[..]);
         let ttl = micros(grant.ttl);
         let parameters: &Parameters<'_> =
             &[&name.as_str(), &owner, &client, &grant.kind, &ttl, &grant.label];
         let rows = self.rows(&self.common.statements.grant, parameters, true).await?;
-        let Some(row) = rows.first() else { return Ok(Attempt::Undone(None)) };
+        let Some(row) = rows.first() else { return Ok(FastPathResult::Undone(None)) };
         if self.get(row, 1)? {
             self.common.sweep_budget.made(1);
         }
-        Ok(Attempt::Done(self.token(row)?))
+        Ok(FastPathResult::Done(self.token(row)?))
     }
 
-    async fn claim(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Claimed>, Fault> {
+    async fn claim(
+        &self,
+        name: &LockName,
+        grant: &GrantRequest<'_>,
+    ) -> Result<FastPathResult<ClaimedLock>, Fault> {
         let (owner, client) = (&grant.owner.as_bytes()[..], &grant.client.0[..]);
         let ttl = micros(grant.ttl);
         let parameters: &Parameters<'_> =
             &[&name.as_str(), &owner, &client, &grant.kind, &ttl, &grant.label];
         let rows = self.rows(&self.common.statements.claim, parameters, true).await?;
-        let Some(row) = rows.first() else { return Ok(Attempt::Undone(None)) };
+        let Some(row) = rows.first() else { return Ok(FastPathResult::Undone(None)) };
         let (token, others_waiting) = (self.token(row)?, self.get(row, 1)?);
-        Ok(Attempt::Done(Claimed { token, others_waiting }))
+        Ok(FastPathResult::Done(ClaimedLock { token, others_waiting }))
     }
 
     async fn release(
@@ -263,7 +272,7 @@ impl Database for Postgres {
         name: &LockName,
         owner: &Owner,
         to_next: bool,
-    ) -> Result<Attempt<()>, Fault> {
+    ) -> Result<FastPathResult<()>, Fault> {
         // What tenure takes back by itself is mostly not there.
         if self.is_engine {
             let has_alone = |snapshot: &RowSnapshot| {
@@ -272,7 +281,7 @@ impl Database for Postgres {
             };
             let snapshot = self.read(name).await?;
             if !has_alone(&snapshot) {
-                return Ok(Attempt::Undone(Some(Box::new(snapshot))));
+                return Ok(FastPathResult::Undone(Some(Box::new(snapshot))));
             }
         }
         let (statements, owner) = (&self.common.statements, &owner.as_bytes()[..]);
@@ -283,20 +292,28 @@ impl Database for Postgres {
         } else {
             self.rows(&statements.release, &[&name.as_str(), &owner], true).await?
         };
-        Ok(if released.is_empty() { Attempt::Undone(None) } else { Attempt::Done(()) })
+        Ok(if released.is_empty() {
+            FastPathResult::Undone(None)
+        } else {
+            FastPathResult::Done(())
+        })
     }
 
-    async fn settle(&self, limit: Duration) -> Settled {
-        if self.is_engine { self.common.lanes.settle(limit).await } else { Settled::Nothing }
+    async fn settle(&self, limit: Duration) -> AbandonedCallState {
+        if self.is_engine {
+            self.common.lanes.settle(limit).await
+        } else {
+            AbandonedCallState::Nothing
+        }
     }
 
-    async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault> {
+    async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<ExtendedLease>>, Fault> {
         let mut answers = vec![None; holds.len()];
         let extended = self.extended(holds).await?;
         for row in extended {
             let number = self.get::<i64>(&row, 0)? - 1;
             let extended =
-                Extended { left: self.get(&row, 1)?, others_waiting: self.get(&row, 2)? };
+                ExtendedLease { left: self.get(&row, 1)?, others_waiting: self.get(&row, 2)? };
             let place = usize::try_from(number).ok().and_then(|number| answers.get_mut(number));
             *place.ok_or_else(|| self.odd())? = Some(extended);
         }
@@ -321,7 +338,7 @@ impl Database for Postgres {
             _ if notifications.is_empty() => &statements.update,
             _ => &statements.update_and_tell,
         };
-        let (channels, payloads) = told(notifications, Some(name));
+        let (channels, payloads) = encode_notifications(notifications, Some(name));
         let sole = Columns::of(row);
         let parameters: &Parameters<'_> = &[
             &name.as_str(),
@@ -355,7 +372,7 @@ impl Database for Postgres {
         let parameters: &Parameters<'_> = &[&name.as_str(), &empty, &more];
         // It waits for whoever has the row locked, and must not hold up what tenure does by itself.
         let (lanes, append) = (&self.common.lanes, &self.common.statements.append);
-        lanes.run(By::Caller, append, parameters, true, self.limit()).await.map(drop)
+        lanes.run(Requester::Caller, append, parameters, true, self.limit()).await.map(drop)
     }
 
     async fn write_all(
@@ -364,7 +381,7 @@ impl Database for Postgres {
         notifications: &Notifications,
     ) -> Result<bool, Fault> {
         let soles: Vec<_> = rows.iter().map(|(_, row)| Columns::of(row)).collect();
-        let (channels, payloads) = told(notifications, None);
+        let (channels, payloads) = encode_notifications(notifications, None);
         let parameters: &Parameters<'_> = &[
             &rows.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
             &rows.iter().map(|(_, row)| row.version - 1).collect::<Vec<_>>(),
@@ -392,26 +409,31 @@ impl Database for Postgres {
         Ok(done)
     }
 
-    async fn list(&self, prefix: &str, after: &[u8], limit: usize) -> Result<Vec<Listed>, Fault> {
+    async fn list(
+        &self,
+        prefix: &str,
+        after: &[u8],
+        limit: usize,
+    ) -> Result<Vec<ListedRow>, Fault> {
         let after = std::str::from_utf8(after).map_err(|_| self.odd())?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows =
             self.rows(&self.common.statements.list, &[&prefix, &after, &limit], false).await?;
         let listed = |row| {
             let name = self.get::<&str>(row, 0)?.as_bytes().to_vec();
-            Ok(Listed { name, snapshot: self.snapshot(row, 1) })
+            Ok(ListedRow { name, snapshot: self.snapshot(row, 1) })
         };
         rows.iter().map(listed).collect()
     }
 
-    async fn page(&self, age: Duration) -> Result<Page, Fault> {
+    async fn page(&self, age: Duration) -> Result<SweepPage, Fault> {
         let rows = self.sweeps(&self.common.statements.page, &[&micros(age)], false).await?;
         let first = rows.first().ok_or_else(|| self.odd())?;
         let text = |index| -> Result<Option<Vec<u8>>, Fault> {
             Ok(self.get::<Option<&str>>(first, index)?.map(|text| text.as_bytes().to_vec()))
         };
         let number = |index| self.get::<Option<i64>>(first, index);
-        let mark = Mark {
+        let mark = SweepCursor {
             version: number(0)?.unwrap_or_default(),
             at: text(1)?.unwrap_or_default(),
             reached: number(2)?.unwrap_or_default(),
@@ -419,11 +441,18 @@ impl Database for Postgres {
         let idle = rows.iter().filter_map(|row| {
             // What makes no sense is not surely ours to remove.
             let (name, snapshot) = (self.name(row, 5).ok()?, self.snapshot(row, 6).ok()?);
-            Some(self.get(row, 23).map(|has_others| Idle { name, snapshot, has_others }))
+            Some(self.get(row, 23).map(|has_others| IdleRow { name, snapshot, has_others }))
         });
         let idle = idle.collect::<Result<_, Fault>>()?;
         let (raised, end) = (self.get(first, 3)?, text(4)?);
-        Ok(Page { now: self.get(first, 6)?, floor: self.get(first, 7)?, raised, mark, end, idle })
+        Ok(SweepPage {
+            now: self.get(first, 6)?,
+            floor: self.get(first, 7)?,
+            raised,
+            mark,
+            end,
+            idle,
+        })
     }
 
     async fn make_mark(&self) -> Result<(), Fault> {
@@ -432,7 +461,7 @@ impl Database for Postgres {
 
     async fn take_away(
         &self,
-        mark: &Mark,
+        mark: &SweepCursor,
         rows: &[(LockName, i64)],
     ) -> Result<Option<usize>, Fault> {
         let at = std::str::from_utf8(&mark.at).map_err(|_| self.odd())?;

@@ -15,7 +15,8 @@ use tokio_postgres::{
 
 use crate::{
     connection::{
-        hidden::Hidden, lanes::Lanes, leaving::AbandonedSession, open::Connection, plans::FORGET,
+        hidden::RedactedParameter, lanes::ConnectionPool, leaving::AbandonedSession,
+        open::Connection, plans::FORGET,
     },
     error::{self, Failure, late},
     tables::statements::Statement,
@@ -30,25 +31,25 @@ pub(crate) type Parameters<'a> = [&'a (dyn ToSql + Sync)];
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum Requester {
     Caller,
     Engine,
     /// Who is in nobody's way: never over a connection of callers.
     Sweeper,
 }
 
-impl Lanes {
+impl ConnectionPool {
     /// A connection for whoever asks, in this time.
     pub(crate) async fn take(
         self: &Arc<Self>,
-        by: By,
+        by: Requester,
         until: Instant,
     ) -> Result<Arc<Connection>, Fault> {
         let taking = async {
             match by {
-                By::Caller => self.for_caller().await,
-                By::Engine => self.for_engine().await,
-                By::Sweeper => self.own.get().await,
+                Requester::Caller => self.for_caller().await,
+                Requester::Engine => self.for_engine().await,
+                Requester::Sweeper => self.own.get().await,
             }
         };
         let taken = tokio::time::timeout_at(until, taking).await;
@@ -58,7 +59,7 @@ impl Lanes {
     /// Runs a statement. One that another transaction was in the way of is tried again.
     pub(crate) async fn run(
         self: &Arc<Self>,
-        by: By,
+        by: Requester,
         statement: &Statement,
         parameters: &Parameters<'_>,
         writes: bool,
@@ -80,7 +81,7 @@ impl Lanes {
     /// Runs a statement once.
     pub(crate) async fn run_once(
         self: &Arc<Self>,
-        by: By,
+        by: Requester,
         statement: &Statement,
         parameters: &Parameters<'_>,
         writes: bool,
@@ -91,7 +92,7 @@ impl Lanes {
 
     async fn run_until(
         self: &Arc<Self>,
-        by: By,
+        by: Requester,
         statement: &Statement,
         parameters: &Parameters<'_>,
         writes: bool,
@@ -141,7 +142,7 @@ impl Connection {
         let mut looks_after = AbandonedCallGuard { connection: self, over: None };
         let mut flight = self.flights.begin();
         if !self.is_direct.load(Ordering::Relaxed) {
-            let typed: Vec<(Hidden<'_>, Type)> =
+            let typed: Vec<(RedactedParameter<'_>, Type)> =
                 hidden(parameters).zip(statement.types.iter().cloned()).collect();
             let Some(turn) = self.turn().await else { return Err(Failure::Crossed) };
             looks_after.over = Some(self.answers.over());
@@ -151,7 +152,7 @@ impl Connection {
             let asked =
                 async { self.client.query_typed_raw(&text, typed).await?.try_collect().await };
             let done = flight.send(self.to_its_end(tag, asked)).await.map_err(failed);
-            flight.land();
+            flight.complete();
             turn.end();
             let done = match done {
                 Err(failure) if writes && self.answers.is_doubtful() => {
@@ -170,7 +171,7 @@ impl Connection {
             let mut flight = self.flights.begin();
             let asked = self.client.prepare_typed(&statement.text, statement.types);
             let prepared = flight.send(asked).await;
-            flight.land();
+            flight.complete();
             prepared
         };
         let prepared = prepared
@@ -191,7 +192,7 @@ impl Connection {
                 } else {
                     flight.send(asked).await.map_err(failed)
                 };
-                flight.land();
+                flight.complete();
                 self.believed(done, writes, doubts)
             }
             Err(failure) => Err(failure),
@@ -238,7 +239,7 @@ impl Connection {
                 connection.end();
                 return;
             }
-            flight.land();
+            flight.complete();
             let is_looked_after = &connection.is_looked_after;
             is_looked_after.store(false, Ordering::Relaxed);
             // One more may have been left meanwhile.
@@ -249,8 +250,8 @@ impl Connection {
     }
 }
 
-fn hidden<'a>(parameters: &Parameters<'a>) -> impl ExactSizeIterator<Item = Hidden<'a>> {
-    parameters.iter().map(|value| Hidden(*value))
+fn hidden<'a>(parameters: &Parameters<'a>) -> impl ExactSizeIterator<Item = RedactedParameter<'a>> {
+    parameters.iter().map(|value| RedactedParameter(*value))
 }
 
 /// Of a call that is left somebody has to see whether it is ever answered. Dropped after the call.

@@ -1,7 +1,7 @@
 //! From rows of the server to ours.
 
 use tenure_core::{Fault, FaultKind, LockName, Token};
-use tenure_sql::{Next, RowSnapshot, Sole};
+use tenure_sql::{NextWaiter, RowSnapshot, SoleHolder};
 use tokio_postgres::{Row, types::FromSql};
 
 use crate::database::Postgres;
@@ -30,7 +30,7 @@ impl Postgres {
         let owner: Option<&[u8]> = self.get(row, skip + 4)?;
         let sole = match owner {
             None => None,
-            Some(_) => Some(Sole {
+            Some(_) => Some(SoleHolder {
                 owner: bytes(skip + 4)?,
                 client: bytes(skip + 5)?,
                 kind: self.get(row, skip + 6)?,
@@ -42,7 +42,7 @@ impl Postgres {
         };
         let next = match self.get::<Option<&[u8]>>(row, skip + 13)? {
             None => None,
-            Some(_) => Some(Next {
+            Some(_) => Some(NextWaiter {
                 owner: bytes(skip + 13)?,
                 client: bytes(skip + 14)?,
                 is_last: self.get(row, skip + 15)?,

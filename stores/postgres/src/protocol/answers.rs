@@ -18,15 +18,15 @@ use tokio::sync::watch;
 
 /// The name of the column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tag(u128);
+pub(crate) struct QueryTag(u128);
 
-impl fmt::Display for Tag {
+impl fmt::Display for QueryTag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "tenure_{:032x}", self.0)
     }
 }
 
-impl Tag {
+impl QueryTag {
     #[cfg(test)]
     pub(crate) const fn of(number: u128) -> Self {
         Self(number)
@@ -35,18 +35,18 @@ impl Tag {
 
 /// What the stream that answers come over and who waits for them tell each other.
 #[derive(Debug)]
-pub(crate) struct Answers {
+pub(crate) struct AnswerTracker {
     /// Nobody else's.
     first: u64,
     asked: AtomicU64,
-    expected: Mutex<Option<Tag>>,
+    expected: Mutex<Option<QueryTag>>,
     /// How many are over.
     over: watch::Sender<u64>,
     /// Whether the last one was an error before its columns: it may be to another question.
     is_doubtful: AtomicBool,
 }
 
-impl Answers {
+impl AnswerTracker {
     pub(crate) fn new() -> Result<Self, Fault> {
         let first = getrandom::u64().map_err(|error| {
             let what = "the system gives no random numbers";
@@ -63,17 +63,17 @@ impl Answers {
     }
 
     /// A name for the next question.
-    pub(crate) fn tag(&self) -> Tag {
+    pub(crate) fn tag(&self) -> QueryTag {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
-        Tag((u128::from(self.first) << 64) | u128::from(number))
+        QueryTag((u128::from(self.first) << 64) | u128::from(number))
     }
 
     /// What the next answer is to have, or nothing in a session that is ours alone.
-    pub(crate) fn expect(&self, tag: Option<Tag>) {
+    pub(crate) fn expect(&self, tag: Option<QueryTag>) {
         *self.expected.lock().unwrap_or_else(PoisonError::into_inner) = tag;
     }
 
-    pub(crate) fn expected(&self) -> Option<Tag> {
+    pub(crate) fn expected(&self) -> Option<QueryTag> {
         *self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

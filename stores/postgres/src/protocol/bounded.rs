@@ -11,21 +11,25 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, TlsStream};
 
 use crate::{
-    config::logins::Logins,
-    protocol::{answers::Answers, frames::Frames},
+    config::logins::AuthenticationPolicy,
+    protocol::{answers::AnswerTracker, frames::MessageFilter},
 };
 
 /// What the driver reads from and writes to.
 pub(crate) struct CheckedStream<S> {
     stream: S,
-    frames: Frames,
-    answers: Arc<Answers>,
+    frames: MessageFilter,
+    answers: Arc<AnswerTracker>,
     end_point: Option<Vec<u8>>,
 }
 
 impl<S> CheckedStream<S> {
-    pub(crate) const fn new(stream: S, logins: Logins, answers: Arc<Answers>) -> Self {
-        Self { stream, frames: Frames::new(logins), answers, end_point: None }
+    pub(crate) const fn new(
+        stream: S,
+        logins: AuthenticationPolicy,
+        answers: Arc<AnswerTracker>,
+    ) -> Self {
+        Self { stream, frames: MessageFilter::new(logins), answers, end_point: None }
     }
 
     /// The same, of an encrypted stream to whoever has shown this certificate, by its sum.

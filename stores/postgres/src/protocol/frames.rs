@@ -8,8 +8,8 @@ use std::{error::Error, fmt};
 use tokio_postgres::types::Type;
 
 use crate::{
-    config::logins::{Login, Logins},
-    protocol::answers::Tag,
+    config::logins::{AuthenticationMethod, AuthenticationPolicy},
+    protocol::answers::QueryTag,
 };
 
 /// As much as comes before the server has let us in.
@@ -30,7 +30,7 @@ const COLUMNS: usize = 6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionEndReason {
     /// The server wants the password in a way that is not accepted.
-    Login(Login),
+    Login(AuthenticationMethod),
     /// It wants a proof by so many rounds: as few as make it cheap to guess from, or more than anybody needs.
     Rounds(u32),
     /// It lets us in without having proven that it knows the password.
@@ -63,8 +63,8 @@ const TOO_LONG: ConnectionEndReason = ConnectionEndReason::Odd("an answer is too
 
 /// What comes from a server, as it comes.
 #[derive(Debug)]
-pub(crate) struct Frames {
-    logins: Logins,
+pub(crate) struct MessageFilter {
+    logins: AuthenticationPolicy,
     head: Vec<u8>,
     tag: u8,
     /// What is still to come of a message.
@@ -81,7 +81,7 @@ pub(crate) struct Frames {
     owes_proof: bool,
     is_prepared: bool,
     /// What the answer is to have, whether it has it, and whether it is an error.
-    expected: Option<Tag>,
+    expected: Option<QueryTag>,
     is_ours: bool,
     has_failed: bool,
     is_doubtful: bool,
@@ -89,8 +89,8 @@ pub(crate) struct Frames {
     over: u64,
 }
 
-impl Frames {
-    pub(crate) const fn new(logins: Logins) -> Self {
+impl MessageFilter {
+    pub(crate) const fn new(logins: AuthenticationPolicy) -> Self {
         Self {
             logins,
             head: Vec::new(),
@@ -125,7 +125,7 @@ impl Frames {
     pub(crate) fn pass(
         &mut self,
         mut bytes: &[u8],
-        expected: Option<Tag>,
+        expected: Option<QueryTag>,
     ) -> Result<(), ConnectionEndReason> {
         self.expected = expected;
         while let Some((first, rest)) = bytes.split_first() {
@@ -240,10 +240,10 @@ impl Frames {
         let login = match code {
             Some(0) if self.owes_proof => return Err(ConnectionEndReason::Unproven),
             Some(0) if self.was_asked => return Ok(()),
-            Some(0) => Login::None,
-            Some(3) => Login::Password,
-            Some(5) => Login::Md5,
-            Some(10) => Login::Scram,
+            Some(0) => AuthenticationMethod::None,
+            Some(3) => AuthenticationMethod::Password,
+            Some(5) => AuthenticationMethod::Md5,
+            Some(10) => AuthenticationMethod::Scram,
             Some(11) => {
                 let rounds = rounds(&self.body);
                 let is_accepted = self.logins.accept_rounds(rounds);
@@ -257,7 +257,7 @@ impl Frames {
             _ => return Ok(()),
         };
         self.was_asked = true;
-        self.owes_proof = login == Login::Scram;
+        self.owes_proof = login == AuthenticationMethod::Scram;
         if self.logins.accept(login) { Ok(()) } else { Err(ConnectionEndReason::Login(login)) }
     }
 }

@@ -20,15 +20,15 @@ use tokio_postgres::{
 
 use crate::{
     PostgresOptions,
-    config::logins::Logins,
-    protocol::{answers::Answers, bounded::CheckedStream},
+    config::logins::AuthenticationPolicy,
+    protocol::{answers::AnswerTracker, bounded::CheckedStream},
 };
 
 /// How connections are made.
 #[derive(Clone)]
-pub(crate) struct Tls {
-    plain: Logins,
-    local: Local,
+pub(crate) struct Connectors {
+    plain: AuthenticationPolicy,
+    local: LocalConnector,
     /// Whether a connection is made in the clear to a server that has no TLS.
     #[cfg(feature = "tls")]
     may_be_plain: bool,
@@ -60,7 +60,7 @@ impl PolledConnection {
     }
 }
 
-impl Tls {
+impl Connectors {
     /// Warns of what is not protected on the way, once for each store that is opened.
     pub(crate) fn of(options: &PostgresOptions) -> Result<Self, Fault> {
         let tls = Self::silently(options)?;
@@ -83,24 +83,24 @@ impl Tls {
                 "turn on the feature `postgres-tls`",
             ));
         }
-        let of = |is_known| Logins::of(options.logins, is_known);
-        Ok(Self { plain: of(false), local: Local(of(true)) })
+        let of = |is_known| AuthenticationPolicy::of(options.logins, is_known);
+        Ok(Self { plain: of(false), local: LocalConnector(of(true)) })
     }
 
     #[cfg(feature = "tls")]
     fn silently(options: &PostgresOptions) -> Result<Self, Fault> {
-        let of = |is_known| Logins::of(options.logins, is_known);
+        let of = |is_known| AuthenticationPolicy::of(options.logins, is_known);
         let tls = &options.sql.tls;
         let connector = || encrypted::Connector::new(tls, of(tls.knows_server()));
         let encrypted = tls.is_wanted().then(connector).transpose()?;
         let may_be_plain = !tls.is_required();
-        Ok(Self { plain: of(false), local: Local(of(true)), may_be_plain, encrypted })
+        Ok(Self { plain: of(false), local: LocalConnector(of(true)), may_be_plain, encrypted })
     }
 
     pub(crate) async fn connect(
         &self,
         config: &Config,
-        answers: &Arc<Answers>,
+        answers: &Arc<AnswerTracker>,
     ) -> Result<(Client, PolledConnection), ConnectError> {
         let mut config = config.clone();
         // As for libpq: what others can reach of it are its permissions.
@@ -122,7 +122,8 @@ impl Tls {
         }
         // The driver has one place for a stream of ours: where it would speak TLS from the first byte on.
         config.ssl_negotiation(SslNegotiation::Direct);
-        let (client, connection) = config.connect(Plain(self.plain, answers.clone())).await?;
+        let (client, connection) =
+            config.connect(PlainConnector(self.plain, answers.clone())).await?;
         Ok((client, PolledConnection::Plain(Box::new(connection))))
     }
 }
@@ -152,14 +153,14 @@ impl From<Error> for ConnectError {
 /// Leads to a server by a socket in the file system. Whoever may listen there is trusted, unless the URL names the ways
 /// to log in.
 #[derive(Clone, Copy)]
-pub(crate) struct Local(Logins);
+pub(crate) struct LocalConnector(AuthenticationPolicy);
 
-impl Local {
+impl LocalConnector {
     async fn connect(
         self,
         mut config: Config,
         path: &Path,
-        answers: &Arc<Answers>,
+        answers: &Arc<AnswerTracker>,
     ) -> Result<(Client, PolledConnection), ConnectError> {
         config.ssl_mode(SslMode::Disable);
         let stream = UnixStream::connect(path).await.map_err(ConnectError::Socket)?;
@@ -205,9 +206,9 @@ async fn is_read_only(
 
 /// Leads to a server in the clear.
 #[derive(Clone)]
-pub(crate) struct Plain(Logins, Arc<Answers>);
+pub(crate) struct PlainConnector(AuthenticationPolicy, Arc<AnswerTracker>);
 
-impl MakeTlsConnect<Socket> for Plain {
+impl MakeTlsConnect<Socket> for PlainConnector {
     type Stream = CheckedStream<Socket>;
     type TlsConnect = Self;
     type Error = io::Error;
@@ -217,7 +218,7 @@ impl MakeTlsConnect<Socket> for Plain {
     }
 }
 
-impl TlsConnect<Socket> for Plain {
+impl TlsConnect<Socket> for PlainConnector {
     type Stream = CheckedStream<Socket>;
     type Error = io::Error;
     type Future = Ready<io::Result<CheckedStream<Socket>>>;

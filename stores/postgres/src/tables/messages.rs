@@ -27,7 +27,7 @@ fn eviction(name: &LockName) -> String {
 }
 
 /// Whom to tell, and what.
-pub(crate) fn told(
+pub(crate) fn encode_notifications(
     notifications: &Notifications,
     name: Option<&LockName>,
 ) -> (Vec<String>, Vec<String>) {

@@ -4,7 +4,7 @@ use tenure_sql::{COVERED, PAGE};
 use tokio_postgres::types::Type;
 
 use crate::{
-    protocol::answers::Tag,
+    protocol::answers::QueryTag,
     tables::messages::{CHANNEL, WAKE},
 };
 
@@ -21,7 +21,7 @@ pub(crate) struct Statement {
 
 impl Statement {
     /// What is sent in a session that others use, too, whose answer has a column of this name.
-    pub(crate) fn shared(&self, tag: Tag) -> String {
+    pub(crate) fn shared(&self, tag: QueryTag) -> String {
         self.shared.replace(TAG, &format!(", true as {tag}"))
     }
 }
@@ -393,7 +393,7 @@ mod tests {
         for statement in all(&Statements::new("tenure", 500)) {
             assert_eq!(statement.shared.matches(TAG).count(), 1, "{}", statement.shared);
             assert!(!statement.text.contains(TAG));
-            assert!(statement.shared(Tag::of(7)).contains(", true as tenure_0"));
+            assert!(statement.shared(QueryTag::of(7)).contains(", true as tenure_0"));
         }
     }
 

@@ -7,7 +7,7 @@ use tenure_core::{
     proto::queue::{Answer, Together},
     store::Renewal,
 };
-use tenure_postgres::{Fence, FenceError, PostgresStore, Then};
+use tenure_postgres::{Fence, FenceError, NextSweep, PostgresStore};
 use tenure_servers::PostgresServer;
 
 use crate::support::{fresh_database, name, quiet_server, session, sql, told, tries, until};
@@ -100,7 +100,7 @@ pub(crate) async fn all_works(url: &str, how: &str) {
     }
     assert_eq!(other.evict(&name("d")).await.unwrap().len(), 1, "{how}");
     let swept = one.sweep(Duration::from_millis(1)).await.unwrap();
-    assert_eq!(swept.then, Then::Later, "{how}: the floor was raised");
+    assert_eq!(swept.then, NextSweep::Later, "{how}: the floor was raised");
     for diagnostic in one.health().await.unwrap() {
         assert_ne!(diagnostic.what, "full cycle", "{how}: {diagnostic:?}");
     }

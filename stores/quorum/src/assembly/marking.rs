@@ -15,7 +15,7 @@ use crate::{
     QuorumStore,
     assembly::PATIENCE,
     members::{
-        Call, Calls, Member, MemberAnswer, mark_name, note_name,
+        Member, MemberAnswer, MemberCall, MemberCalls, mark_name, note_name,
         standing::{MemberInspection, look},
         within,
     },
@@ -49,7 +49,7 @@ impl QuorumStore {
     pub(crate) async fn found(&self, claims: &[Ask]) -> Result<bool, Fault> {
         let name = mark_name()?;
         let mut granted = vec![false; claims.len()];
-        let calls: Calls<_> = self.each_with(claims, |member, claim| {
+        let calls: MemberCalls<_> = self.each_with(claims, |member, claim| {
             let name = name.clone();
             async move { member.acquire(&name, &claim).await }
         });
@@ -66,7 +66,7 @@ impl QuorumStore {
         }
         let all = granted.iter().all(|granted| *granted);
         let keep = if all { mark::LIFE } else { Duration::ZERO };
-        let calls: Calls<_> = self.each_with(claims, |member, claim| {
+        let calls: MemberCalls<_> = self.each_with(claims, |member, claim| {
             let name = name.clone();
             async move { member.release(&name, &claim.owner, keep).await }
         });
@@ -103,10 +103,10 @@ impl QuorumStore {
     ) -> Result<(), Fault> {
         let (name, note) = (mark_name()?, note_name()?);
         let each = self.members.iter().zip(marks).zip(looks);
-        let markings: Calls<_> = each
+        let markings: MemberCalls<_> = each
             .filter_map(|((member, mark), look)| {
                 let standing = &look.as_ref()?.standing;
-                let marking = Marking {
+                let marking = MarkWriter {
                     member: member.clone(),
                     clock: self.shared.options.clock.clone(),
                     name: name.clone(),
@@ -115,7 +115,7 @@ impl QuorumStore {
                     charter: self.shared.charter,
                 };
                 let has_old = *standing == Standing::Restarted;
-                standing.needs_mark().then(|| Box::pin(marking.anew(has_old)) as Call<_>)
+                standing.needs_mark().then(|| Box::pin(marking.anew(has_old)) as MemberCall<_>)
             })
             .collect();
         for failed in markings.collect::<Vec<_>>().await.into_iter().filter_map(Result::err) {
@@ -129,7 +129,7 @@ impl QuorumStore {
         &self,
         marks: &[Ask],
         call: impl Fn(Member, Ask) -> F,
-    ) -> Calls<MemberAnswer<T>>
+    ) -> MemberCalls<MemberAnswer<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Fault>> + Send + 'static,
@@ -138,14 +138,14 @@ impl QuorumStore {
         let each = self.members.iter().zip(marks).enumerate();
         each.map(|(member, (store, mark))| {
             let call = within(clock.clone(), PATIENCE, call(store.clone(), mark.clone()));
-            Box::pin(async move { MemberAnswer { member, answer: call.await } }) as Call<_>
+            Box::pin(async move { MemberAnswer { member, answer: call.await } }) as MemberCall<_>
         })
         .collect()
     }
 }
 
 /// One member that gets a mark which counts later.
-struct Marking {
+struct MarkWriter {
     member: Member,
     clock: Arc<dyn Clock>,
     name: LockName,
@@ -154,7 +154,7 @@ struct Marking {
     charter: Charter,
 }
 
-impl Marking {
+impl MarkWriter {
     async fn anew(self, has_old: bool) -> Result<(), Fault> {
         if has_old {
             if !self.is_noted().await? || !self.has_old().await? {

@@ -19,7 +19,7 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     members::{
-        Calls, Member, MemberAnswer, ask_all,
+        Member, MemberAnswer, MemberCalls, ask_all,
         standing::{MemberInspection, UPGRADE, is_unread, look},
     },
 };
@@ -223,7 +223,10 @@ impl QuorumStore {
         Fault::new(FaultKind::Misconfigured, what, "name each store once, by one address")
     }
 
-    pub(crate) fn ask_members<T, F>(&self, call: impl Fn(Member) -> F) -> Calls<MemberAnswer<T>>
+    pub(crate) fn ask_members<T, F>(
+        &self,
+        call: impl Fn(Member) -> F,
+    ) -> MemberCalls<MemberAnswer<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Fault>> + Send + 'static,

@@ -13,12 +13,12 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    holds::{Attempt, AttemptHistory, Held},
+    holds::{Attempt, AttemptHistory, GrantedHold},
     locks::{
-        asking::{Event, OngoingAsk},
-        verdict::Outcome,
+        asking::{BallotEvent, OngoingAsk},
+        verdict::BallotOutcome,
     },
-    members::{Call, MemberAnswer, background::MemberCleanup, looks::GateView, within},
+    members::{MemberAnswer, MemberCall, background::MemberCleanup, looks::GateView, within},
 };
 
 impl QuorumStore {
@@ -33,18 +33,18 @@ impl QuorumStore {
     /// Holds a ballot, and another one if it was for want of marks that the first came to nothing.
     pub(crate) async fn until_marked<T, F>(&self, ballot: impl Fn() -> F) -> Result<T, Fault>
     where
-        F: Future<Output = Result<Outcome<T>, Fault>>,
+        F: Future<Output = Result<BallotOutcome<T>, Fault>>,
     {
         self.assemble_once().await?;
         let mut helped = false;
         loop {
             match ballot().await? {
-                Outcome::Done(answer) => return Ok(answer),
-                Outcome::Failed(_, true) if !helped => {
+                BallotOutcome::Done(answer) => return Ok(answer),
+                BallotOutcome::Failed(_, true) if !helped => {
                     helped = true;
                     self.assemble(false).await?;
                 }
-                Outcome::Failed(fault, unmarked) => {
+                BallotOutcome::Failed(fault, unmarked) => {
                     if unmarked {
                         self.assemble_later();
                     }
@@ -56,7 +56,11 @@ impl QuorumStore {
 
     /// The attempt that this owner is at, and what it holds. What an earlier one may have left is taken
     /// back.
-    pub(crate) fn attempt_of(&self, name: &LockName, owner: &Owner) -> (Attempt, Option<Held>) {
+    pub(crate) fn attempt_of(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+    ) -> (Attempt, Option<GrantedHold>) {
         let AttemptHistory { attempt, held, unreleased } = self.shared.holds.asking(owner);
         if let Some((before, lease, members)) = unreleased {
             let again = MemberCleanup {
@@ -72,7 +76,7 @@ impl QuorumStore {
         (attempt, held)
     }
 
-    async fn ballot(&self, name: &LockName, ask: &Ask) -> Result<Outcome<Answer>, Fault> {
+    async fn ballot(&self, name: &LockName, ask: &Ask) -> Result<BallotOutcome<Answer>, Fault> {
         let (attempt, held) = self.attempt_of(name, &ask.owner);
         let known = held.as_ref().map(|held| held.token);
         let asked = Ask {
@@ -99,9 +103,9 @@ impl QuorumStore {
             };
             let asks = within(self.shared.options.clock.clone(), limit, asks);
             Box::pin(asks.map(move |answer| match answer.transpose() {
-                Some(answer) => Event::Voted(MemberAnswer { member, answer }),
-                None => Event::Closed { member },
-            })) as Call<_>
+                Some(answer) => BallotEvent::Voted(MemberAnswer { member, answer }),
+                None => BallotEvent::Closed { member },
+            })) as MemberCall<_>
         });
         let events = events.collect();
         let ballot = Ballot::new(self.members.len(), known);

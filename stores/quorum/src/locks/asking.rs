@@ -14,13 +14,13 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    error::Status,
-    holds::{Attempt, Held},
-    members::{Calls, MemberAnswer, looks::GateView, standing::look, within},
+    error::MemberStatus,
+    holds::{Attempt, GrantedHold},
+    members::{MemberAnswer, MemberCalls, looks::GateView, standing::look, within},
 };
 
 /// An answer to one of the two rounds.
-pub(crate) enum Event {
+pub(crate) enum BallotEvent {
     Voted(MemberAnswer<Answer>),
     /// A writer comes first at this member.
     Closed {
@@ -39,7 +39,7 @@ pub(crate) enum Event {
     },
 }
 
-impl Event {
+impl BallotEvent {
     /// Whether it shows a member that is to be given a mark.
     pub(crate) fn shows_no_mark(&self) -> bool {
         matches!(self, Self::Confirmed { standing: Ok(standing), .. } if standing.needs_mark())
@@ -53,9 +53,9 @@ pub(crate) struct OngoingAsk<'a> {
     pub(crate) ask: Ask,
     pub(crate) attempt: Attempt,
     pub(crate) ballot: Ballot,
-    pub(crate) events: Calls<Event>,
+    pub(crate) events: MemberCalls<BallotEvent>,
     pub(crate) limit: Duration,
-    pub(crate) statuses: Vec<Status>,
+    pub(crate) statuses: Vec<MemberStatus>,
     /// Whether an earlier ask of this attempt was in doubt: then a member may hold the name by that
     /// one, whatever it answers now.
     pub(crate) in_doubt_before: bool,
@@ -100,7 +100,7 @@ impl<'a> OngoingAsk<'a> {
         ask: Ask,
         attempt: Attempt,
         ballot: Ballot,
-        events: Calls<Event>,
+        events: MemberCalls<BallotEvent>,
     ) -> Self {
         Self {
             quorum,
@@ -110,7 +110,7 @@ impl<'a> OngoingAsk<'a> {
             attempt,
             ballot,
             events,
-            statuses: vec![Status::Silent; quorum.members.len()],
+            statuses: vec![MemberStatus::Silent; quorum.members.len()],
             in_doubt_before: quorum.shared.holds.is_in_doubt(attempt),
             others_waiting: false,
             holder: None,
@@ -122,7 +122,7 @@ impl<'a> OngoingAsk<'a> {
     }
 
     /// What is known of members that joined the hold late.
-    pub(crate) fn note_joined(&mut self, held: Option<&Held>) {
+    pub(crate) fn note_joined(&mut self, held: Option<&GrantedHold>) {
         for (member, token) in held.iter().flat_map(|held| &held.joined) {
             self.ballot.note_joined(*member, *token);
         }
@@ -139,7 +139,7 @@ impl<'a> OngoingAsk<'a> {
         loop {
             match self.ballot.step() {
                 Step::Wait => match self.events.next().await {
-                    Some(event) => self.heard(event),
+                    Some(event) => self.apply_event(event),
                     None => return Step::Failed,
                 },
                 Step::Confirm { token, members } => {
@@ -152,59 +152,59 @@ impl<'a> OngoingAsk<'a> {
         }
     }
 
-    pub(crate) fn heard(&mut self, event: Event) {
+    pub(crate) fn apply_event(&mut self, event: BallotEvent) {
         match event {
-            Event::Voted(MemberAnswer { member, answer }) => {
+            BallotEvent::Voted(MemberAnswer { member, answer }) => {
                 let (vote, status) = match answer {
                     Ok(Answer::Granted { token, left, others_waiting }) => {
                         self.others_waiting |= others_waiting;
-                        (Vote::Granted { token, left }, Status::Did)
+                        (Vote::Granted { token, left }, MemberStatus::Did)
                     }
                     Ok(Answer::Busy { retry_after, holder, .. }) => {
                         self.seen(holder);
                         let soonest = self.retry_after.unwrap_or(retry_after);
                         self.retry_after = Some(soonest.min(retry_after));
-                        (Vote::Busy, Status::Busy)
+                        (Vote::Busy, MemberStatus::Busy)
                     }
                     Err(fault) if fault.kind() == FaultKind::InDoubt => {
-                        (Vote::Doubt, Status::of(&fault))
+                        (Vote::Doubt, MemberStatus::of(&fault))
                     }
-                    Err(fault) => (Vote::Failed, Status::of(&fault)),
+                    Err(fault) => (Vote::Failed, MemberStatus::of(&fault)),
                 };
                 self.ballot.voted(member, vote);
                 self.set_status(member, status);
             }
-            Event::Closed { member } => {
+            BallotEvent::Closed { member } => {
                 self.ballot.voted(member, Vote::Closed);
-                self.set_status(member, Status::Busy);
+                self.set_status(member, MemberStatus::Busy);
             }
-            Event::NotHeld { member } => {
+            BallotEvent::NotHeld { member } => {
                 self.ballot.voted(member, Vote::Busy);
-                self.set_status(member, Status::NotHeld);
+                self.set_status(member, MemberStatus::NotHeld);
             }
-            Event::Confirmed { member, token, confirmation, standing } => {
+            BallotEvent::Confirmed { member, token, confirmation, standing } => {
                 self.ballot.confirmed(member, token, confirmation);
                 match (confirmation, standing) {
                     (Confirmation::Confirmed, _) => {}
                     (_, Ok(Standing::KeptOut { rest, restarted })) => {
-                        self.set_status(member, Status::KeptOut { rest, restarted });
+                        self.set_status(member, MemberStatus::KeptOut { rest, restarted });
                     }
                     (_, Ok(Standing::Unmarked | Standing::Claimed)) => {
-                        self.set_status(member, Status::Unmarked { restarted: false });
+                        self.set_status(member, MemberStatus::Unmarked { restarted: false });
                     }
                     (_, Ok(Standing::Restarted)) => {
-                        self.set_status(member, Status::Unmarked { restarted: true });
+                        self.set_status(member, MemberStatus::Unmarked { restarted: true });
                     }
                     (_, Ok(Standing::Foreign(words))) => {
                         let place =
                             self.quorum.shared.places.get(member).map_or("", String::as_str);
                         self.set_status(
                             member,
-                            Status::unseen(&self.quorum.foreign(place, &words)),
+                            MemberStatus::unseen(&self.quorum.foreign(place, &words)),
                         );
                     }
-                    (_, Ok(_)) => self.set_status(member, Status::Uncounted),
-                    (_, Err(fault)) => self.set_status(member, Status::unseen(&fault)),
+                    (_, Ok(_)) => self.set_status(member, MemberStatus::Uncounted),
+                    (_, Err(fault)) => self.set_status(member, MemberStatus::unseen(&fault)),
                 }
             }
         }
@@ -221,7 +221,7 @@ impl<'a> OngoingAsk<'a> {
         }
     }
 
-    fn set_status(&mut self, member: usize, status: Status) {
+    fn set_status(&mut self, member: usize, status: MemberStatus) {
         if let Some(old) = self.statuses.get_mut(member) {
             *old = status;
         }
@@ -252,14 +252,14 @@ impl<'a> OngoingAsk<'a> {
                 (Ok(false), _) | (Err(_), Ok(Standing::KeptOut { .. })) => Confirmation::No,
                 (Err(_), _) | (Ok(true), Err(_)) => Confirmation::Doubt,
             };
-            Event::Confirmed { member, token, confirmation, standing }
+            BallotEvent::Confirmed { member, token, confirmation, standing }
         }));
     }
 
     /// What the others say is worth the rest of their time: less is in doubt then.
     pub(crate) async fn hear_all(&mut self) {
         while let Some(event) = self.events.next().await {
-            self.heard(event);
+            self.apply_event(event);
         }
     }
 

@@ -16,15 +16,16 @@ use tenure_core::{
 };
 
 use crate::{
-    error::Status,
-    locks::asking::{Event, OngoingAsk},
+    error::MemberStatus,
+    locks::asking::{BallotEvent, OngoingAsk},
     members::{MemberAnswer, background::MemberCleanup, standing::look, within},
 };
 
 impl OngoingAsk<'_> {
     /// Whoever grants it after the majority did holds it too, and writes the token.
     pub(crate) fn let_late_ones_join(mut self, token: Token) {
-        let mut unmarked = self.statuses.iter().any(|one| matches!(one, Status::Unmarked { .. }));
+        let mut unmarked =
+            self.statuses.iter().any(|one| matches!(one, MemberStatus::Unmarked { .. }));
         // Their tokens were greater, so they had no second round: their marks are to be seen, too.
         let joined: Vec<_> = self.ballot.joined().collect();
         for (member, _) in joined {
@@ -32,12 +33,12 @@ impl OngoingAsk<'_> {
         }
         while let Some(Some(event)) = self.events.next().now_or_never() {
             unmarked |= event.shows_no_mark();
-            if let Event::Voted(MemberAnswer {
+            if let BallotEvent::Voted(MemberAnswer {
                 member,
                 answer: Ok(Answer::Granted { token: own, .. }),
             }) = event
             {
-                self.quorum.shared.holds.joins(self.attempt, member, own, token);
+                self.quorum.shared.holds.record_join(self.attempt, member, own, token);
                 self.confirm(member, token);
             }
         }
@@ -52,12 +53,12 @@ impl OngoingAsk<'_> {
                 unmarked |= event.shows_no_mark();
                 let Some((member, in_doubt)) = event.may_hold(false) else { continue };
                 let Some(store) = quorum.members.get(member).cloned() else { continue };
-                if let Event::Voted(MemberAnswer {
+                if let BallotEvent::Voted(MemberAnswer {
                     answer: Ok(Answer::Granted { token: own, .. }),
                     ..
                 }) = event
                 {
-                    quorum.shared.holds.joins(attempt, member, own, token);
+                    quorum.shared.holds.record_join(attempt, member, own, token);
                 }
                 if !in_doubt {
                     let (name, owner) = (&taking_back.name, &taking_back.owner);
@@ -97,8 +98,8 @@ impl OngoingAsk<'_> {
         for (at, (store, status)) in members.filter(|(at, _)| before || self.ballot.may_hold(*at)) {
             match status {
                 // Its answer is among the events that are still to come.
-                Status::Silent => {}
-                status if before || matches!(status, Status::Failed { .. }) => {
+                MemberStatus::Silent => {}
+                status if before || matches!(status, MemberStatus::Failed { .. }) => {
                     background.take_back(taking_back.clone(), at, store, true);
                 }
                 _ => surely.push(taking_back.clone().from(store, false)),
@@ -146,7 +147,7 @@ impl OngoingAsk<'_> {
     }
 }
 
-impl Event {
+impl BallotEvent {
     /// The member that holds the name by this, or may, and whether it only may: when an earlier ask
     /// of the attempt was in doubt, whatever this one is answered.
     fn may_hold(&self, before: bool) -> Option<(usize, bool)> {

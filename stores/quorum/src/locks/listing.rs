@@ -22,8 +22,8 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    error::{Status, no_majority},
-    members::{Calls, Member, MemberAnswer, ask_all, standing::look},
+    error::{MemberStatus, no_majority},
+    members::{Member, MemberAnswer, MemberCalls, ask_all, standing::look},
     store::{is_reserved, refuse_reserved},
 };
 
@@ -144,20 +144,20 @@ impl QuorumStore {
         &self,
         verb: &str,
         name: Option<&LockName>,
-        mut calls: Calls<MemberAnswer<T>>,
+        mut calls: MemberCalls<MemberAnswer<T>>,
     ) -> Result<Vec<T>, Fault> {
         let mut answers = Vec::new();
-        let mut statuses = vec![Status::Silent; self.members.len()];
+        let mut statuses = vec![MemberStatus::Silent; self.members.len()];
         let mut in_doubt = false;
         while let Some(MemberAnswer { member, answer }) = calls.next().await {
             let status = match answer {
                 Ok(answer) => {
                     answers.push(answer);
-                    Status::Did
+                    MemberStatus::Did
                 }
                 Err(fault) => {
                     in_doubt |= fault.kind() == FaultKind::InDoubt;
-                    Status::of(&fault)
+                    MemberStatus::of(&fault)
                 }
             };
             if let Some(old) = statuses.get_mut(member) {

@@ -13,8 +13,8 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    error::{Status, no_majority, too_long},
-    holds::Releasing,
+    error::{MemberStatus, no_majority, too_long},
+    holds::PendingRelease,
     members::{MemberAnswer, ask_all, background::MemberCleanup},
     store::refuse_reserved,
 };
@@ -34,7 +34,7 @@ impl QuorumStore {
         }
         self.strike(name, owner);
         let options = &self.shared.options;
-        let Releasing { attempt, lease, late } =
+        let PendingRelease { attempt, lease, late } =
             self.shared.holds.releasing(owner, keep, options.now());
         let owner = attempt.owner();
         // Where no answer came it is released again: else the member would keep the name taken until
@@ -52,7 +52,7 @@ impl QuorumStore {
             async move { member.release(&name, &owner, keep).await }
         });
         let mut count = Yesses::new(self.members.len());
-        let mut statuses = vec![Status::Silent; self.members.len()];
+        let mut statuses = vec![MemberStatus::Silent; self.members.len()];
         let (mut in_doubt, mut failed) = (false, Vec::new());
         let decision = loop {
             let decision = count.decision();
@@ -64,12 +64,12 @@ impl QuorumStore {
                 Ok(released) => {
                     count.said(released == Released::Released);
                     in_doubt |= released == Released::Released;
-                    Status::Did
+                    MemberStatus::Did
                 }
                 Err(fault) => {
                     failed.push(member);
                     in_doubt |= fault.kind() == FaultKind::InDoubt;
-                    Status::of(&fault)
+                    MemberStatus::of(&fault)
                 }
             };
             if let Some(old) = statuses.get_mut(member) {
@@ -83,7 +83,7 @@ impl QuorumStore {
             // An ask that comes to a member after this release would hold the name for nobody. Not
             // before the member has answered: this release is to find what is there.
             let heard = |member: &usize| {
-                statuses.get(*member).is_some_and(|status| !matches!(status, Status::Silent))
+                statuses.get(*member).is_some_and(|status| !matches!(status, MemberStatus::Silent))
             };
             let heard = late.iter().copied().filter(heard);
             heard.for_each(|member| self.release_again(&again, member, true));

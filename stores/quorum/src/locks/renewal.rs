@@ -15,14 +15,14 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    error::{Status, no_majority},
-    locks::repair::{DecidedRenewal, FollowUp, Hold, Report},
-    members::{Call, Calls, background::MemberCleanup, standing::look, within},
+    error::{MemberStatus, no_majority},
+    locks::repair::{DecidedRenewal, FollowUp, HoldRenewal, MemberReport},
+    members::{MemberCall, MemberCalls, background::MemberCleanup, standing::look, within},
 };
 
 /// Which holds which members have lost that are to get them back.
-fn lost_by(holds: &[Hold], after: &[FollowUp]) -> Vec<(usize, usize)> {
-    let of_hold = |(at, (hold, after)): (usize, (&Hold, &FollowUp))| -> Vec<(usize, usize)> {
+fn lost_by(holds: &[HoldRenewal], after: &[FollowUp]) -> Vec<(usize, usize)> {
+    let of_hold = |(at, (hold, after)): (usize, (&HoldRenewal, &FollowUp))| -> Vec<(usize, usize)> {
         let is_lost = |(_, answer): &&(usize, Result<Renewed, Fault>)| {
             *after == FollowUp::BringBack && matches!(answer, Ok(Renewed::Lost))
         };
@@ -36,20 +36,21 @@ impl QuorumStore {
         let Some(shortest) = holds.iter().map(|hold| hold.ttl).min() else { return Vec::new() };
         let now = self.shared.options.now();
         let longest = self.shared.charter.longest;
-        let mut holds: Vec<Hold> = holds
+        let mut holds: Vec<HoldRenewal> = holds
             .iter()
             .map(|hold| {
                 let (attempt, held) = self.shared.holds.renewing(&hold.owner, now, hold.ttl);
                 let ttl = hold.ttl.min(longest);
                 let renewal = Renewal { name: hold.name.clone(), owner: attempt.owner(), ttl };
                 let tally = RenewalTally::new(self.members.len());
-                Hold { renewal, attempt, held, tally, answers: Vec::new() }
+                HoldRenewal { renewal, attempt, held, tally, answers: Vec::new() }
             })
             .collect();
         let limit = self.shared.options.limit(shortest);
         let mut reports = self.ask_to_renew(&holds, limit);
-        let undecided =
-            |holds: &[Hold]| holds.iter().any(|hold| hold.tally.result() == Renewed::Unknown);
+        let undecided = |holds: &[HoldRenewal]| {
+            holds.iter().any(|hold| hold.tally.result() == Renewed::Unknown)
+        };
         let mut unmarked = false;
         while undecided(&holds) {
             let Some(report) = reports.next().await else { break };
@@ -72,7 +73,7 @@ impl QuorumStore {
         said
     }
 
-    fn ask_to_renew(&self, holds: &[Hold], limit: Duration) -> Calls<Report> {
+    fn ask_to_renew(&self, holds: &[HoldRenewal], limit: Duration) -> MemberCalls<MemberReport> {
         let renewals: Vec<_> = holds.iter().map(|hold| hold.renewal.clone()).collect();
         let charter = self.shared.charter;
         let each = self.members.iter().cloned().enumerate().map(|(member, store)| {
@@ -83,14 +84,14 @@ impl QuorumStore {
                 let look = within(clock.clone(), limit, look(&store, &charter));
                 let (answers, seen) = futures_util::future::join(renew, look).await;
                 let standing = seen.ok().map(|seen| seen.standing);
-                Report { member, answers: answers.unwrap_or_default(), standing }
-            }) as Call<_>
+                MemberReport { member, answers: answers.unwrap_or_default(), standing }
+            }) as MemberCall<_>
         });
         each.collect()
     }
 
     /// What a hold came to, and what follows at each member from its answer, whenever that comes.
-    fn conclude(&self, hold: &Hold) -> (Result<Renewed, Fault>, FollowUp) {
+    fn conclude(&self, hold: &HoldRenewal) -> (Result<Renewed, Fault>, FollowUp) {
         let result = hold.tally.result();
         let after = self.what_follows(hold, result);
         if after == FollowUp::TakeBack {
@@ -104,7 +105,7 @@ impl QuorumStore {
         }
     }
 
-    fn what_follows(&self, hold: &Hold, result: Renewed) -> FollowUp {
+    fn what_follows(&self, hold: &HoldRenewal, result: Renewed) -> FollowUp {
         let holds = &self.shared.holds;
         match (result, &hold.held) {
             // Its release is under way, and has to find what is there.
@@ -130,7 +131,7 @@ impl QuorumStore {
     /// What is left of a hold that is lost must not stand in others' way.
     pub(crate) fn take_back_left(
         &self,
-        hold: &Hold,
+        hold: &HoldRenewal,
         member: usize,
         answer: &Result<Renewed, Fault>,
     ) {
@@ -139,21 +140,21 @@ impl QuorumStore {
         }
     }
 
-    pub(crate) fn take_back(&self, hold: &Hold, member: usize, in_doubt: bool) {
+    pub(crate) fn take_back(&self, hold: &HoldRenewal, member: usize, in_doubt: bool) {
         let Some(store) = self.members.get(member).cloned() else { return };
         let taking_back = self.taking_back(&hold.renewal);
         self.shared.background.take_back(taking_back, member, store, in_doubt);
     }
 
-    fn not_renewed(&self, hold: &Hold) -> Fault {
-        let mut statuses = vec![Status::Silent; self.members.len()];
+    fn not_renewed(&self, hold: &HoldRenewal) -> Fault {
+        let mut statuses = vec![MemberStatus::Silent; self.members.len()];
         for (member, answer) in &hold.answers {
             if let Some(status) = statuses.get_mut(*member) {
                 *status = match answer {
-                    Ok(Renewed::Renewed { .. }) => Status::Did,
-                    Ok(Renewed::Lost) => Status::NotHeld,
-                    Ok(Renewed::Unknown) => Status::Silent,
-                    Err(fault) => Status::of(fault),
+                    Ok(Renewed::Renewed { .. }) => MemberStatus::Did,
+                    Ok(Renewed::Lost) => MemberStatus::NotHeld,
+                    Ok(Renewed::Unknown) => MemberStatus::Silent,
+                    Err(fault) => MemberStatus::of(fault),
                 };
             }
         }
@@ -173,9 +174,9 @@ impl QuorumStore {
 }
 
 /// Counts what a member reported; says whether it needs a mark.
-fn note(holds: &mut [Hold], report: Report) -> bool {
+fn note(holds: &mut [HoldRenewal], report: MemberReport) -> bool {
     let needs_mark = report.needs_mark();
-    let Report { member, answers, standing } = report;
+    let MemberReport { member, answers, standing } = report;
     let counted = standing == Some(Standing::Counted);
     for (hold, answer) in holds.iter_mut().zip(answers) {
         hold.tally.answered(*answer.as_ref().unwrap_or(&Renewed::Unknown), counted);

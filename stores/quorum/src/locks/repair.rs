@@ -19,31 +19,31 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    holds::{Attempt, Held},
-    members::{Calls, MemberAnswer, ask_all, within},
+    holds::{Attempt, GrantedHold},
+    members::{MemberAnswer, MemberCalls, ask_all, within},
 };
 
 /// How many holds are brought back to members at the same time.
 const AT_ONCE: usize = 256;
 
 /// What one member answered for all holds, and whether it is counted.
-pub(crate) struct Report {
+pub(crate) struct MemberReport {
     pub(crate) member: usize,
     pub(crate) answers: Vec<Result<Renewed, Fault>>,
     pub(crate) standing: Option<Standing>,
 }
 
-impl Report {
+impl MemberReport {
     pub(crate) fn needs_mark(&self) -> bool {
         self.standing.as_ref().is_some_and(Standing::needs_mark)
     }
 }
 
 /// One hold under renewal.
-pub(crate) struct Hold {
+pub(crate) struct HoldRenewal {
     pub(crate) renewal: Renewal,
     pub(crate) attempt: Attempt,
-    pub(crate) held: Option<Held>,
+    pub(crate) held: Option<GrantedHold>,
     pub(crate) tally: RenewalTally,
     pub(crate) answers: Vec<(usize, Result<Renewed, Fault>)>,
 }
@@ -62,7 +62,7 @@ pub(crate) enum FollowUp {
 /// this time.
 pub(crate) struct DecidedRenewal {
     pub(crate) quorum: QuorumStore,
-    pub(crate) holds: Arc<[Hold]>,
+    pub(crate) holds: Arc<[HoldRenewal]>,
     pub(crate) after: Vec<FollowUp>,
     /// Whether it was seen that a member is to have a mark.
     pub(crate) unmarked: bool,
@@ -70,7 +70,11 @@ pub(crate) struct DecidedRenewal {
 
 impl DecidedRenewal {
     /// Brings back what members have lost, and does the same with what the others answer.
-    pub(crate) async fn heard(mut self, mut reports: Calls<Report>, lost: Vec<(usize, usize)>) {
+    pub(crate) async fn heard(
+        mut self,
+        mut reports: MemberCalls<MemberReport>,
+        lost: Vec<(usize, usize)>,
+    ) {
         let mut repairs = FuturesUnordered::new();
         repairs.push(self.repair(lost, false));
         loop {
@@ -87,7 +91,7 @@ impl DecidedRenewal {
     }
 
     /// Which holds a member has lost that it is to get back, by what it reports.
-    fn hear(&mut self, report: Report) -> Vec<(usize, usize)> {
+    fn hear(&mut self, report: MemberReport) -> Vec<(usize, usize)> {
         if report.needs_mark() && !std::mem::replace(&mut self.unmarked, true) {
             self.quorum.assemble_later();
         }
@@ -128,7 +132,7 @@ impl DecidedRenewal {
 
 impl QuorumStore {
     /// Whether a majority has the hold just now, without this member.
-    async fn others_have(&self, hold: &Hold, member: usize) -> bool {
+    async fn others_have(&self, hold: &HoldRenewal, member: usize) -> bool {
         let options = &self.shared.options;
         let others: Vec<_> = (0..)
             .zip(self.members.iter())
@@ -151,7 +155,7 @@ impl QuorumStore {
     }
 
     /// A member that lost the hold is asked to take it back. It repairs a majority that renewed, and never makes one.
-    async fn bring_back(&self, hold: &Hold, member: usize) {
+    async fn bring_back(&self, hold: &HoldRenewal, member: usize) {
         let (holds, attempt) = (&self.shared.holds, hold.attempt);
         // It may have ended by now, or be held in another way.
         let (Some(held), Some(store)) = (holds.held(attempt), self.members.get(member)) else {
@@ -172,7 +176,7 @@ impl QuorumStore {
         let granted = within(clock.clone(), limit, store.acquire(name, &ask)).await;
         let in_doubt = match granted {
             Ok(Answer::Granted { token: own, .. }) => {
-                holds.joins(attempt, member, own, held.token);
+                holds.record_join(attempt, member, own, held.token);
                 let raise = store.raise(name, &ask.owner, held.token);
                 let _ = within(clock.clone(), limit, raise).await;
                 false

@@ -20,13 +20,13 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    error::{Status, no_majority},
-    holds::{Held, Releasing},
+    error::{MemberStatus, no_majority},
+    holds::{GrantedHold, PendingRelease},
     locks::{
-        asking::{Event, OngoingAsk},
-        verdict::Outcome,
+        asking::{BallotEvent, OngoingAsk},
+        verdict::BallotOutcome,
     },
-    members::{Call, MemberAnswer, background::MemberCleanup, within},
+    members::{MemberAnswer, MemberCall, background::MemberCleanup, within},
 };
 
 impl QuorumStore {
@@ -42,7 +42,7 @@ impl QuorumStore {
         &self,
         name: &LockName,
         over: &TakeOver,
-    ) -> Result<Outcome<TakenOver>, Fault> {
+    ) -> Result<BallotOutcome<TakenOver>, Fault> {
         let (attempt, held) = self.attempt_of(name, &over.owner);
         let known = held.as_ref().map(|held| held.token);
         let sent = TakeOver {
@@ -58,7 +58,7 @@ impl QuorumStore {
             let (name, sent) = (name.clone(), sent.clone());
             let asks = async move { store.take_over(&name, &sent).await };
             let asks = within(options.clock.clone(), limit, asks);
-            Box::pin(asks.map(move |answer| event(member, answer))) as Call<_>
+            Box::pin(asks.map(move |answer| event(member, answer))) as MemberCall<_>
         });
         let ballot = Ballot::of_take_over(self.members.len(), known);
         let mut asking =
@@ -72,9 +72,9 @@ impl QuorumStore {
 
     /// The old owner has nothing any more. What members have of it that did not say so is taken back,
     /// and what an ask brings them that is still on its way.
-    fn ends(&self, name: &LockName, old: &Owner, statuses: &[Status], limit: Duration) {
+    fn ends(&self, name: &LockName, old: &Owner, statuses: &[MemberStatus], limit: Duration) {
         let options = &self.shared.options;
-        let Releasing { attempt, lease, late } =
+        let PendingRelease { attempt, lease, late } =
             self.shared.holds.releasing(old, Duration::ZERO, options.now());
         let again = MemberCleanup {
             clock: options.clock.clone(),
@@ -89,7 +89,7 @@ impl QuorumStore {
             if !late && !status.is_no_answer() {
                 continue;
             }
-            if !matches!(status, Status::Silent) {
+            if !matches!(status, MemberStatus::Silent) {
                 self.release_again(&again, member, late);
                 continue;
             }
@@ -105,26 +105,31 @@ impl QuorumStore {
 }
 
 /// A member that gave it over has granted it.
-fn event(member: usize, answer: Result<TakenOver, Fault>) -> Event {
+fn event(member: usize, answer: Result<TakenOver, Fault>) -> BallotEvent {
     let answer = match answer {
-        Ok(TakenOver::NotHeld) => return Event::NotHeld { member },
+        Ok(TakenOver::NotHeld) => return BallotEvent::NotHeld { member },
         Ok(TakenOver::Granted(Grant { token, left, others_waiting })) => {
             Ok(Answer::Granted { token, left, others_waiting })
         }
         Err(fault) => Err(fault),
     };
-    Event::Voted(MemberAnswer { member, answer })
+    BallotEvent::Voted(MemberAnswer { member, answer })
 }
 
 impl OngoingAsk<'_> {
-    async fn count_over(mut self, over: &TakeOver, known: Option<Token>) -> Outcome<TakenOver> {
+    async fn count_over(
+        mut self,
+        over: &TakeOver,
+        known: Option<Token>,
+    ) -> BallotOutcome<TakenOver> {
         match self.end().await {
             Step::Won { token, left } => {
                 self.quorum.ends(self.name, &over.from, &self.statuses, self.limit);
                 let others_waiting = self.others_waiting;
-                let held = Held { detached: over.detached, ..Held::of(&self.ask, token) };
+                let held =
+                    GrantedHold { detached: over.detached, ..GrantedHold::of(&self.ask, token) };
                 self.won(held);
-                Outcome::Done(TakenOver::Granted(Grant { token, left, others_waiting }))
+                BallotOutcome::Done(TakenOver::Granted(Grant { token, left, others_waiting }))
             }
             _ => {
                 // There is no majority any more, and for what reason the others may still say.
@@ -133,7 +138,7 @@ impl OngoingAsk<'_> {
                 }
                 if self.ballot.is_lost() {
                     self.lost(over).await;
-                    return Outcome::Done(TakenOver::NotHeld);
+                    return BallotOutcome::Done(TakenOver::NotHeld);
                 }
                 self.undecided(over, known).await
             }
@@ -143,7 +148,7 @@ impl OngoingAsk<'_> {
     /// No majority has it for either owner. What is left of it frees the name for others at once.
     async fn lost(mut self, over: &TakeOver) {
         while let Some(Some(event)) = self.events.next().now_or_never() {
-            self.heard(event);
+            self.apply_event(event);
         }
         let (quorum, name) = (self.quorum, self.name);
         // What a member came back without after a restart is why.
@@ -160,7 +165,7 @@ impl OngoingAsk<'_> {
     /// Too few said anything. Whoever asked repeats it under the same attempt, and is answered the same, or
     /// releases both owners: so nothing is taken back yet. Where a majority refused for good it still has
     /// the hold, and what few may have given over is no use.
-    async fn undecided(self, over: &TakeOver, known: Option<Token>) -> Outcome<TakenOver> {
+    async fn undecided(self, over: &TakeOver, known: Option<Token>) -> BallotOutcome<TakenOver> {
         let (shared, attempt) = (self.quorum.shared.clone(), self.attempt);
         let now = shared.options.now();
         let refused = self.statuses.iter().filter(|status| status.is_refusal()).count();
@@ -174,15 +179,16 @@ impl OngoingAsk<'_> {
             let until = now.saturating_add(over.ttl);
             shared.holds.may_come_late(attempt, self.doubtful(), until);
         } else {
-            shared.holds.stays(&over.from);
+            shared.holds.undo_leaving(&over.from);
         }
-        let unmarked = self.statuses.iter().any(|status| matches!(status, Status::Unmarked { .. }));
+        let unmarked =
+            self.statuses.iter().any(|status| matches!(status, MemberStatus::Unmarked { .. }));
         let name = Some(self.name);
         let fault = no_majority("gave over", name, &self.statuses, &shared.places, in_doubt);
         if may_hold && stays && kept(Rule::PartialWinGivenBack) {
             self.give_back().await;
         }
         // Another ballot under another attempt is one that nobody else would find.
-        Outcome::Failed(fault, unmarked && in_doubt)
+        BallotOutcome::Failed(fault, unmarked && in_doubt)
     }
 }

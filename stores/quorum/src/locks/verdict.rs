@@ -13,8 +13,8 @@ use tenure_core::{
 };
 
 use crate::{
-    error::{Status, need_somebody, no_majority},
-    holds::Held,
+    error::{MemberStatus, need_somebody, no_majority},
+    holds::GrantedHold,
     locks::asking::OngoingAsk,
 };
 
@@ -22,7 +22,7 @@ use crate::{
 const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
 /// How one ballot ended.
-pub(crate) enum Outcome<T> {
+pub(crate) enum BallotOutcome<T> {
     Done(T),
     /// Why not, and whether a member has no mark, which can be helped.
     Failed(Fault, bool),
@@ -33,7 +33,7 @@ impl OngoingAsk<'_> {
         mut self,
         ask: &Ask,
         known: Option<Token>,
-    ) -> Result<Outcome<Answer>, Fault> {
+    ) -> Result<BallotOutcome<Answer>, Fault> {
         let end = self.end().await;
         match end {
             Step::Won { token, left } => {
@@ -42,30 +42,32 @@ impl OngoingAsk<'_> {
                     // It may have been exclusive until now.
                     self.quorum.shared.board.wake_name(self.name);
                 }
-                let (others_waiting, held) = (self.others_waiting, Held::of(&self.ask, token));
+                let (others_waiting, held) =
+                    (self.others_waiting, GrantedHold::of(&self.ask, token));
                 self.won(held);
-                Ok(Outcome::Done(Answer::Granted { token, left, others_waiting }))
+                Ok(BallotOutcome::Done(Answer::Granted { token, left, others_waiting }))
             }
             Step::Outvoted if known.is_some() && self.ballot.is_denied() => {
-                Ok(Outcome::Done(self.held_by_others()))
+                Ok(BallotOutcome::Done(self.held_by_others()))
             }
             // A hold that was granted before is not taken away because a repeat fails.
-            Step::Outvoted if known.is_none() => Ok(Outcome::Done(self.outvoted(ask).await)),
+            Step::Outvoted if known.is_none() => Ok(BallotOutcome::Done(self.outvoted(ask).await)),
             _ => Ok(self.failed(known).await),
         }
     }
 
     /// A majority has it now, and who comes late joins.
-    pub(crate) fn won(self, held: Held) {
+    pub(crate) fn won(self, held: GrantedHold) {
         let (holds, now) = (&self.quorum.shared.holds, self.quorum.shared.options.now());
         let (token, ttl) = (held.token, self.ask.ttl);
         holds.granted(self.attempt, held, now, ttl);
         holds.may_come_late(self.attempt, self.doubtful(), now.saturating_add(ttl));
         for (member, own) in self.ballot.joined() {
-            holds.joins(self.attempt, member, own, token);
+            holds.record_join(self.attempt, member, own, token);
         }
         // Of these nobody has seen whether one restarted.
-        let silent_of_marks = |status: &Status| matches!(status, Status::Busy | Status::NotHeld);
+        let silent_of_marks =
+            |status: &MemberStatus| matches!(status, MemberStatus::Busy | MemberStatus::NotHeld);
         if self.statuses.iter().any(silent_of_marks) {
             self.quorum.assemble_now_and_then();
         }
@@ -76,7 +78,7 @@ impl OngoingAsk<'_> {
     /// takes no longer than a member's time limit.
     async fn outvoted(mut self, ask: &Ask) -> Answer {
         while let Some(Some(event)) = self.events.next().now_or_never() {
-            self.heard(event);
+            self.apply_event(event);
         }
         let (quorum, name, options) = (self.quorum, self.name, &self.quorum.shared.options);
         // What a member came back with after a restart may be in the way.
@@ -104,7 +106,7 @@ impl OngoingAsk<'_> {
                 quorum.sign(name, ask);
             }
         } else if let (true, Some(looks)) = (waits, looks) {
-            quorum.shared.holds.looked(&ask.owner, looks);
+            quorum.shared.holds.set_gate_view(&ask.owner, looks);
         }
         let retry_after = pause.min(soonest.max(SHORTEST_RETRY));
         Answer::Busy { retry_after, ahead: 0, holder, position: None }
@@ -112,11 +114,12 @@ impl OngoingAsk<'_> {
 
     /// No majority answered. What a minority granted stays, for the next ask of this acquisition or
     /// for its release: the caller is told that it is in doubt.
-    async fn failed<T>(mut self, known: Option<Token>) -> Outcome<T> {
+    async fn failed<T>(mut self, known: Option<Token>) -> BallotOutcome<T> {
         let (quorum, name, ttl) = (self.quorum, self.name, self.ask.ttl);
         self.hear_all().await;
         let mut in_doubt = self.may_hold_anywhere();
-        let unmarked = self.statuses.iter().any(|status| matches!(status, Status::Unmarked { .. }));
+        let unmarked =
+            self.statuses.iter().any(|status| matches!(status, MemberStatus::Unmarked { .. }));
         let statuses = self.statuses.clone();
         if in_doubt && need_somebody(&statuses) {
             // The next ask would come to the same, so it is not left to that one. What was granted
@@ -131,7 +134,7 @@ impl OngoingAsk<'_> {
         }
         let places = &quorum.shared.places;
         let fault = no_majority("granted", Some(name), &statuses, places, in_doubt);
-        Outcome::Failed(fault, unmarked)
+        BallotOutcome::Failed(fault, unmarked)
     }
 
     /// A majority has the name for others: what was granted before is gone.

@@ -22,12 +22,12 @@ use crate::members::{Member, within};
 const MOST: usize = 1_024;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Background {
+pub(crate) struct BackgroundLimiter {
     any: Arc<Semaphore>,
     members: Arc<[Arc<Semaphore>]>,
 }
 
-impl Background {
+impl BackgroundLimiter {
     pub(crate) fn new(members: usize) -> Self {
         let room = || Arc::new(Semaphore::new(MOST));
         Self { any: room(), members: (0..members).map(|_| room()).collect() }

@@ -10,10 +10,10 @@ use futures_util::stream::FuturesUnordered;
 use tenure_core::{Clock, Fault, FaultKind, LockName, Store, proto::quorum::mark};
 
 /// A call to one member that is under way.
-pub(crate) type Call<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(crate) type MemberCall<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Calls to several members that are under way. Dropping them gives them up.
-pub(crate) type Calls<T> = FuturesUnordered<Call<T>>;
+pub(crate) type MemberCalls<T> = FuturesUnordered<MemberCall<T>>;
 
 /// One member as one side calls it: the user's, or tenure's own thread.
 pub(crate) type Member = Arc<dyn Store>;
@@ -31,14 +31,14 @@ pub(crate) fn ask_all<T, F>(
     clock: &Arc<dyn Clock>,
     limit: Duration,
     call: impl Fn(Member) -> F,
-) -> Calls<MemberAnswer<T>>
+) -> MemberCalls<MemberAnswer<T>>
 where
     T: Send + 'static,
     F: Future<Output = Result<T, Fault>> + Send + 'static,
 {
     let calls = members.iter().enumerate().map(|(member, store)| {
         let call = within(clock.clone(), limit, call(store.clone()));
-        Box::pin(async move { MemberAnswer { member, answer: call.await } }) as Call<_>
+        Box::pin(async move { MemberAnswer { member, answer: call.await } }) as MemberCall<_>
     });
     calls.collect()
 }

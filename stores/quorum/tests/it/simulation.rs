@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use tenure_core::proto::rule::Rule;
-use tenure_sim::{Run, seeds_wanted};
+use tenure_sim::{RunReport, seeds_wanted};
 use tenure_testkit::fault::Kind;
 
 use crate::sim::{simulate, sweep};
@@ -64,7 +64,7 @@ fn simulation_of_one_quorum_can_be_repeated() {
     let seed = std::env::var("TENURE_SIM_SEED").ok().and_then(|seed| seed.parse().ok());
     // In the others many calls wait for a process that stands still.
     for seed in seed.map_or(vec![7, 15, 131, 152, 160, 435], |seed: u64| vec![seed]) {
-        let run = || -> Run { simulate(seed, &Arc::default(), &Arc::default(), true) };
+        let run = || -> RunReport { simulate(seed, &Arc::default(), &Arc::default(), true) };
         let (one, other) = (run(), run());
         for line in &one.trace {
             println!("{line}");

@@ -15,12 +15,12 @@ const MOST: usize = 8;
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
-    stock: Mutex<Stock<T>>,
+    stock: Mutex<PoolState<T>>,
     left: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
-struct Stock<T> {
+struct PoolState<T> {
     idle: Vec<T>,
     /// How many somebody has.
     out: usize,
@@ -33,7 +33,7 @@ pub(crate) struct PoolPermit<T> {
 }
 
 /// One of them, which goes back when this is dropped.
-pub(crate) struct Pooled<T: Clone> {
+pub(crate) struct PoolGuard<T: Clone> {
     lent: T,
     given_up: bool,
     /// Whose it is.
@@ -44,7 +44,7 @@ pub(crate) struct Pooled<T: Clone> {
 
 impl<T> Default for Pool<T> {
     fn default() -> Self {
-        let (stock, left) = (Stock { idle: Vec::new(), out: 0 }, Semaphore::new(MOST));
+        let (stock, left) = (PoolState { idle: Vec::new(), out: 0 }, Semaphore::new(MOST));
         Self { stock: Mutex::new(stock), left: Arc::new(left) }
     }
 }
@@ -65,14 +65,14 @@ impl<T> Pool<T> {
         self.stock().out > 0
     }
 
-    fn stock(&self) -> MutexGuard<'_, Stock<T>> {
+    fn stock(&self) -> MutexGuard<'_, PoolState<T>> {
         self.stock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: Clone> PoolPermit<T> {
     /// Lends one that nobody has. Those that are of no use end.
-    pub(crate) fn idle(&self, is_of_use: impl Fn(&T) -> bool) -> Option<Pooled<T>> {
+    pub(crate) fn idle(&self, is_of_use: impl Fn(&T) -> bool) -> Option<PoolGuard<T>> {
         let mut stock = self.all.stock();
         let lent = loop {
             let next = stock.idle.pop()?;
@@ -85,13 +85,17 @@ impl<T: Clone> PoolPermit<T> {
         Some(self.pooled(lent, self.all.clone()))
     }
 
-    pub(crate) fn lend(&self, lent: T) -> Pooled<T> {
+    pub(crate) fn lend(&self, lent: T) -> PoolGuard<T> {
         self.all.stock().out += 1;
         self.pooled(lent, self.all.clone())
     }
 
     /// Lends one of others that nobody has.
-    pub(crate) fn borrow(&self, of: &Arc<Pool<T>>, fits: impl Fn(&T) -> bool) -> Option<Pooled<T>> {
+    pub(crate) fn borrow(
+        &self,
+        of: &Arc<Pool<T>>,
+        fits: impl Fn(&T) -> bool,
+    ) -> Option<PoolGuard<T>> {
         let mut stock = of.stock();
         let at = stock.idle.iter().position(fits)?;
         let lent = stock.idle.swap_remove(at);
@@ -100,19 +104,19 @@ impl<T: Clone> PoolPermit<T> {
         Some(self.pooled(lent, of.clone()))
     }
 
-    fn pooled(&self, lent: T, home: Arc<Pool<T>>) -> Pooled<T> {
-        Pooled { lent, given_up: false, home, permit: self.permit.clone() }
+    fn pooled(&self, lent: T, home: Arc<Pool<T>>) -> PoolGuard<T> {
+        PoolGuard { lent, given_up: false, home, permit: self.permit.clone() }
     }
 }
 
-impl<T: Clone> Pooled<T> {
+impl<T: Clone> PoolGuard<T> {
     /// Nobody uses it after this caller.
     pub(crate) const fn give_up(&mut self) {
         self.given_up = true;
     }
 }
 
-impl<T: Clone> Deref for Pooled<T> {
+impl<T: Clone> Deref for PoolGuard<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -120,7 +124,7 @@ impl<T: Clone> Deref for Pooled<T> {
     }
 }
 
-impl<T: Clone> Drop for Pooled<T> {
+impl<T: Clone> Drop for PoolGuard<T> {
     fn drop(&mut self) {
         let mut stock = self.home.stock();
         stock.out = stock.out.saturating_sub(1);

@@ -12,7 +12,7 @@ use tenure_core::{
 };
 
 use crate::{
-    client::{BatchKind, Call, Script},
+    client::{BatchKind, Script, ScriptCall},
     locks::{
         capabilities::capabilities,
         hints::BoundedHintSet,
@@ -24,10 +24,10 @@ use crate::{
             wire::{self, OwnerText},
         },
         scripts::BATCHES,
-        wakeups::Watch,
+        wakeups::WakeupSubscription,
     },
     options::{RedisOptions, Replicas},
-    servers::{NodeRef, ReplyOrPart, Route, Transport},
+    servers::{NodeRef, ReplyOrPart, Topology, Transport},
 };
 
 /// What all ways to lock have in common. Clones are the same client.
@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     pub(crate) options: Arc<RedisOptions>,
     pub(crate) capabilities: Capabilities,
     pub(crate) limits: String,
-    pub(crate) watch: Watch,
+    pub(crate) watch: WakeupSubscription,
     /// Makes echoes for calls without an owner.
     calls: AtomicU64,
     /// Holds that were granted while others were there, so that releasing them takes one command.
@@ -65,8 +65,8 @@ impl Context {
         })?;
         let client = Client(client);
         let options = Arc::new(options);
-        let route = Arc::new(Route::new(&options));
-        let watch = Watch::new(options.clone(), route.clone(), client);
+        let route = Arc::new(Topology::new(&options));
+        let watch = WakeupSubscription::new(options.clone(), route.clone(), client);
         let shared = Shared {
             capabilities: capabilities(&options),
             limits: wire::limits(&options.limits),
@@ -82,8 +82,8 @@ impl Context {
     }
 
     /// The same, with connections that wait for no call of this one.
-    pub(crate) fn beside(&self) -> Self {
-        let transport = Arc::new(self.transport.beside());
+    pub(crate) fn with_own_connections(&self) -> Self {
+        let transport = Arc::new(self.transport.with_own_connections());
         Self { shared: self.shared.clone(), transport }
     }
 
@@ -97,9 +97,9 @@ impl Context {
     }
 
     /// A call with keys of a lock.
-    pub(crate) fn call(&self, name: &LockName, of: &[Key]) -> Call {
+    pub(crate) fn call(&self, name: &LockName, of: &[Key]) -> ScriptCall {
         let keys = Keys::new(&self.shared.options.prefix, name);
-        let mut call = Call::new(keys.tag);
+        let mut call = ScriptCall::new(keys.tag);
         for key in of {
             call.key(&keys.parts(*key));
         }
@@ -163,7 +163,7 @@ impl Context {
         &self,
         script: &Script,
         echo: &OwnerText,
-        call: Call,
+        call: ScriptCall,
     ) -> Result<Reply, Fault> {
         self.transport.run(script, echo, call).await.map(Reply::from)
     }
@@ -173,7 +173,7 @@ impl Context {
         &self,
         kind: &'static BatchKind,
         echo: &OwnerText,
-        call: Call,
+        call: ScriptCall,
     ) -> Result<ReplyOrPart<Reply>, Fault> {
         Ok(match self.transport.run_batched(kind, echo, call).await? {
             ReplyOrPart::Whole(whole) => ReplyOrPart::Whole(Reply::from(whole)),

@@ -22,8 +22,8 @@ use crate::{
     locks::layout::{keys, wire},
     options::RedisOptions,
     servers::{
-        Route, TopologyClients,
-        connect::{Purpose, connect},
+        Topology, TopologyClients,
+        connect::{ConnectionPurpose, connect},
         keys as server_keys,
     },
 };
@@ -40,21 +40,21 @@ const REFUSALS: u32 = 3;
 const REFUSED: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct WakeupSubscription {
     pub(crate) board: HintBoard,
     /// The channel of this process; without scripts the one of all who wait.
     pub(crate) channel: String,
     /// That of all evictions.
     pub(crate) evicted: String,
     options: Arc<RedisOptions>,
-    route: Arc<Route>,
+    route: Arc<Topology>,
     running: Arc<Mutex<Option<AbortHandle>>>,
     /// Whether the server has the subscription, for all that is known.
     is_heard: Arc<AtomicBool>,
 }
 
-impl Watch {
-    pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Route>, client: Client) -> Self {
+impl WakeupSubscription {
+    pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Topology>, client: Client) -> Self {
         let channel = if options.scripts {
             server_keys::channel(&options.prefix, client.0)
         } else {
@@ -80,7 +80,7 @@ impl Watch {
             return;
         }
         let Ok(runtime) = Handle::try_current() else { return };
-        let (end, listener) = (EndOfTask(Arc::downgrade(&self.running)), self.listener());
+        let (end, listener) = (TaskEndGuard(Arc::downgrade(&self.running)), self.listener());
         let task = runtime.spawn(async move {
             let _end = end;
             let (route, board) = (listener.route.clone(), listener.board.clone());
@@ -117,7 +117,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for WakeupSubscription {
     fn drop(&mut self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(task) = running {
@@ -127,9 +127,9 @@ impl Drop for Watch {
 }
 
 /// Dropped when the task ends, which it does with its runtime.
-struct EndOfTask(Weak<Mutex<Option<AbortHandle>>>);
+struct TaskEndGuard(Weak<Mutex<Option<AbortHandle>>>);
 
-impl Drop for EndOfTask {
+impl Drop for TaskEndGuard {
     fn drop(&mut self) {
         if let Some(running) = self.0.upgrade() {
             *running.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -156,7 +156,7 @@ impl Drop for ListeningGuard<'_> {
 /// What the task needs.
 struct Listener {
     options: Arc<RedisOptions>,
-    route: Arc<Route>,
+    route: Arc<Topology>,
     clients: TopologyClients,
     channel: String,
     evicted: String,
@@ -171,7 +171,7 @@ enum Refusal {
 }
 
 /// Resolves when the connection has ended.
-type Ended = oneshot::Receiver<Infallible>;
+type ConnectionEnd = oneshot::Receiver<Infallible>;
 
 impl Listener {
     async fn watch(&self) {
@@ -216,7 +216,7 @@ impl Listener {
         }
     }
 
-    async fn open(&self) -> Result<(Connection, Ended), Fault> {
+    async fn open(&self) -> Result<(Connection, ConnectionEnd), Fault> {
         let (open, ended) = oneshot::channel();
         let (board, evicted) = (self.board.clone(), self.evicted.clone());
         let (prefix, scripts) = (self.options.prefix.clone(), self.options.scripts);
@@ -240,7 +240,7 @@ impl Listener {
             }
         };
         let server = self.route.hearing(&self.clients).await?;
-        let purpose = Purpose::Hints(Box::new(hear));
+        let purpose = ConnectionPurpose::Hints(Box::new(hear));
         Ok((connect(&self.options, &self.route, &server, purpose).await?, ended))
     }
 
@@ -271,7 +271,7 @@ fn silent(fault: &Fault) {
 }
 
 /// Returns when the connection has ended, or is silent when it should not be.
-async fn stay(connection: &Connection, mut ended: Ended) {
+async fn stay(connection: &Connection, mut ended: ConnectionEnd) {
     while tokio::time::timeout(HEARTBEAT, &mut ended).await.is_err() {
         if connection.send(&["PING"]).await.is_err() {
             return;

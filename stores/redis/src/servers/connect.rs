@@ -7,12 +7,12 @@ use tenure_core::{Fault, FaultKind};
 
 use crate::{
     client::{
-        BatchKind, Compare, Confirm, Connection, Endpoint, Epoch, Failure, Journal, PushHandler,
-        ServerError, Step, error, greet, text,
+        BatchKind, CompareAndDelete, ConnectStep, ConnectTrace, Connection, Endpoint, Failure,
+        HighestEpoch, PushHandler, ReplicaConfirmation, ServerError, error, greet, text,
     },
     options::RedisOptions,
     servers::{
-        Route, cluster,
+        Topology, cluster,
         error::{another_node, sent_around},
         format, keys,
         route::{Role, Server},
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// What a connection is for.
-pub(crate) enum Purpose {
+pub(crate) enum ConnectionPurpose {
     /// Calls about locks, of which these kinds go together.
     Calls(&'static [&'static BatchKind]),
     /// What the server says of its own accord. It is dropped when the connection ends.
@@ -30,15 +30,15 @@ pub(crate) enum Purpose {
 /// Opens a connection in the runtime of the caller. It ends as soon as another server has the locks.
 pub(crate) async fn connect(
     options: &RedisOptions,
-    route: &Arc<Route>,
+    route: &Arc<Topology>,
     server: &Server,
-    purpose: Purpose,
+    purpose: ConnectionPurpose,
 ) -> Result<Connection, Fault> {
     let confirm = match purpose {
-        Purpose::Calls(_) => route.confirm(options, server)?,
-        Purpose::Hints(_) => None,
+        ConnectionPurpose::Calls(_) => route.confirm(options, server)?,
+        ConnectionPurpose::Hints(_) => None,
     };
-    let walked = walk(options, route, server, purpose, confirm, &mut Journal::new()).await;
+    let walked = walk(options, route, server, purpose, confirm, &mut ConnectTrace::new()).await;
     let mut connection = walked.inspect_err(|fault| {
         let failure = fault.cause().and_then(|cause| cause.downcast_ref::<Failure>());
         if !failure.is_some_and(Failure::is_lack_of_files) {
@@ -49,7 +49,7 @@ pub(crate) async fn connect(
     route.trust(server);
     if route.changes() {
         let (route, server) = (route.clone(), server.clone());
-        connection.close_after(async move { route.leaves(&server, epoch).await });
+        connection.close_after(async move { route.wait_until_replaced(&server, epoch).await });
     }
     Ok(connection)
 }
@@ -57,16 +57,16 @@ pub(crate) async fn connect(
 /// The same, and writes down how far it came.
 pub(crate) async fn walk(
     options: &RedisOptions,
-    route: &Route,
+    route: &Topology,
     server: &Server,
-    purpose: Purpose,
-    confirm: Option<Confirm>,
-    journal: &mut Journal,
+    purpose: ConnectionPurpose,
+    confirm: Option<ReplicaConfirmation>,
+    journal: &mut ConnectTrace,
 ) -> Result<Connection, Fault> {
     let place = &server.place;
     let (batches, hear) = match purpose {
-        Purpose::Calls(batches) => (Some(batches), None),
-        Purpose::Hints(hear) => (None, Some(hear)),
+        ConnectionPurpose::Calls(batches) => (Some(batches), None),
+        ConnectionPurpose::Hints(hear) => (None, Some(hear)),
     };
     let opened = async {
         let whom = Endpoint {
@@ -95,7 +95,7 @@ pub(crate) async fn walk(
         let epoch = match &server.role {
             Role::Alone => 0,
             Role::Primary(named) => {
-                connection.make_tokens_ahead(&Epoch::new(named.epoch));
+                connection.make_tokens_ahead(&HighestEpoch::new(named.epoch));
                 named.epoch
             }
             Role::Node { .. } if !greeting.is_in_cluster() => {
@@ -122,7 +122,7 @@ pub(crate) async fn walk(
         // There each goes alone: names are in many slots.
         let is_node = matches!(server.role, Role::Node { .. });
         if options.database != 0 {
-            journal.begin(Step::Database);
+            journal.begin(ConnectStep::Database);
             if greeting.is_in_cluster() {
                 return Err(no_databases(place));
             }
@@ -135,7 +135,7 @@ pub(crate) async fn walk(
             if let Some(batches) = batches {
                 let key = keys::any_lock(&options.prefix);
                 if options.scripts {
-                    let question = Compare::question(&key);
+                    let question = CompareAndDelete::question(&key);
                     let learn = async {
                         if !is_node {
                             connection.learn(batches).await;
@@ -144,8 +144,8 @@ pub(crate) async fn walk(
                     let (told, ()) = join(connection.send(&question), learn).await;
                     connection.compare.hear(told);
                 } else {
-                    let tried = connection.in_a_row(&Compare::trial(&key), None).await;
-                    connection.compare.hear(tried.map(Compare::of_trial));
+                    let tried = connection.in_a_row(&CompareAndDelete::trial(&key), None).await;
+                    connection.compare.hear(tried.map(CompareAndDelete::of_trial));
                 }
             }
         };
@@ -153,12 +153,12 @@ pub(crate) async fn walk(
         if is_node {
             look.await;
         } else {
-            journal.begin(Step::Format);
+            journal.begin(ConnectStep::Format);
             let (format, ()) = join(format::check(&connection, options, place), look).await;
             journal.done(format?);
         }
         if let Some(confirm) = confirm {
-            journal.begin(Step::Replicas);
+            journal.begin(ConnectStep::Replicas);
             let asked = format!("what is written can wait for {confirm} to have it");
             if greeting.is_in_cluster() && !is_node {
                 return Err(no_confirmation_in_cluster(place));

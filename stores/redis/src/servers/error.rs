@@ -3,12 +3,12 @@
 use tenure_core::{Fault, FaultKind};
 
 use crate::client::{
-    Failure, Step,
+    ConnectStep, Failure,
     error::{MOVING, of_step, said},
 };
 
 /// What it means that a sentinel does not answer. Nothing was sent that could have had an effect.
-pub(crate) fn of_sentinel(place: &str, step: Step, error: Failure) -> Fault {
+pub(crate) fn of_sentinel(place: &str, step: ConnectStep, error: Failure) -> Fault {
     let (what, help) = match error.code() {
         Some("NOAUTH") => ("wants a password", "put it into the URL: sentinel_password=…"),
         Some("WRONGPASS") => (

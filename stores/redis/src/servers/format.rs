@@ -52,7 +52,7 @@ pub(crate) async fn check(
 }
 
 /// One way to ask for the number.
-pub(crate) struct Question<'a> {
+pub(crate) struct FormatQuery<'a> {
     key: &'a str,
     pub(crate) words: Vec<&'a str>,
     /// It claims the number where there is none.
@@ -60,13 +60,13 @@ pub(crate) struct Question<'a> {
 }
 
 /// What is asked until it is known: to claim it, or else to look at it.
-pub(crate) fn questions<'a>(key: &'a str, options: &RedisOptions) -> Vec<Question<'a>> {
-    let claim = Question { key, words: vec!["SET", key, FORMAT, "NX", "GET"], writes: true };
-    let look = Question { key, words: vec!["GET", key], writes: false };
+pub(crate) fn questions<'a>(key: &'a str, options: &RedisOptions) -> Vec<FormatQuery<'a>> {
+    let claim = FormatQuery { key, words: vec!["SET", key, FORMAT, "NX", "GET"], writes: true };
+    let look = FormatQuery { key, words: vec!["GET", key], writes: false };
     if options.only_looks { vec![look] } else { vec![claim, look] }
 }
 
-impl Question<'_> {
+impl FormatQuery<'_> {
     /// What was answered; nothing where it is to be asked otherwise, if at all.
     pub(crate) fn read(
         &self,

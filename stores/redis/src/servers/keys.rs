@@ -1,6 +1,6 @@
 //! Keys and channels that belong to a server, and to no lock.
 
-use crate::client::Tag;
+use crate::client::HashTag;
 
 /// The key of the lock itself, for a prefix that is written as it is.
 pub(crate) const LOCK: &str = "lock:";
@@ -12,7 +12,7 @@ pub(crate) fn any_lock(prefix: &str) -> String {
 
 /// The key that has the number of the format: of all locks, or in a cluster of those with this tag, so that
 /// whoever has these has it, too.
-pub(crate) fn format(prefix: &str, tag: Option<Tag>) -> String {
+pub(crate) fn format(prefix: &str, tag: Option<HashTag>) -> String {
     match tag {
         Some(tag) => format!("{prefix}{{{}}}format", String::from_utf8_lossy(&tag.digits())),
         None => format!("{prefix}format"),

@@ -15,12 +15,12 @@ use tokio::{
 
 use crate::{
     client::{Connection, pool::Pool},
-    servers::{NodeRef, Route, TopologyClients, route::Server},
+    servers::{NodeRef, Topology, TopologyClients, route::Server},
 };
 
 /// The connections of all runtimes.
 #[derive(Debug, Default)]
-pub(crate) struct Runtimes(Mutex<Vec<(Id, Arc<RuntimeConnections>)>>);
+pub(crate) struct ConnectionsByRuntime(Mutex<Vec<(Id, Arc<RuntimeConnections>)>>);
 
 /// What one runtime has.
 #[derive(Debug, Default)]
@@ -54,9 +54,9 @@ pub(crate) struct LiveConnection {
     pub(crate) server: Arc<Server>,
 }
 
-impl Runtimes {
+impl ConnectionsByRuntime {
     /// What the runtime of the caller has.
-    pub(crate) fn here(self: &Arc<Self>) -> Result<Arc<RuntimeConnections>, Fault> {
+    pub(crate) fn of_current_runtime(self: &Arc<Self>) -> Result<Arc<RuntimeConnections>, Fault> {
         let runtime = Handle::try_current().map_err(|error| {
             let what = "the Redis store was called outside of a tokio runtime";
             Fault::new(FaultKind::Unsupported, what, "call it from a task of tokio").because(error)
@@ -69,7 +69,7 @@ impl Runtimes {
         let here = Arc::new(RuntimeConnections::default());
         all.push((id, here.clone()));
         drop(all);
-        let end = EndOfRuntime { id, runtimes: Arc::downgrade(self) };
+        let end = RuntimeEndGuard { id, runtimes: Arc::downgrade(self) };
         let watcher = runtime.spawn(async move {
             let _end = end;
             std::future::pending::<()>().await;
@@ -106,7 +106,7 @@ impl RuntimeConnections {
     }
 
     /// The line to this server.
-    pub(crate) fn link(&self, node_ref: &NodeRef, route: &Route) -> Arc<ServerLink> {
+    pub(crate) fn link(&self, node_ref: &NodeRef, route: &Topology) -> Arc<ServerLink> {
         if *node_ref == NodeRef::Only {
             return self.only.get_or_init(|| Arc::new(ServerLink::new(NodeRef::Only))).clone();
         }
@@ -148,7 +148,7 @@ impl ServerLink {
     }
 
     /// What became of the attempt with this number, for those who waited for it.
-    pub(crate) fn tried(&self, number: u64, opened: Result<(), &Fault>) {
+    pub(crate) fn record_attempt(&self, number: u64, opened: Result<(), &Fault>) {
         let told =
             |fault: &Fault| (fault.kind(), fault.message_and_cause(), fault.help().to_owned());
         self.attempts.store(number, Ordering::Release);
@@ -161,12 +161,12 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Dropped with the runtime whose task it is part of.
-struct EndOfRuntime {
+struct RuntimeEndGuard {
     id: Id,
-    runtimes: Weak<Runtimes>,
+    runtimes: Weak<ConnectionsByRuntime>,
 }
 
-impl Drop for EndOfRuntime {
+impl Drop for RuntimeEndGuard {
     fn drop(&mut self) {
         if let Some(runtimes) = self.runtimes.upgrade() {
             let mut all = runtimes.lock();
@@ -178,7 +178,7 @@ impl Drop for EndOfRuntime {
     }
 }
 
-impl Runtimes {
+impl ConnectionsByRuntime {
     /// Ends what runs for them.
     pub(crate) fn end(&self) {
         let all = std::mem::take(&mut *self.lock());

@@ -13,6 +13,6 @@ pub(crate) mod spares;
 pub(crate) mod transport;
 
 pub(crate) use self::{
-    route::{NodeRef, Route, TopologyClients},
+    route::{NodeRef, Topology, TopologyClients},
     transport::{ReplyOrPart, Transport},
 };

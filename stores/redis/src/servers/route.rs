@@ -5,12 +5,14 @@ use std::sync::{Arc, atomic::Ordering};
 use tenure_core::Fault;
 
 use crate::{
-    client::{Confirm, Tag, connection::confirm::Needed, protocol::epoch},
+    client::{
+        HashTag, ReplicaConfirmation, connection::confirm::RequiredReplicas, protocol::epoch,
+    },
     options::{Address, Deployment, HostPort, RedisOptions, Replicas},
     servers::{
         cluster::{self, Cluster, QueryMode},
         error, keys,
-        sentinel::{self, Group, Primary},
+        sentinel::{self, Primary, SentinelGroup},
     },
 };
 
@@ -46,9 +48,9 @@ pub(crate) enum NodeRef {
 
 /// How servers are found, for all connections of a store.
 #[derive(Debug)]
-pub(crate) enum Route {
+pub(crate) enum Topology {
     Always(Server),
-    Sentinels(Box<Group>),
+    Sentinels(Box<SentinelGroup>),
     Cluster(Box<Cluster>),
 }
 
@@ -59,7 +61,7 @@ pub(crate) struct TopologyClients {
     nodes: cluster::NodeClients,
 }
 
-impl Route {
+impl Topology {
     pub(crate) fn new(options: &Arc<RedisOptions>) -> Self {
         match &options.deployment {
             Deployment::One(address) => {
@@ -67,7 +69,7 @@ impl Route {
                 Self::Always(Server { address, place, role: Role::Alone })
             }
             Deployment::Sentinels(sentinels) => {
-                Self::Sentinels(Box::new(Group::new(options.clone(), sentinels.clone())))
+                Self::Sentinels(Box::new(SentinelGroup::new(options.clone(), sentinels.clone())))
             }
             Deployment::Cluster(seeds) => {
                 Self::Cluster(Box::new(Cluster::new(options.clone(), seeds.clone())))
@@ -76,7 +78,7 @@ impl Route {
     }
 
     /// Which server has the locks with this tag, as far as that is known.
-    pub(crate) fn known(&self, tag: Tag) -> Option<NodeRef> {
+    pub(crate) fn known(&self, tag: HashTag) -> Option<NodeRef> {
         match self {
             Self::Always(_) | Self::Sentinels(_) => Some(NodeRef::Only),
             Self::Cluster(cluster) => cluster.known(tag.slot()).map(NodeRef::Node),
@@ -84,7 +86,11 @@ impl Route {
     }
 
     /// The same, asked for if it is not known. `panel` has the connections to those who have to be asked.
-    pub(crate) async fn find(&self, clients: &TopologyClients, tag: Tag) -> Result<NodeRef, Fault> {
+    pub(crate) async fn find(
+        &self,
+        clients: &TopologyClients,
+        tag: HashTag,
+    ) -> Result<NodeRef, Fault> {
         match self {
             Self::Always(_) | Self::Sentinels(_) => Ok(NodeRef::Only),
             Self::Cluster(cluster) => {
@@ -169,17 +175,17 @@ impl Route {
         &self,
         options: &RedisOptions,
         server: &Server,
-    ) -> Result<Option<Confirm>, Fault> {
+    ) -> Result<Option<ReplicaConfirmation>, Fault> {
         let needed = match (&options.replicas, self, &server.role) {
             (Replicas::Count(0), ..) => return Ok(None),
-            (Replicas::Count(count), ..) => Needed::Count(*count),
+            (Replicas::Count(count), ..) => RequiredReplicas::Count(*count),
             (Replicas::All, Self::Sentinels(group), _) => {
                 let replicas = group.replicas.clone();
-                Needed::All(Arc::new(move || replicas.load(Ordering::Relaxed)))
+                RequiredReplicas::All(Arc::new(move || replicas.load(Ordering::Relaxed)))
             }
             (Replicas::All, Self::Cluster(cluster), Role::Node { place, .. }) => {
                 let (map, place) = (cluster.watch(), place.clone());
-                Needed::All(Arc::new(move || map.borrow().replicas_of(&place)))
+                RequiredReplicas::All(Arc::new(move || map.borrow().replicas_of(&place)))
             }
             // Nobody could say how many there are.
             (Replicas::All, ..) => return Ok(None),
@@ -189,10 +195,14 @@ impl Route {
             // One that gets its first slot has none yet in which something could be written.
             let number = cluster.map().any_at(place);
             let number = number.ok_or_else(|| error::moving(&server.place))?;
-            return Ok(Some(Confirm::by_key(needed, within, &keys::mark(&options.prefix, number))));
+            return Ok(Some(ReplicaConfirmation::by_key(
+                needed,
+                within,
+                &keys::mark(&options.prefix, number),
+            )));
         }
         let channel = keys::channel(&options.prefix, [0; 16]);
-        Ok(Some(Confirm::by_channel(needed, within, channel)))
+        Ok(Some(ReplicaConfirmation::by_channel(needed, within, channel)))
     }
 
     /// Whether this is still the server, as far as was asked lately, and still has this epoch.
@@ -221,13 +231,13 @@ impl Route {
     }
 
     /// Returns when another server has the locks than this, which has this epoch.
-    pub(crate) async fn leaves(&self, server: &Server, epoch: u64) {
+    pub(crate) async fn wait_until_replaced(&self, server: &Server, epoch: u64) {
         match (self, &server.role) {
             (Self::Sentinels(group), Role::Primary(named)) => {
                 group.wait_until_replaced(named).await
             }
             (Self::Cluster(cluster), Role::Node { place, .. }) => {
-                cluster.leaves(place, epoch).await
+                cluster.wait_until_replaced(place, epoch).await
             }
             _ => std::future::pending().await,
         }
@@ -276,7 +286,7 @@ impl Route {
 }
 
 /// The server that is named so.
-fn primary(group: &Group, named: Primary) -> Server {
+fn primary(group: &SentinelGroup, named: Primary) -> Server {
     let address = Address::of(group.options.tls, &named.host, named.port);
     let at = group.options.location_of(&address);
     let place = format!("{at}, the primary of {:?},", group.service());

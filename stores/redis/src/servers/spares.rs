@@ -9,9 +9,9 @@ use crate::{client::Connection, options::HostPort};
 const MOST: usize = 64;
 
 #[derive(Debug, Default)]
-pub(crate) struct Spares(Mutex<Vec<(HostPort, Weak<Connection>)>>);
+pub(crate) struct SpareConnections(Mutex<Vec<(HostPort, Weak<Connection>)>>);
 
-impl Spares {
+impl SpareConnections {
     pub(crate) fn add(&self, place: &HostPort, connection: &Arc<Connection>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|(_, known)| known.upgrade().is_some_and(|known| !known.is_closed()));

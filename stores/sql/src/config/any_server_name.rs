@@ -16,12 +16,12 @@ use rustls::{
 /// Takes a certificate that one of these authorities has signed, whatever name is in it; without authorities any. The
 /// server always proves that it has the key.
 #[derive(Debug)]
-pub(crate) struct AnyServerName {
+pub(crate) struct AnyNameVerifier {
     pub(crate) authorities: Option<RootCertStore>,
     pub(crate) provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for AnyServerName {
+impl ServerCertVerifier for AnyNameVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,

@@ -2,11 +2,11 @@
 
 use tenure_core::Fault;
 
-use crate::Parts;
+use crate::UrlParts;
 
 /// Settings of one library that do not concern a lock.
 #[derive(Clone, Copy, Debug)]
-pub struct Foreign {
+pub struct ForeignSettings {
     /// The library, as people call it.
     pub owner: &'static str,
     /// The settings, with spaces between.
@@ -15,7 +15,7 @@ pub struct Foreign {
 
 /// Settings that would break what is promised, or that cannot be honoured.
 #[derive(Clone, Copy, Debug)]
-pub struct Refused {
+pub struct RefusedSettings {
     /// The settings, with spaces between.
     pub settings: &'static str,
     /// Values that ask for nothing.
@@ -26,7 +26,7 @@ pub struct Refused {
     pub help: &'static str,
 }
 
-impl Parts {
+impl UrlParts {
     /// Takes what is left in the URL, once all that the database knows is taken: settings of other libraries are ignored.
     ///
     /// # Errors
@@ -35,13 +35,13 @@ impl Parts {
     pub fn finish(
         mut self,
         store: &'static str,
-        refused: &[Refused],
-        libraries: &[Foreign],
+        refused: &[RefusedSettings],
+        libraries: &[ForeignSettings],
     ) -> Result<(), Fault> {
         if self.user.is_none() {
             return Err(self.dialect.wrong("it names no user"));
         }
-        for Refused { settings, harmless, why, help } in refused {
+        for RefusedSettings { settings, harmless, why, help } in refused {
             for setting in settings.split_ascii_whitespace() {
                 if !self.settings.has(setting) {
                     continue;
@@ -53,7 +53,7 @@ impl Parts {
             }
         }
         let mut ignored = Vec::new();
-        for Foreign { owner, settings } in libraries {
+        for ForeignSettings { owner, settings } in libraries {
             for setting in settings.split_ascii_whitespace() {
                 // What is taken is shown to whoever looks for a setting.
                 if self.settings.has(setting) && self.settings.take(setting).is_some() {

@@ -9,7 +9,7 @@ use tenure_core::{
 };
 use tenure_url::{Password, Pem};
 
-use crate::{Login, TlsMode, TlsOptions, config::url::Parts};
+use crate::{PasswordExposure, TlsMode, TlsOptions, config::url::UrlParts};
 
 /// The shortest and the longest, in milliseconds.
 const TIMEOUTS: (u64, u64) = (10, 60_000);
@@ -88,7 +88,7 @@ impl SqlOptions {
     ///
     /// # Errors
     /// A fault that names what is out of range.
-    pub fn of(parts: &mut Parts, tls: TlsOptions) -> Result<Self, Fault> {
+    pub fn of(parts: &mut UrlParts, tls: TlsOptions) -> Result<Self, Fault> {
         tls.check()?;
         let mut options = Self::of_servers(parts.servers.clone(), parts.database.clone());
         options.user = parts.user.clone();
@@ -222,7 +222,7 @@ impl SqlOptions {
 
     /// What to warn of on the way to the servers.
     #[must_use]
-    pub fn unprotected(&self, login: Login, strict: &str) -> Option<Diagnostic> {
+    pub fn unprotected(&self, login: PasswordExposure, strict: &str) -> Option<Diagnostic> {
         let hosts = self.servers.iter().map(|(host, _)| host.as_str());
         self.tls.unprotected(hosts, login, strict)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustls::{ClientConfig, crypto::ring};
 use tenure_core::{Fault, FaultKind};
 
-use crate::{TlsMode, TlsOptions, config::any_server_name::AnyServerName};
+use crate::{TlsMode, TlsOptions, config::any_server_name::AnyNameVerifier};
 
 /// How connections are encrypted. It is ring that encrypts, whatever the process has chosen for others.
 ///
@@ -27,7 +27,7 @@ pub fn encryption(options: &TlsOptions) -> Result<Arc<ClientConfig>, Fault> {
         config.with_root_certificates(certificates.roots()?)
     } else {
         let authorities = options.knows_server().then(|| certificates.roots()).transpose()?;
-        let verifier = Arc::new(AnyServerName { authorities, provider });
+        let verifier = Arc::new(AnyNameVerifier { authorities, provider });
         config.dangerous().with_custom_certificate_verifier(verifier)
     };
     let config = match certificates.identity()? {

@@ -159,18 +159,20 @@ impl TlsOptions {
     pub fn unprotected<'a>(
         &self,
         hosts: impl IntoIterator<Item = &'a str>,
-        login: Login,
+        login: PasswordExposure,
         strict: &str,
     ) -> Option<Diagnostic> {
         let help = format!("write {strict} in the URL");
         let can = match self.mode {
             TlsMode::Disable => return Diagnostic::in_clear(hosts, help),
-            TlsMode::Prefer if login == Login::Given => {
+            TlsMode::Prefer if login == PasswordExposure::Given => {
                 "turn encryption off or pass for the server, take the password and the locks, and read what is said"
             }
             TlsMode::Prefer => "turn encryption off, take the locks, and read what is said",
-            TlsMode::Require if self.knows_server() || login == Login::Mutual => return None,
-            TlsMode::Require if login == Login::Given => {
+            TlsMode::Require if self.knows_server() || login == PasswordExposure::Mutual => {
+                return None;
+            }
+            TlsMode::Require if login == PasswordExposure::Given => {
                 "pass for the server, take the password and the locks, and read what is said"
             }
             TlsMode::Require => "pass for the server, take the locks, and read what is said",
@@ -188,7 +190,7 @@ impl TlsOptions {
 
 /// What a login shows of the password, and of the server, over TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Login {
+pub enum PasswordExposure {
     /// The server proves that it knows the password, on this very connection.
     Mutual,
     /// A proof of it.
@@ -247,23 +249,28 @@ mod tests {
             (TlsMode::Prefer, "turn encryption off"),
             (TlsMode::Require, "pass for the server"),
         ] {
-            let diagnostic = found(mode, Login::Proof).unwrap();
+            let diagnostic = found(mode, PasswordExposure::Proof).unwrap();
             assert_eq!(diagnostic.severity, Severity::Warning);
             assert!(diagnostic.found.contains(says), "{diagnostic:?}");
             assert!(diagnostic.found.contains("db.example"), "{diagnostic:?}");
             assert!(diagnostic.help.unwrap().contains("tls=yes"));
         }
-        assert!(found(TlsMode::VerifyFull, Login::Given).is_none());
+        assert!(found(TlsMode::VerifyFull, PasswordExposure::Given).is_none());
         assert!(
-            found(TlsMode::Require, Login::Mutual).is_none(),
+            found(TlsMode::Require, PasswordExposure::Mutual).is_none(),
             "it proves that it is the server"
         );
-        assert!(found(TlsMode::Prefer, Login::Mutual).is_some(), "it may be in the clear");
+        assert!(
+            found(TlsMode::Prefer, PasswordExposure::Mutual).is_some(),
+            "it may be in the clear"
+        );
         for mode in [TlsMode::Prefer, TlsMode::Require] {
-            let given = found(mode, Login::Given).unwrap().found;
+            let given = found(mode, PasswordExposure::Given).unwrap().found;
             assert!(given.contains("take the password"), "{given}");
         }
         let require = options(TlsMode::Require);
-        assert!(require.unprotected(["localhost", "::1"], Login::Given, "tls=yes").is_none());
+        assert!(
+            require.unprotected(["localhost", "::1"], PasswordExposure::Given, "tls=yes").is_none()
+        );
     }
 }

@@ -9,7 +9,7 @@ use crate::config::scheme::without_driver;
 
 /// The parts of a URL.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct UrlParts {
     /// Who we are to the server.
     pub user: Option<String>,
     /// By what we prove it.
@@ -23,7 +23,7 @@ pub struct Parts {
     pub(crate) dialect: Dialect,
 }
 
-impl Parts {
+impl UrlParts {
     /// Takes a URL apart. `port` is that where none is written. The user and the password may be settings, and with
     /// `as_libpq` each part.
     ///
@@ -125,8 +125,8 @@ mod tests {
     const DIALECT: Dialect =
         Dialect { store: "Some", schemes: &["some"], example: "some://host/database" };
 
-    fn parts(url: &str) -> Result<Parts, Fault> {
-        Parts::read(DIALECT, 5, true, url)
+    fn parts(url: &str) -> Result<UrlParts, Fault> {
+        UrlParts::read(DIALECT, 5, true, url)
     }
 
     #[test]

@@ -21,20 +21,20 @@ pub struct Row {
     /// The time of the last token, in microseconds since the Unix epoch.
     pub last_time: i64,
     /// Who has the name alone.
-    pub sole: Option<Sole>,
+    pub sole: Option<SoleHolder>,
     /// How many wait who are there. For people, and for those who hold the name.
     pub waiting: i32,
     /// The others, as [`NameState::write_to`] writes them, and behind them for whom the row is reserved. Whoever came
     /// from there to have the name alone may still stand there as a waiter, and does not wait.
     pub others: Option<Vec<u8>>,
     /// Who of them is offered the name when its only holder lets go.
-    pub next: Option<Next>,
+    pub next: Option<NextWaiter>,
 }
 
 /// Who comes next, so that one statement can let go of a name and one can take it, although others wait: without
 /// reading who else does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Next {
+pub struct NextWaiter {
     /// Proof of the acquisition.
     pub owner: [u8; 16],
     /// The process it belongs to.
@@ -47,7 +47,7 @@ pub struct Next {
 
 /// Who has a name alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sole {
+pub struct SoleHolder {
     /// Proof of the acquisition.
     pub owner: [u8; 16],
     /// The process it belongs to.
@@ -115,7 +115,7 @@ impl Row {
             let holder = sole.holder()?;
             state.waiters.retain(|waiter| waiter.owner != holder.owner);
             state.holders.insert(0, holder);
-        } else if let Some(Next { owner, until: Some(until), .. }) = &self.next {
+        } else if let Some(NextWaiter { owner, until: Some(until), .. }) = &self.next {
             let owner = Owner::from_bytes(*owner);
             let mut present = state.waiters.iter_mut();
             if let Some(next) = present.find(|waiter| waiter.owner == owner) {
@@ -134,9 +134,9 @@ impl Row {
         let last_time = i64::try_from(state.last_time).map_err(|_| Corrupt)?;
         let is_sole = matches!(state.holders.as_slice(), [one] if !one.lingering && one.mode == Mode::Exclusive);
         let sole = if is_sole { state.holders.pop() } else { None };
-        let sole = sole.map(Sole::of).transpose()?;
+        let sole = sole.map(SoleHolder::of).transpose()?;
         let waiting = state.waiters.iter().filter(is_there).count();
-        let next = Next::of(&state, sole.is_some(), line);
+        let next = NextWaiter::of(&state, sole.is_some(), line);
         let others = (!state.is_idle() || !line.is_empty()).then(|| {
             let mut bytes = Vec::new();
             state.write_to(&mut bytes);
@@ -152,7 +152,7 @@ fn is_there(waiter: &&Waiter) -> bool {
     waiter.presence != Presence::Absent
 }
 
-impl Next {
+impl NextWaiter {
     /// Nobody where more than one could come in, or where it is not as simple.
     fn of(state: &NameState, is_held: bool, line: &[Reservation]) -> Option<Self> {
         let is_offered = |waiter: &&Waiter| matches!(waiter.presence, Presence::Offered(_));
@@ -177,7 +177,7 @@ impl Next {
     }
 }
 
-impl Sole {
+impl SoleHolder {
     fn holder(&self) -> Result<Holder, Corrupt> {
         let number = |value: i64| u64::try_from(value).map_err(|_| Corrupt);
         let kind = usize::try_from(self.kind).ok().and_then(|kind| KINDS.get(kind));
@@ -245,11 +245,11 @@ mod tests {
 
     #[test]
     fn a_label_of_any_length_is_read_as_long_as_one_of_ours() {
-        let sole = Sole::of(holder(Mode::Exclusive, false)).unwrap();
+        let sole = SoleHolder::of(holder(Mode::Exclusive, false)).unwrap();
         for (label, length) in
             [("é".repeat(50_000), 256), (format!("a{}", "é".repeat(50_000)), 255)]
         {
-            assert_eq!(Sole { label, ..sole.clone() }.holder().unwrap().label.len(), length);
+            assert_eq!(SoleHolder { label, ..sole.clone() }.holder().unwrap().label.len(), length);
         }
     }
 
@@ -346,8 +346,8 @@ mod tests {
 
     #[test]
     fn nonsense_is_no_state() {
-        let sole = Sole::of(holder(Mode::Exclusive, false)).unwrap();
-        for wrong in [Sole { kind: 9, ..sole.clone() }, Sole { token: 0, ..sole }] {
+        let sole = SoleHolder::of(holder(Mode::Exclusive, false)).unwrap();
+        for wrong in [SoleHolder { kind: 9, ..sole.clone() }, SoleHolder { token: 0, ..sole }] {
             assert_eq!(Row { sole: Some(wrong), ..Row::default() }.state(0), Err(Corrupt));
         }
         let others = Some(vec![1, 2, 3]);

@@ -3,7 +3,7 @@
 use tenure_core::{Fault, FaultKind, LockName, proto::queue::Snapshot, store::Listing};
 
 use crate::{
-    Database, Listed, SqlStore,
+    Database, ListedRow, SqlStore,
     write::decision::{at, senseless},
 };
 
@@ -48,7 +48,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
         }
     }
 
-    fn seen(&self, row: &Listed) -> Option<(LockName, Snapshot)> {
+    fn seen(&self, row: &ListedRow) -> Option<(LockName, Snapshot)> {
         let name = LockName::new(std::str::from_utf8(&row.name).ok()?).ok()?;
         let snapshot = row.snapshot.as_ref().ok()?;
         let state = snapshot.row.state(snapshot.floor).ok()?;

@@ -25,13 +25,14 @@ use tenure_core::{
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    Attempt, Claimed, Database, FromOptions, Grant, Notifications, RowSnapshot, Settled,
+    AbandonedCallState, ClaimedLock, Database, FastPathResult, FromOptions, GrantRequest,
+    Notifications, RowSnapshot,
     row::number_of,
     store::usage_hints::{Usage, UsageHints},
     write::{
         attempt::change,
-        decision::{Outcome, Response, at, corrupt, looked},
-        group::{Groups, carry_out},
+        decision::{DecisionResult, Response, at, corrupt, decide_unwritten},
+        group::{WriteGroups, carry_out},
         request::{Release, Request},
         turn_policy::YIELDS,
     },
@@ -46,13 +47,13 @@ const SETTLES: Duration = Duration::from_millis(700);
 const LOOK: Duration = Duration::from_secs(15);
 
 /// Locks in the rows of a database. Clones are the same client.
-pub struct SqlStore<D: ?Sized>(pub(crate) Arc<D>, pub(crate) Arc<UsageHints>, WrittenTogether);
+pub struct SqlStore<D: ?Sized>(pub(crate) Arc<D>, pub(crate) Arc<UsageHints>, GroupedWrites);
 
 /// What is written together: asks with asks, and releases with releases.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WrittenTogether {
-    asks: Arc<Groups<Ask>>,
-    releases: Arc<Groups<Release>>,
+pub(crate) struct GroupedWrites {
+    asks: Arc<WriteGroups<Ask>>,
+    releases: Arc<WriteGroups<Release>>,
 }
 
 impl<D: ?Sized> Clone for SqlStore<D> {
@@ -108,7 +109,7 @@ fn erased(store: SqlStore<dyn Database>) -> Arc<dyn Store> {
 
 impl<D: Database + ?Sized> SqlStore<D> {
     pub(crate) fn of(database: Arc<D>) -> Self {
-        Self(database, Arc::default(), WrittenTogether::default())
+        Self(database, Arc::default(), GroupedWrites::default())
     }
 
     /// Changes the state of a name as `decide` says, alone.
@@ -116,7 +117,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
         &self,
         name: &LockName,
         seen: Option<Box<RowSnapshot>>,
-        decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync,
+        decide: impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T> + Send + Sync,
     ) -> Result<T, Fault> {
         change(&*self.0, name, (self.0.response_timeout(), YIELDS), seen, decide).await
     }
@@ -131,8 +132,8 @@ impl<D: Database + ?Sized> SqlStore<D> {
         let used = self.1.of(name);
         if keep.is_zero() && used != Usage::Shared {
             match self.0.release(name, owner, used == Usage::Contended).await? {
-                Attempt::Done(()) => return Ok(Released::Released),
-                Attempt::Undone(snapshot) => seen = snapshot,
+                FastPathResult::Done(()) => return Ok(Released::Released),
+                FastPathResult::Undone(snapshot) => seen = snapshot,
             }
         }
         let want = (Release { owner: *owner, keep }, self.0.response_timeout());
@@ -144,28 +145,36 @@ impl<D: Database + ?Sized> SqlStore<D> {
     }
 
     /// Asks by one statement where one may be enough.
-    async fn ask_at_once(&self, name: &LockName, ask: &Ask) -> Result<Attempt<Answer>, Fault> {
+    async fn ask_at_once(
+        &self,
+        name: &LockName,
+        ask: &Ask,
+    ) -> Result<FastPathResult<Answer>, Fault> {
         let (owner, kind, client) = (&ask.owner, number_of(ask.kind), self.0.client());
-        let grant = Grant { owner, client, kind, ttl: ask.ttl, label: &ask.label };
+        let grant = GrantRequest { owner, client, kind, ttl: ask.ttl, label: &ask.label };
         let waited = matches!(ask.intent, Intent::Wait { position: Some(_) });
         Ok(match (ask.mode, waited) {
             (Mode::Exclusive, true) => match self.0.claim(name, &grant).await? {
-                Attempt::Done(Claimed { token, others_waiting }) => {
+                FastPathResult::Done(ClaimedLock { token, others_waiting }) => {
                     // Who takes turns with one other sees nobody behind it yet.
                     self.1.set(name, Usage::Contended);
-                    Attempt::Done(Answer::Granted { token, left: ask.ttl, others_waiting })
+                    FastPathResult::Done(Answer::Granted { token, left: ask.ttl, others_waiting })
                 }
-                Attempt::Undone(seen) => Attempt::Undone(seen),
+                FastPathResult::Undone(seen) => FastPathResult::Undone(seen),
             },
             // Most likely it is not free.
-            (Mode::Exclusive, false) if self.1.of(name) != Usage::Alone => Attempt::Undone(None),
+            (Mode::Exclusive, false) if self.1.of(name) != Usage::Alone => {
+                FastPathResult::Undone(None)
+            }
             (Mode::Exclusive, false) => match self.0.grant(name, &grant).await? {
-                Attempt::Done(token) => {
-                    Attempt::Done(Answer::Granted { token, left: ask.ttl, others_waiting: false })
-                }
-                Attempt::Undone(seen) => Attempt::Undone(seen),
+                FastPathResult::Done(token) => FastPathResult::Done(Answer::Granted {
+                    token,
+                    left: ask.ttl,
+                    others_waiting: false,
+                }),
+                FastPathResult::Undone(seen) => FastPathResult::Undone(seen),
             },
-            (Mode::Shared | Mode::Permits { .. }, _) => Attempt::Undone(None),
+            (Mode::Shared | Mode::Permits { .. }, _) => FastPathResult::Undone(None),
         })
     }
 }
@@ -197,7 +206,7 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
 
     fn for_engine(&self) -> Arc<dyn Store> {
         // What callers let go of is not to hold it up.
-        let together = WrittenTogether { asks: self.2.asks.clone(), releases: Arc::default() };
+        let together = GroupedWrites { asks: self.2.asks.clone(), releases: Arc::default() };
         Arc::new(SqlStore(self.0.for_engine(), self.1.clone(), together))
     }
 
@@ -213,8 +222,8 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         let mut seen = match self.ask_at_once(name, ask).await? {
-            Attempt::Done(answer) => return Ok(answer),
-            Attempt::Undone(seen) => seen,
+            FastPathResult::Done(answer) => return Ok(answer),
+            FastPathResult::Undone(seen) => seen,
         };
         // A refusal that leaves no trace waits for nobody who writes.
         if ask.intent == Intent::Try {
@@ -224,7 +233,7 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
             };
             let decide =
                 |state: &mut NameState, at: &Moment<'_>| ask.decide(state, self.0.client(), at);
-            if let Some(answer) = looked(&*self.0, name, &snapshot, decide)? {
+            if let Some(answer) = decide_unwritten(&*self.0, name, &snapshot, decide)? {
                 return Ok(answer);
             }
             seen = Some(snapshot);
@@ -263,10 +272,10 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
         }
         // What was asked for and left may make it held yet.
         let settled = self.0.settle(SETTLES).await;
-        if settled == Settled::Answered {
+        if settled == AbandonedCallState::Answered {
             released = self.let_go(name, owner, keep).await?;
         }
-        let is_open = settled == Settled::Open || !is_written;
+        let is_open = settled == AbandonedCallState::Open || !is_written;
         if is_open && released == Released::NotHeld { Err(not_settled(name)) } else { Ok(released) }
     }
 

@@ -14,7 +14,7 @@ use tenure_core::{
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{
-    Database, Extended, Notifications, RowSnapshot, SqlStore,
+    Database, ExtendedLease, Notifications, RowSnapshot, SqlStore,
     write::{attempt::change, turn_policy::YIELDS},
 };
 
@@ -55,7 +55,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
     async fn renewed(
         &self,
         hold: &Renewal,
-        extended: Option<Extended>,
+        extended: Option<ExtendedLease>,
         until: Instant,
     ) -> Result<Renewed, Fault> {
         match extended {
@@ -97,7 +97,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
     }
 }
 
-fn answer(extended: Extended) -> Renewed {
+fn answer(extended: ExtendedLease) -> Renewed {
     let left = Duration::from_micros(u64::try_from(extended.left).unwrap_or_default());
     Renewed::Renewed { left, others_waiting: extended.others_waiting }
 }

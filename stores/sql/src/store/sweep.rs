@@ -10,7 +10,7 @@ use tenure_core::{Fault, LockName};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{
-    Database, Idle, Page, SqlStore, random::random_part, store::sweep_budget::SweepBudget,
+    Database, IdleRow, SqlStore, SweepPage, random::random_part, store::sweep_budget::SweepBudget,
     write::decision::at,
 };
 
@@ -41,16 +41,16 @@ const MEETS: Duration = Duration::from_millis(10);
 const READS: usize = 16;
 
 /// The database, for as long as anybody uses it.
-pub type Reaches = Box<dyn Fn() -> Option<Arc<dyn Database>> + Send>;
+pub type DatabaseSource = Box<dyn Fn() -> Option<Arc<dyn Database>> + Send>;
 
 /// Sweeps for as long as there is a database to sweep: a page whenever this process owes one, and once in a while the
 /// rest of a round.
-pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, database: Reaches) {
+pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, database: DatabaseSource) {
     let mut next = Instant::now() + PAUSE.mul_f64(random_part());
     let mut rests_until = Instant::now();
     let mut met = 0;
     loop {
-        let pays = timeout_at(next, sweep_budget.owed()).await.is_ok();
+        let pays = timeout_at(next, sweep_budget.wait_until_owed()).await.is_ok();
         if pays && Instant::now() < rests_until {
             sweep_budget.forgive();
             continue;
@@ -60,36 +60,38 @@ pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, database: Reaches) {
         // What goes wrong here is no harm; who locks is told of it.
         let then = SqlStore::of(database).sweep(AGE).await.map(|swept| swept.then);
         let pause = (began.elapsed() * TIMES).clamp(BOUNDS.0, BOUNDS.1);
-        met = if matches!(then, Ok(Then::Met)) { (met + 1).min(MOST_MET) } else { 0 };
+        met = if matches!(then, Ok(NextSweep::Met)) { (met + 1).min(MOST_MET) } else { 0 };
         match then {
-            Ok(Then::Met) => sleep(BOUNDS.0 * 2_u32.pow(met)).await,
-            Ok(Then::More) if pays => {
+            Ok(NextSweep::Met) => sleep(BOUNDS.0 * 2_u32.pow(met)).await,
+            Ok(NextSweep::More) if pays => {
                 sweep_budget.pay();
                 sleep(pause).await;
             }
-            Ok(Then::More) => next = Instant::now() + pause,
+            Ok(NextSweep::More) => next = Instant::now() + pause,
             _ if pays => {
                 sweep_budget.forgive();
                 rests_until = Instant::now() + REST;
             }
-            Ok(Then::Later) => next = Instant::now() + LATER,
-            Ok(Then::Rest) | Err(_) => next = Instant::now() + PAUSE.mul_f64(0.5 + random_part()),
+            Ok(NextSweep::Later) => next = Instant::now() + LATER,
+            Ok(NextSweep::Rest) | Err(_) => {
+                next = Instant::now() + PAUSE.mul_f64(0.5 + random_part())
+            }
         }
     }
 }
 
 /// What a sweep did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepOutcome {
     /// How many rows were taken away.
     pub removed: usize,
     /// What is to be done next.
-    pub then: Then,
+    pub then: NextSweep,
 }
 
 /// What is to be done after a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum NextSweep {
     /// The next page.
     More,
     /// The same page a little later: others sweep it each time, or somebody keeps the mark locked.
@@ -102,7 +104,7 @@ pub enum Then {
 
 /// What a page is looked at for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum SweepStep {
     /// It is swept, in a round that takes away what was used last before this time, if not more.
     Sweep(i64),
     /// The floor is raised to this time.
@@ -117,11 +119,11 @@ fn interval(age: i64) -> i64 {
 }
 
 /// Whether more rows are old than the floor covers, so that it is worth being raised.
-fn is_behind(page: &Page, age: i64) -> bool {
+fn is_behind(page: &SweepPage, age: i64) -> bool {
     page.floor < page.now.saturating_sub(age).saturating_sub(interval(age))
 }
 
-fn step(page: &Page, age: i64) -> Step {
+fn step(page: &SweepPage, age: i64) -> SweepStep {
     let old = page.now.saturating_sub(age);
     let is_covered = page.raised <= page.now.saturating_sub(COVERED);
     let reaches = page.floor.min(old);
@@ -129,11 +131,11 @@ fn step(page: &Page, age: i64) -> Step {
     // One that reached later than that was there before the clock was set back.
     let is_due = reaches.saturating_sub(reached) >= interval(age) || reached > old;
     match (page.mark.is_at_start(), is_due) {
-        (false, _) if is_covered => Step::Sweep(reached),
-        (true, true) if is_covered => Step::Sweep(reaches),
-        (true, false) if is_behind(page, age) => Step::Raise(old),
-        (true, false) if is_covered => Step::Rest,
-        _ => Step::Wait,
+        (false, _) if is_covered => SweepStep::Sweep(reached),
+        (true, true) if is_covered => SweepStep::Sweep(reaches),
+        (true, false) if is_behind(page, age) => SweepStep::Raise(old),
+        (true, false) if is_covered => SweepStep::Rest,
+        _ => SweepStep::Wait,
     }
 }
 
@@ -148,19 +150,19 @@ impl<D: Database + ?Sized> SqlStore<D> {
     ///
     /// # Cancel safety
     /// Cancel-safe: each step leaves tokens rising. What is left of a page is there for the next round.
-    pub async fn sweep(&self, age: Duration) -> Result<Swept, Fault> {
+    pub async fn sweep(&self, age: Duration) -> Result<SweepOutcome, Fault> {
         let micros = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
         let mut removed = 0;
         for _ in 0..TRIES {
             let page = self.0.page(age).await?;
             let reached = match step(&page, micros) {
-                Step::Sweep(reached) => reached,
-                Step::Raise(to) => {
+                SweepStep::Sweep(reached) => reached,
+                SweepStep::Raise(to) => {
                     self.0.raise_floor(to).await?;
-                    return Ok(Swept { removed, then: Then::Later });
+                    return Ok(SweepOutcome { removed, then: NextSweep::Later });
                 }
-                Step::Wait => return Ok(Swept { removed, then: Then::Later }),
-                Step::Rest => return Ok(Swept { removed, then: Then::Rest }),
+                SweepStep::Wait => return Ok(SweepOutcome { removed, then: NextSweep::Later }),
+                SweepStep::Rest => return Ok(SweepOutcome { removed, then: NextSweep::Rest }),
             };
             if page.mark.version == 0 {
                 self.0.make_mark().await?;
@@ -174,21 +176,21 @@ impl<D: Database + ?Sized> SqlStore<D> {
             };
             removed = went;
             if page.end.is_some() {
-                return Ok(Swept { removed, then: Then::More });
+                return Ok(SweepOutcome { removed, then: NextSweep::More });
             }
             let then = if is_behind(&page, micros) {
                 self.0.raise_floor(page.now.saturating_sub(micros)).await?;
-                Then::Later
+                NextSweep::Later
             } else {
-                Then::Rest
+                NextSweep::Rest
             };
-            return Ok(Swept { removed, then });
+            return Ok(SweepOutcome { removed, then });
         }
-        Ok(Swept { removed, then: Then::Met })
+        Ok(SweepOutcome { removed, then: NextSweep::Met })
     }
 
     /// The names that nobody needs any more, with the versions of their rows.
-    async fn unneeded(&self, page: &Page) -> Result<Vec<(LockName, i64)>, Fault> {
+    async fn unneeded(&self, page: &SweepPage) -> Result<Vec<(LockName, i64)>, Fault> {
         let (others, plain): (Vec<_>, Vec<_>) = page.idle.iter().partition(|idle| idle.has_others);
         let mut unneeded: Vec<_> =
             plain.into_iter().filter_map(|idle| self.version(idle)).collect();
@@ -197,7 +199,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
         for idle in others.iter().cycle().skip(first).take(READS.min(others.len())) {
             let snapshot = self.0.read(&idle.name).await?;
             if snapshot.row.version == idle.snapshot.row.version {
-                unneeded.extend(self.version(&Idle { snapshot, ..Idle::clone(idle) }));
+                unneeded.extend(self.version(&IdleRow { snapshot, ..IdleRow::clone(idle) }));
             }
         }
         unneeded.sort();
@@ -205,7 +207,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
     }
 
     /// The name and the version of a row that nobody has, waits for or is about to write.
-    fn version(&self, idle: &Idle) -> Option<(LockName, i64)> {
+    fn version(&self, idle: &IdleRow) -> Option<(LockName, i64)> {
         // What makes no sense is not surely ours to remove.
         let (mut state, line) =
             idle.snapshot.row.state_and_reservations(idle.snapshot.floor).ok()?;
@@ -218,49 +220,49 @@ impl<D: Database + ?Sized> SqlStore<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Mark;
+    use crate::SweepCursor;
 
     const HOUR: i64 = 3_600_000_000;
     const DAY: i64 = 24 * HOUR;
 
     /// A page of which so much is told, in hours.
-    fn page(now: i64, floor: i64, raised: i64, reached: i64, at: &[u8]) -> Page {
-        let mark = Mark { version: 1, at: at.to_vec(), reached: reached * HOUR };
-        Page {
+    fn page(now: i64, floor: i64, raised: i64, reached: i64, at: &[u8]) -> SweepPage {
+        let mark = SweepCursor { version: 1, at: at.to_vec(), reached: reached * HOUR };
+        SweepPage {
             now: now * HOUR,
             floor: floor * HOUR,
             raised: raised * HOUR,
             mark,
-            ..Page::default()
+            ..SweepPage::default()
         }
     }
 
     #[test]
     fn a_round_begins_once_the_floor_has_covered_more_rows_for_a_while() {
         // Never raised before.
-        assert_eq!(step(&page(1000, 0, 0, 0, b""), DAY), Step::Raise(976 * HOUR));
-        assert_eq!(step(&page(1000, 976, 1000, 0, b""), DAY), Step::Wait);
-        assert_eq!(step(&page(1001, 976, 1000, 0, b""), DAY), Step::Sweep(976 * HOUR));
+        assert_eq!(step(&page(1000, 0, 0, 0, b""), DAY), SweepStep::Raise(976 * HOUR));
+        assert_eq!(step(&page(1000, 976, 1000, 0, b""), DAY), SweepStep::Wait);
+        assert_eq!(step(&page(1001, 976, 1000, 0, b""), DAY), SweepStep::Sweep(976 * HOUR));
         // It is over.
-        assert_eq!(step(&page(1001, 976, 1000, 976, b""), DAY), Step::Rest);
-        assert_eq!(step(&page(1002, 976, 1000, 976, b""), DAY), Step::Raise(978 * HOUR));
+        assert_eq!(step(&page(1001, 976, 1000, 976, b""), DAY), SweepStep::Rest);
+        assert_eq!(step(&page(1002, 976, 1000, 976, b""), DAY), SweepStep::Raise(978 * HOUR));
     }
 
     #[test]
     fn a_round_that_has_begun_goes_on_whatever_the_floor_covers_by_then() {
-        assert_eq!(step(&page(1002, 976, 1000, 976, b"m"), DAY), Step::Sweep(976 * HOUR));
-        assert_eq!(step(&page(1002, 978, 1002, 976, b"m"), DAY), Step::Wait);
+        assert_eq!(step(&page(1002, 976, 1000, 976, b"m"), DAY), SweepStep::Sweep(976 * HOUR));
+        assert_eq!(step(&page(1002, 978, 1002, 976, b"m"), DAY), SweepStep::Wait);
     }
 
     #[test]
     fn a_floor_that_is_far_ahead_keeps_no_round_from_what_becomes_old() {
-        assert_eq!(step(&page(1000, 1000, 999, 975, b""), DAY), Step::Rest);
-        assert_eq!(step(&page(1001, 1000, 999, 975, b""), DAY), Step::Sweep(977 * HOUR));
+        assert_eq!(step(&page(1000, 1000, 999, 975, b""), DAY), SweepStep::Rest);
+        assert_eq!(step(&page(1001, 1000, 999, 975, b""), DAY), SweepStep::Sweep(977 * HOUR));
     }
 
     #[test]
     fn a_clock_that_was_set_back_keeps_no_round_from_beginning() {
-        assert_eq!(step(&page(1000, 990, 999, 990, b""), DAY), Step::Sweep(976 * HOUR));
-        assert_eq!(step(&page(1000, 990, 2000, 990, b""), DAY), Step::Wait);
+        assert_eq!(step(&page(1000, 990, 999, 990, b""), DAY), SweepStep::Sweep(976 * HOUR));
+        assert_eq!(step(&page(1000, 990, 2000, 990, b""), DAY), SweepStep::Wait);
     }
 }

@@ -39,7 +39,7 @@ impl SweepBudget {
     }
 
     /// Waits until a page is owed.
-    pub(crate) async fn owed(&self) {
+    pub(crate) async fn wait_until_owed(&self) {
         while self.owed.load(Ordering::Relaxed) == 0 {
             self.told.notified().await;
         }

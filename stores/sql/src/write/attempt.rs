@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     Database, Notifications, RowSnapshot,
     write::{
-        decision::{Outcome, Response, corrupt, decided, refusal, split_outcome},
+        decision::{DecisionResult, Response, corrupt, decided, refusal, split_outcome},
         retry::WriteRetry,
     },
 };
@@ -70,7 +70,7 @@ pub(crate) async fn change<D: Database + ?Sized, T: Response + Send>(
     name: &LockName,
     (limit, yields): (Duration, Duration),
     mut seen: Option<Box<RowSnapshot>>,
-    decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync,
+    decide: impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T> + Send + Sync,
 ) -> Result<T, Fault> {
     let now = Instant::now();
     let mut retry = WriteRetry::new(now + limit, now + yields);

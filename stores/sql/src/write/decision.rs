@@ -15,7 +15,7 @@ use crate::{
     row::{moment, reservation::Reservation},
 };
 
-pub(crate) type Outcome<T> = Result<(T, Notifications), QueueError>;
+pub(crate) type DecisionResult<T> = Result<(T, Notifications), QueueError>;
 
 /// What a caller is told.
 pub(crate) trait Response {
@@ -83,7 +83,7 @@ pub(crate) fn decided<D: Database + ?Sized>(
 
 /// What was decided, apart from whom to tell and whether it has to be there for certain. A refusal changes nothing.
 pub(crate) fn split_outcome<T: Response>(
-    outcome: Outcome<T>,
+    outcome: DecisionResult<T>,
 ) -> (Result<T, QueueError>, (Notifications, bool)) {
     match outcome {
         Ok((answer, notifications)) => {
@@ -95,11 +95,11 @@ pub(crate) fn split_outcome<T: Response>(
 }
 
 /// What is decided on the name as it was seen, if nothing is to be written for that.
-pub(crate) fn looked<D: Database + ?Sized, T: Response>(
+pub(crate) fn decide_unwritten<D: Database + ?Sized, T: Response>(
     database: &D,
     name: &LockName,
     snapshot: &RowSnapshot,
-    decide: impl FnOnce(&mut NameState, &Moment<'_>) -> Outcome<T>,
+    decide: impl FnOnce(&mut NameState, &Moment<'_>) -> DecisionResult<T>,
 ) -> Result<Option<T>, Fault> {
     let mut answered = None;
     let decided = decided(database, name, snapshot, |state, at| {

@@ -58,7 +58,7 @@ enum WriteError {
 }
 
 /// What one caller wants, who waits for the answer.
-struct Member<W: Request> {
+struct PendingRequest<W: Request> {
     want: W,
     answer_sender: oneshot::Sender<WriteResult<W>>,
     answer: Option<Result<W::Response, QueueError>>,
@@ -69,7 +69,7 @@ struct Member<W: Request> {
     is_apart: bool,
 }
 
-impl<W: Request> Member<W> {
+impl<W: Request> PendingRequest<W> {
     /// Whether anybody waits for the answer still.
     fn is_wanted(&self) -> bool {
         !self.answer_sender.is_closed()
@@ -89,8 +89,8 @@ impl<W: Request> Member<W> {
 }
 
 /// Those who are written together.
-struct Group<W: Request> {
-    members: Vec<Member<W>>,
+struct WriteGroup<W: Request> {
+    members: Vec<PendingRequest<W>>,
     /// The name as the first of them saw it, which counts for nobody who came after that.
     seen: Option<Box<RowSnapshot>>,
     retry: WriteRetry,
@@ -98,8 +98,8 @@ struct Group<W: Request> {
     eldest: Option<Owner>,
 }
 
-impl<W: Request> Group<W> {
-    fn new(members: Vec<Member<W>>, seen: Option<Box<RowSnapshot>>, now: Instant) -> Self {
+impl<W: Request> WriteGroup<W> {
+    fn new(members: Vec<PendingRequest<W>>, seen: Option<Box<RowSnapshot>>, now: Instant) -> Self {
         Self { members, seen, retry: WriteRetry::new(now, now), eldest: None }
     }
 
@@ -125,40 +125,40 @@ impl<W: Request> Group<W> {
 }
 
 /// Those who want something of one name.
-struct Queue<W: Request> {
+struct RequestQueue<W: Request> {
     /// Those that no attempt is under way for.
-    waiting: VecDeque<Member<W>>,
+    waiting: VecDeque<PendingRequest<W>>,
     /// The attempts that are under way, by their numbers, and for whom.
     written: Vec<(u64, Vec<Owner>)>,
     came: Arc<Notify>,
 }
 
-impl<W: Request> Default for Queue<W> {
+impl<W: Request> Default for RequestQueue<W> {
     fn default() -> Self {
         Self { waiting: VecDeque::new(), written: Vec::new(), came: Arc::default() }
     }
 }
 
 /// The names of which this process wants this.
-pub(crate) struct Groups<W: Request> {
+pub(crate) struct WriteGroups<W: Request> {
     process: u32,
-    queues: Mutex<HashMap<LockName, Queue<W>>>,
+    queues: Mutex<HashMap<LockName, RequestQueue<W>>>,
 }
 
-impl<W: Request> Default for Groups<W> {
+impl<W: Request> Default for WriteGroups<W> {
     fn default() -> Self {
         Self { process: process::id(), queues: Mutex::default() }
     }
 }
 
-impl<W: Request> fmt::Debug for Groups<W> {
+impl<W: Request> fmt::Debug for WriteGroups<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Groups").finish_non_exhaustive()
+        f.debug_struct("WriteGroups").finish_non_exhaustive()
     }
 }
 
-impl<W: Request> Groups<W> {
-    fn queues(&self) -> MutexGuard<'_, HashMap<LockName, Queue<W>>> {
+impl<W: Request> WriteGroups<W> {
+    fn queues(&self) -> MutexGuard<'_, HashMap<LockName, RequestQueue<W>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -184,7 +184,7 @@ impl<W: Request> Groups<W> {
 /// Carries out what is wanted of a name, for `limit` at most; `seen` is the name as it was seen already, after the call
 /// began.
 pub(crate) async fn carry_out<D: Database + ?Sized, W: Request>(
-    groups: &Arc<Groups<W>>,
+    groups: &Arc<WriteGroups<W>>,
     database: &Arc<D>,
     name: &LockName,
     (want, limit): (W, Duration),
@@ -196,7 +196,8 @@ pub(crate) async fn carry_out<D: Database + ?Sized, W: Request>(
         return Err(ended());
     }
     let (answer_sender, mut answer) = oneshot::channel();
-    let member = Member { want, answer_sender, answer: None, limit, until: None, is_apart: false };
+    let member =
+        PendingRequest { want, answer_sender, answer: None, limit, until: None, is_apart: false };
     let leader = {
         let mut queues = groups.queues();
         match queues.entry(name.clone()) {
@@ -207,9 +208,10 @@ pub(crate) async fn carry_out<D: Database + ?Sized, W: Request>(
                 None
             }
             Entry::Vacant(free) => {
-                let came = free.insert(Queue::default()).came.clone();
+                let came = free.insert(RequestQueue::default()).came.clone();
                 let (groups, database, name) = (groups.clone(), database.clone(), name.clone());
-                let leader = Leader { groups, database, name, came, number: 0, has_left: false };
+                let leader =
+                    GroupLeader { groups, database, name, came, number: 0, has_left: false };
                 Some((leader, member))
             }
         }
@@ -231,8 +233,8 @@ pub(crate) async fn carry_out<D: Database + ?Sized, W: Request>(
 }
 
 /// Reads and writes a name for all of this process who want something of it.
-struct Leader<D: ?Sized, W: Request> {
-    groups: Arc<Groups<W>>,
+struct GroupLeader<D: ?Sized, W: Request> {
+    groups: Arc<WriteGroups<W>>,
     database: Arc<D>,
     name: LockName,
     came: Arc<Notify>,
@@ -242,7 +244,7 @@ struct Leader<D: ?Sized, W: Request> {
     has_left: bool,
 }
 
-impl<D: ?Sized, W: Request> Drop for Leader<D, W> {
+impl<D: ?Sized, W: Request> Drop for GroupLeader<D, W> {
     fn drop(&mut self) {
         // It panicked, or its thread has ended: by their channels those who are left hear of it.
         if !self.has_left {
@@ -254,21 +256,21 @@ impl<D: ?Sized, W: Request> Drop for Leader<D, W> {
 /// How an attempt ended, by its number.
 struct FinishedAttempt<W: Request> {
     number: u64,
-    group: Group<W>,
+    group: WriteGroup<W>,
     attempted: Result<AttemptOutcome, Fault>,
 }
 
-impl<D: ?Sized, W: Request> Leader<D, W> {
+impl<D: ?Sized, W: Request> GroupLeader<D, W> {
     /// Those who are to be written next: without who has left, or has no time left. Nothing where there is nobody; then
     /// this one leaves, too, if it `may_leave`.
-    fn gather(&mut self, group: Option<Group<W>>, may_leave: bool) -> Option<Group<W>> {
+    fn gather(&mut self, group: Option<WriteGroup<W>>, may_leave: bool) -> Option<WriteGroup<W>> {
         let now = Instant::now();
-        let mut group = group.unwrap_or_else(|| Group::new(Vec::new(), None, now));
+        let mut group = group.unwrap_or_else(|| WriteGroup::new(Vec::new(), None, now));
         loop {
             let mut queues = self.groups.queues();
             let queue = queues.entry(self.name.clone()).or_default();
-            group.members.retain(Member::is_wanted);
-            queue.waiting.retain(Member::is_wanted);
+            group.members.retain(PendingRequest::is_wanted);
+            queue.waiting.retain(PendingRequest::is_wanted);
             if group.members.is_empty() {
                 group.seen = None;
             }
@@ -282,7 +284,8 @@ impl<D: ?Sized, W: Request> Leader<D, W> {
             for member in &mut group.members {
                 member.until.get_or_insert(now + member.limit);
             }
-            let is_over = |member: &Member<W>| member.until.is_some_and(|until| until <= now);
+            let is_over =
+                |member: &PendingRequest<W>| member.until.is_some_and(|until| until <= now);
             let (over, stay): (Vec<_>, _) =
                 mem::take(&mut group.members).into_iter().partition(is_over);
             group.members = stay;
@@ -312,7 +315,7 @@ impl<D: ?Sized, W: Request> Leader<D, W> {
 
     /// What becomes of those for whom an attempt is over: they are told, or tried again, by the `next` one if they can
     /// be.
-    fn finish(&self, finished: FinishedAttempt<W>, next: &mut Option<Group<W>>) {
+    fn finish(&self, finished: FinishedAttempt<W>, next: &mut Option<WriteGroup<W>>) {
         let FinishedAttempt { number, mut group, attempted } = finished;
         let mut queues = self.groups.queues();
         let queue = queues.entry(self.name.clone()).or_default();
@@ -346,11 +349,11 @@ impl<D: ?Sized, W: Request> Leader<D, W> {
     }
 }
 
-impl<D: Database + ?Sized, W: Request> Leader<D, W> {
-    async fn lead(mut self, first: Member<W>, seen: Option<Box<RowSnapshot>>) {
+impl<D: Database + ?Sized, W: Request> GroupLeader<D, W> {
+    async fn lead(mut self, first: PendingRequest<W>, seen: Option<Box<RowSnapshot>>) {
         let mut attempts: FuturesUnordered<BoxFuture<'static, FinishedAttempt<W>>> =
             FuturesUnordered::new();
-        let mut next = Some(Group::new(vec![first], seen, Instant::now()));
+        let mut next = Some(WriteGroup::new(vec![first], seen, Instant::now()));
         // The attempt that others wait for, and until when they do.
         let mut awaited: Option<(u64, Instant)> = None;
         loop {
@@ -384,7 +387,7 @@ impl<D: Database + ?Sized, W: Request> Leader<D, W> {
 
     fn attempt(
         &self,
-        mut group: Group<W>,
+        mut group: WriteGroup<W>,
     ) -> impl Future<Output = FinishedAttempt<W>> + Send + 'static {
         let (database, name, number) = (self.database.clone(), self.name.clone(), self.number);
         async move {
@@ -408,7 +411,7 @@ mod tests {
 
     use super::*;
 
-    fn member(number: u8) -> (Member<Ask>, oneshot::Receiver<WriteResult<Ask>>) {
+    fn member(number: u8) -> (PendingRequest<Ask>, oneshot::Receiver<WriteResult<Ask>>) {
         let (answer_sender, answer) = oneshot::channel();
         let ask = Ask {
             owner: Owner::from_bytes([number; 16]),
@@ -421,24 +424,31 @@ mod tests {
         };
         let limit = Duration::from_secs(60);
         (
-            Member { want: ask, answer_sender, answer: None, limit, until: None, is_apart: false },
+            PendingRequest {
+                want: ask,
+                answer_sender,
+                answer: None,
+                limit,
+                until: None,
+                is_apart: false,
+            },
             answer,
         )
     }
 
-    fn leader(waiting: Vec<Member<Ask>>) -> Leader<(), Ask> {
-        let (groups, name) = (Arc::new(Groups::default()), LockName::new("name").unwrap());
-        let queue = Queue { waiting: waiting.into(), ..Queue::default() };
+    fn leader(waiting: Vec<PendingRequest<Ask>>) -> GroupLeader<(), Ask> {
+        let (groups, name) = (Arc::new(WriteGroups::default()), LockName::new("name").unwrap());
+        let queue = RequestQueue { waiting: waiting.into(), ..RequestQueue::default() };
         let came = queue.came.clone();
         groups.queues().insert(name.clone(), queue);
-        Leader { groups, database: Arc::new(()), name, came, number: 0, has_left: false }
+        GroupLeader { groups, database: Arc::new(()), name, came, number: 0, has_left: false }
     }
 
-    fn numbers(group: &Group<Ask>) -> Vec<u8> {
+    fn numbers(group: &WriteGroup<Ask>) -> Vec<u8> {
         group.members.iter().map(|member| member.want.owner().as_bytes()[0]).collect()
     }
 
-    fn refused(group: Group<Ask>, number: u64, fault: FaultKind) -> FinishedAttempt<Ask> {
+    fn refused(group: WriteGroup<Ask>, number: u64, fault: FaultKind) -> FinishedAttempt<Ask> {
         let attempted = Err(Fault::new(fault, "refused", "nothing"));
         FinishedAttempt { number, group, attempted }
     }
@@ -448,7 +458,7 @@ mod tests {
     fn what_was_seen_before_counts_for_nobody_who_came_after_it() {
         let ((first, answer), (later, _hears)) = (member(1), member(2));
         let mut leader = leader(vec![later]);
-        let group = Group::new(vec![first], Some(Box::default()), Instant::now());
+        let group = WriteGroup::new(vec![first], Some(Box::default()), Instant::now());
         let group = leader.gather(Some(group), true).unwrap();
         assert_eq!((numbers(&group), group.seen.is_some()), (vec![1], true));
         drop(answer);

@@ -7,7 +7,7 @@ use tenure_core::{
     proto::queue::{Answer, Ask, Client, Moment, NameState, Released},
 };
 
-use crate::write::decision::{Outcome, Response};
+use crate::write::decision::{DecisionResult, Response};
 
 /// What a caller wants of a name.
 pub(crate) trait Request: Send + 'static {
@@ -21,7 +21,7 @@ pub(crate) trait Request: Send + 'static {
         state: &mut NameState,
         client: Client,
         at: &Moment<'_>,
-    ) -> Outcome<Self::Response>;
+    ) -> DecisionResult<Self::Response>;
 }
 
 impl Request for Ask {
@@ -31,7 +31,12 @@ impl Request for Ask {
         self.owner
     }
 
-    fn decide(&self, state: &mut NameState, client: Client, at: &Moment<'_>) -> Outcome<Answer> {
+    fn decide(
+        &self,
+        state: &mut NameState,
+        client: Client,
+        at: &Moment<'_>,
+    ) -> DecisionResult<Answer> {
         let (answer, wakes) = state.acquire(self, client, at)?;
         Ok((answer, wakes.into()))
     }
@@ -50,7 +55,12 @@ impl Request for Release {
         self.owner
     }
 
-    fn decide(&self, state: &mut NameState, _: Client, at: &Moment<'_>) -> Outcome<Released> {
+    fn decide(
+        &self,
+        state: &mut NameState,
+        _: Client,
+        at: &Moment<'_>,
+    ) -> DecisionResult<Released> {
         let (released, wakes) = state.release(&self.owner, self.keep, at);
         Ok((released, wakes.into()))
     }

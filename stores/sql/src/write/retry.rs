@@ -9,7 +9,7 @@ use crate::{
     Database,
     random::random_part,
     row::reservation::Reservation,
-    write::turn_policy::{RowReadTime, Step, TurnPolicy},
+    write::turn_policy::{RetryStep, RowReadTime, TurnPolicy},
 };
 
 /// One call among others that want to write the same row: what the policy says, carried out.
@@ -64,12 +64,12 @@ impl WriteRetry {
     /// What becomes of a reservation shows by the next look: it decides nothing, so a failure is no harm.
     async fn carry_out<D: Database + ?Sized>(
         &mut self,
-        step: Step,
+        step: RetryStep,
         (database, name): (&D, &LockName),
         reservations: &[Reservation],
         server: i64,
     ) -> Duration {
-        if let Step::Retry(pause) = step {
+        if let RetryStep::Retry(pause) = step {
             return pause;
         }
         let mut id = [0; 16];

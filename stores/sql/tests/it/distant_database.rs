@@ -17,8 +17,8 @@ use tenure_core::{
     store::{Capabilities, Diagnostic, HintBoard, Renewal},
 };
 use tenure_sql::{
-    Attempt, CONNECTION, Database, Extended, FromOptions, Grant, Listed, Mark, Notifications, Page,
-    Row, RowSnapshot, SqlStore, capabilities,
+    CONNECTION, Database, ExtendedLease, FastPathResult, FromOptions, GrantRequest, ListedRow,
+    Notifications, Row, RowSnapshot, SqlStore, SweepCursor, SweepPage, capabilities,
 };
 use tokio::time::{Instant, sleep};
 
@@ -242,22 +242,31 @@ impl Database for Distant {
     }
 
     /// Nothing is simple here, so that all is read and written back.
-    async fn grant(&self, name: &LockName, _: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
-        self.read(name).await.map(|snapshot| Attempt::Undone(Some(Box::new(snapshot))))
+    async fn grant(
+        &self,
+        name: &LockName,
+        _: &GrantRequest<'_>,
+    ) -> Result<FastPathResult<Token>, Fault> {
+        self.read(name).await.map(|snapshot| FastPathResult::Undone(Some(Box::new(snapshot))))
     }
 
-    async fn release(&self, name: &LockName, _: &Owner, _: bool) -> Result<Attempt<()>, Fault> {
-        self.read(name).await.map(|snapshot| Attempt::Undone(Some(Box::new(snapshot))))
+    async fn release(
+        &self,
+        name: &LockName,
+        _: &Owner,
+        _: bool,
+    ) -> Result<FastPathResult<()>, Fault> {
+        self.read(name).await.map(|snapshot| FastPathResult::Undone(Some(Box::new(snapshot))))
     }
 
-    async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault> {
+    async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<ExtendedLease>>, Fault> {
         let extend = |rows: &mut BTreeMap<LockName, Row>, now| {
             let extended = holds.iter().map(|hold| {
                 let row = rows.get_mut(&hold.name)?;
                 let sole = row.sole.as_mut().filter(|sole| sole.owner == *hold.owner.as_bytes())?;
                 row.version += 1;
                 sole.expires = now + i64::try_from(hold.ttl.as_micros()).ok()?;
-                Some(Extended { left: sole.expires - now, others_waiting: row.waiting > 0 })
+                Some(ExtendedLease { left: sole.expires - now, others_waiting: row.waiting > 0 })
             });
             extended.collect()
         };
@@ -319,11 +328,11 @@ impl Database for Distant {
         Ok(false)
     }
 
-    async fn list(&self, _: &str, _: &[u8], _: usize) -> Result<Vec<Listed>, Fault> {
+    async fn list(&self, _: &str, _: &[u8], _: usize) -> Result<Vec<ListedRow>, Fault> {
         unused()
     }
 
-    async fn page(&self, _: Duration) -> Result<Page, Fault> {
+    async fn page(&self, _: Duration) -> Result<SweepPage, Fault> {
         unused()
     }
 
@@ -331,7 +340,11 @@ impl Database for Distant {
         unused()
     }
 
-    async fn take_away(&self, _: &Mark, _: &[(LockName, i64)]) -> Result<Option<usize>, Fault> {
+    async fn take_away(
+        &self,
+        _: &SweepCursor,
+        _: &[(LockName, i64)],
+    ) -> Result<Option<usize>, Fault> {
         unused()
     }
 

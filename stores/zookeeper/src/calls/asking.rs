@@ -12,9 +12,9 @@ use crate::{
     client::{CreateMode, Error, Stat},
     contenders::{
         data,
-        entries::{CreatedNode, Entry, OwnerState},
+        entries::{Acquisition, CreatedNode, OwnerState},
         layout::{self, LockPath},
-        node::{self, Base, Node},
+        node::{self, Node, NodePrefix},
         queue::{ContenderQueue, Standing},
     },
     error,
@@ -32,7 +32,7 @@ pub(crate) struct PendingAsk<'a> {
     pub(crate) session: &'a Arc<Session>,
     pub(crate) name: &'a LockName,
     pub(crate) ask: &'a Ask,
-    pub(crate) base: Base,
+    pub(crate) base: NodePrefix,
     pub(crate) place: LockPath,
     /// When the call began.
     pub(crate) begun: Timestamp,
@@ -41,7 +41,7 @@ pub(crate) struct PendingAsk<'a> {
 impl Shared {
     /// Asks for a name.
     pub(crate) async fn ask(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
-        let _alone = self.asks.alone(&ask.owner).await;
+        let _alone = self.asks.lock_owner(&ask.owner).await;
         self.ask_alone(name, ask).await
     }
 
@@ -95,7 +95,7 @@ impl PendingAsk<'_> {
 
     /// Nobody knows the owner yet.
     async fn begin(&self) -> Result<Option<Answer>, Fault> {
-        if self.base == Base::Lease {
+        if self.base == NodePrefix::Lease {
             return self.begin_permits().await;
         }
         if self.ask.intent == Intent::Try {
@@ -121,7 +121,7 @@ impl PendingAsk<'_> {
 
     /// Makes a node at the end of the line.
     pub(crate) async fn join(&self) -> Result<CreatedNode, Fault> {
-        let mut entry = Entry::new(
+        let mut entry = Acquisition::new(
             self.name.clone(),
             self.base,
             self.ask.mode,
@@ -130,14 +130,14 @@ impl PendingAsk<'_> {
         );
         entry.tries = self.ask.intent == Intent::Try;
         self.entries().insert(self.ask.owner, entry);
-        let base = if self.base == Base::Lease { Base::Lock } else { self.base };
+        let base = if self.base == NodePrefix::Lease { NodePrefix::Lock } else { self.base };
         let placed = self.create(&self.place.queue(self.base), base).await?;
         self.keep(&placed, |entry| entry.place = Some(placed.clone())).await?;
         Ok(placed)
     }
 
     /// Makes a node of this owner.
-    pub(crate) async fn create(&self, dir: &str, base: Base) -> Result<CreatedNode, Fault> {
+    pub(crate) async fn create(&self, dir: &str, base: NodePrefix) -> Result<CreatedNode, Fault> {
         let prefix = format!("{dir}/{}", node::prefix(&self.ask.owner, base));
         let data = data::written(&self.ask.label, None);
         let options = self.session.creates(CreateMode::EphemeralSequential);
@@ -184,7 +184,7 @@ impl PendingAsk<'_> {
     pub(crate) async fn keep(
         &self,
         placed: &CreatedNode,
-        note: impl FnOnce(&mut Entry) + Send,
+        note: impl FnOnce(&mut Acquisition) + Send,
     ) -> Result<(), Fault> {
         let noted =
             self.entries().change(&self.ask.owner, |entry| (!entry.leaving).then(|| note(entry)));
@@ -193,10 +193,10 @@ impl PendingAsk<'_> {
         }
         // Whatever becomes of this call.
         let again = SystemClock.now().saturating_add(std::time::Duration::from_secs(1));
-        if self.entries().change(&self.ask.owner, Entry::sends).is_none() {
+        if self.entries().change(&self.ask.owner, Acquisition::sends).is_none() {
             let number = self.session.number();
             let (name, mode) = (self.name.clone(), self.ask.mode);
-            let mut entry = Entry::new(name, self.base, mode, number, again);
+            let mut entry = Acquisition::new(name, self.base, mode, number, again);
             entry.sends();
             entry.leaving = true;
             self.entries().insert(self.ask.owner, entry);
@@ -223,7 +223,7 @@ impl PendingAsk<'_> {
         new: Option<ContenderQueue>,
     ) -> Result<Option<Answer>, Fault> {
         self.put_off();
-        if self.base == Base::Lease {
+        if self.base == NodePrefix::Lease {
             return self.stand_for_permits(placed, None).await;
         }
         let is_new = new.is_some();
@@ -276,7 +276,7 @@ impl PendingAsk<'_> {
                     return Ok(None);
                 }
                 let held_by = self.look_at(dir, holder).await?;
-                self.behind(dir, waits_for, held_by, ahead, placed).await
+                self.wait_behind(dir, waits_for, held_by, ahead, placed).await
             }
         }
     }
@@ -298,7 +298,7 @@ impl PendingAsk<'_> {
     }
 
     /// Waits for the node in front.
-    pub(crate) async fn behind(
+    pub(crate) async fn wait_behind(
         &self,
         dir: &str,
         waits_for: &Node,
@@ -445,7 +445,7 @@ impl PendingAsk<'_> {
 
     fn downgrades(&self) -> bool {
         let held = self.entries().with(&self.ask.owner, |entry| entry.base);
-        self.base == Base::Read && held == Some(Base::Write)
+        self.base == NodePrefix::Read && held == Some(NodePrefix::Write)
     }
 
     pub(crate) async fn list(&self, dir: &str) -> Result<ContenderQueue, Fault> {
@@ -482,7 +482,7 @@ impl PendingAsk<'_> {
         (self.shared.options.max_waiters, self.shared.options.max_holders)
     }
 
-    pub(crate) const fn entries(&self) -> &crate::contenders::entries::Entries {
+    pub(crate) const fn entries(&self) -> &crate::contenders::entries::Acquisitions {
         &self.shared.entries
     }
 }

@@ -6,7 +6,7 @@ use tenure_core::{Clock, Fault, SystemClock, Timestamp, proto::queue::Kind};
 
 use crate::{
     calls::asking::PendingAsk,
-    contenders::{node::Base, queue::ContenderQueue},
+    contenders::{node::NodePrefix, queue::ContenderQueue},
     error,
 };
 
@@ -48,12 +48,12 @@ impl PendingAsk<'_> {
         let children = usize::try_from(stat.num_children).unwrap_or(0);
         let now = SystemClock.now();
         if now < counts_until {
-            let holders = usize::from(self.base != Base::Lease);
+            let holders = usize::from(self.base != NodePrefix::Lease);
             return Ok(Some(children.saturating_sub(holders)));
         }
         let queue = self.list(dir).await?;
         // The inner mutex of a semaphore is a mutex.
-        let kind = if self.base == Base::Lease { Kind::Mutex } else { self.base.kind() };
+        let kind = if self.base == NodePrefix::Lease { Kind::Mutex } else { self.base.kind() };
         if !queue.unknown().is_empty() || queue.other_than(kind).is_some() {
             return Ok(None);
         }
@@ -66,6 +66,6 @@ impl PendingAsk<'_> {
 
     /// How many wait; who has the inner mutex of a semaphore waits, too.
     fn waiting_in(&self, queue: &ContenderQueue) -> usize {
-        if self.base == Base::Lease { queue.nodes().len() } else { queue.waiting().len() }
+        if self.base == NodePrefix::Lease { queue.nodes().len() } else { queue.waiting().len() }
     }
 }

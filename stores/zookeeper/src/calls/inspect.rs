@@ -12,7 +12,7 @@ use crate::{
     contenders::{
         data, encoding,
         layout::LockPath,
-        node::{Base, Node},
+        node::{Node, NodePrefix},
         queue::ContenderQueue,
     },
     session::{BATCH, Session},
@@ -57,7 +57,7 @@ impl Shared {
     fn seen(&self, node: Node, data: &[u8], stat: &Stat) -> NodeDetails {
         let (label, token) = data::read(data);
         // What a writer became keeps the writer's, which stands in it.
-        let token = token.filter(|_| node.base() == Base::Read);
+        let token = token.filter(|_| node.base() == NodePrefix::Read);
         let token = token.or_else(|| data::token_of(stat.czxid, self.options.epoch));
         let since = u64::try_from(stat.ctime).ok().map(|millis| millis.saturating_mul(1000));
         NodeDetails { node, label, token, since }
@@ -100,7 +100,7 @@ impl Shared {
         session: &Session,
         place: &LockPath,
     ) -> Result<(Vec<Contender>, Vec<Waiting>), Fault> {
-        let dir = place.queue(Base::Lease);
+        let dir = place.queue(NodePrefix::Lease);
         let queue = self.list_line(session, &dir).await?;
         let leases = self.list_line(session, &place.leases()).await?;
         let queued = self.read_all(session, &dir, queue.nodes()).await?;
@@ -128,8 +128,8 @@ impl Shared {
             .map(|(seen, take)| contender(seen, Some(Mode::Permits { take, of: 0 })));
         let waiters = queued.into_iter().map(|seen| {
             let mut waiting = waiter(seen);
-            waiting.kind = Some(Base::Lease.kind());
-            waiting.mode = Base::Lease.mode();
+            waiting.kind = Some(NodePrefix::Lease.kind());
+            waiting.mode = NodePrefix::Lease.mode();
             waiting
         });
         Ok((holders.collect(), waiters.collect()))
@@ -163,7 +163,7 @@ impl Shared {
     pub(crate) async fn who_waits(
         &self,
         session: &Session,
-        places: &[(LockPath, Base)],
+        places: &[(LockPath, NodePrefix)],
     ) -> Result<Vec<bool>, Fault> {
         let mut reader = session.client().new_multi_reader();
         for (place, base) in places {
@@ -179,7 +179,8 @@ impl Shared {
             .map(|(result, (_, base))| match result {
                 MultiReadResult::Children { children } => {
                     let queue = ContenderQueue::of(children);
-                    let waits = if *base == Base::Lease { queue.nodes() } else { queue.waiting() };
+                    let waits =
+                        if *base == NodePrefix::Lease { queue.nodes() } else { queue.waiting() };
                     !waits.is_empty()
                 }
                 _ => false,
@@ -191,7 +192,7 @@ impl Shared {
         &self,
         session: &Session,
         name: &LockName,
-        base: Base,
+        base: NodePrefix,
     ) -> Result<bool, Fault> {
         let places = [(LockPath::new(&self.options.base, name), base)];
         Ok(self.who_waits(session, &places).await?.contains(&true))
@@ -263,7 +264,7 @@ impl Shared {
         let mut paths: Vec<_> =
             holding.iter().map(|node| format!("{}/{}", place.dir, node.name())).collect();
         if queue.has_permits() {
-            let queued = self.list_line(&session, &place.queue(Base::Lease)).await?;
+            let queued = self.list_line(&session, &place.queue(NodePrefix::Lease)).await?;
             let marks: Vec<_> = queued.nodes().iter().filter_map(Node::mark).collect();
             let leases = self.list_line(&session, &place.leases()).await?;
             let taken = leases
@@ -307,7 +308,7 @@ impl Shared {
 /// Permits of one take share their mark; every other hold is one node.
 fn id_of(node: &Node) -> HoldId {
     match (node.base(), node.mark()) {
-        (Base::Lease, Some(mark)) => HoldId::of(mark.as_bytes()),
+        (NodePrefix::Lease, Some(mark)) => HoldId::of(mark.as_bytes()),
         _ => HoldId::of(node.name().as_bytes()),
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     calls::asking::PendingAsk,
     contenders::{
         entries::{CreatedNode, OwnerState},
-        node::{Base, Node},
+        node::{Node, NodePrefix},
     },
     error,
 };
@@ -45,7 +45,8 @@ impl PendingAsk<'_> {
             return Box::pin(self.known()).await;
         }
         let (token, placed, used_up) = has;
-        let is_downgrade = token.is_some() && base == Base::Write && self.base == Base::Read;
+        let is_downgrade =
+            token.is_some() && base == NodePrefix::Write && self.base == NodePrefix::Read;
         if base != self.base && !is_downgrade || takes(mode) != takes(self.ask.mode) {
             return Err(error::other_mode());
         }
@@ -65,21 +66,21 @@ impl PendingAsk<'_> {
     }
 
     /// Looks for nodes of which no answer told, where they are by what the owner asked for then.
-    async fn find(&self, base: Base) -> Result<(), Fault> {
+    async fn find(&self, base: NodePrefix) -> Result<(), Fault> {
         self.session.sync().await?;
         let owner = &self.ask.owner;
         let queue = self.nodes_of(&self.place.queue(base)).await?;
-        let leases = if base == Base::Lease {
+        let leases = if base == NodePrefix::Lease {
             self.nodes_of(&self.place.leases()).await?
         } else {
             Vec::new()
         };
         let found = queue.into_iter().next();
         let is_read = |placed: &CreatedNode| {
-            Node::parse(placed.name().to_owned()).is_ok_and(|node| node.base() == Base::Read)
+            Node::parse(placed.name().to_owned()).is_ok_and(|node| node.base() == NodePrefix::Read)
         };
         // A writer that became a reader.
-        if base == Base::Write
+        if base == NodePrefix::Write
             && let Some(reader) = found.clone().filter(is_read)
         {
             self.shared.now_reads(self.session, owner, reader);

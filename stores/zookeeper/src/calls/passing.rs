@@ -12,9 +12,9 @@ use crate::{
     client::{CreateMode, Error, MultiWriteError, MultiWriteResult},
     contenders::{
         data,
-        entries::{CreatedNode, Entry},
+        entries::{Acquisition, CreatedNode},
         layout::{self, LockPath},
-        node::{self, Base, Node},
+        node::{self, Node, NodePrefix},
     },
     error,
     session::Session,
@@ -34,7 +34,8 @@ impl Shared {
         let Some((Some(writer), token)) = seen else { return Ok(()) };
         let Ok(number) = Node::parse(writer.name().to_owned()) else { return Ok(()) };
         let dir = LockPath::new(&self.options.base, name).dir;
-        let path = format!("{dir}/{}{}", node::prefix(&ask.owner, Base::Read), number.number());
+        let path =
+            format!("{dir}/{}{}", node::prefix(&ask.owner, NodePrefix::Read), number.number());
         let refused = |error| session.fault(error, true);
         let mut writer_of = session.client().new_multi_writer();
         let plain = session.creates(CreateMode::Ephemeral);
@@ -70,8 +71,8 @@ impl Shared {
 
     pub(crate) fn now_reads(&self, session: &Session, owner: &Owner, reader: CreatedNode) {
         self.entries.change(owner, |entry| {
-            entry.base = Base::Read;
-            entry.mode = Base::Read.mode();
+            entry.base = NodePrefix::Read;
+            entry.mode = NodePrefix::Read.mode();
             entry.in_doubt = false;
             entry.place = Some(reader.clone());
             entry.watched = None;
@@ -87,7 +88,7 @@ impl Shared {
         ask: &Ask,
     ) -> Result<Answer, Fault> {
         let base = layout::base_of(ask.kind, ask.mode, self.options.semaphore_mutex)?;
-        let _alone = self.asks.alone(&ask.owner).await;
+        let _alone = self.asks.lock_owner(&ask.owner).await;
         let session = self.sessions.get().await?;
         let nodes = self.entries.with(old, |entry| {
             let sound = entry.session == session.number() && entry.name == *name && !entry.in_doubt;
@@ -111,10 +112,10 @@ impl Shared {
         name: &LockName,
         (old, nodes): (&Owner, &[String]),
         ask: &Ask,
-        base: Base,
+        base: NodePrefix,
     ) -> Result<(), Fault> {
         let dir = LockPath::new(&self.options.base, name).queue(base);
-        let first = if base == Base::Lease { Base::Lock } else { base };
+        let first = if base == NodePrefix::Lease { NodePrefix::Lock } else { base };
         let prefix = format!("{dir}/{}", node::prefix(&ask.owner, first));
         let refused = |error| session.fault(error, true);
         let mut writer = session.client().new_multi_writer();
@@ -126,12 +127,12 @@ impl Shared {
         }
         let sent = SystemClock.now();
         let until = sent.saturating_add(self.options.session);
-        let mut entry = Entry::new(name.clone(), base, ask.mode, session.number(), until);
+        let mut entry = Acquisition::new(name.clone(), base, ask.mode, session.number(), until);
         entry.tries = ask.intent == Intent::Try;
         entry.sends();
         self.entries.insert(ask.owner, entry);
         // Until it is answered the old one may be there as well.
-        self.entries.change(old, Entry::sends);
+        self.entries.change(old, Acquisition::sends);
         let answer = timeout(session.limit(), writer.commit()).await;
         match answer.map_err(|_| error::timed_out(&self.place, true))? {
             Ok(results) => {

@@ -13,7 +13,7 @@ use crate::{
     contenders::{
         entries::CreatedNode,
         layout,
-        node::Base,
+        node::NodePrefix,
         queue::{ContenderQueue, Standing},
     },
     error,
@@ -46,7 +46,7 @@ impl PendingAsk<'_> {
             return Err(error::other_kind(other));
         }
         if self.ask.intent == Intent::Try && beside.has_permits() {
-            let queue = self.list(&self.place.queue(Base::Lease)).await?;
+            let queue = self.list(&self.place.queue(NodePrefix::Lease)).await?;
             let leases = self.list(&self.place.leases()).await?;
             let [dir, of_leases] = self.place.of_permits();
             self.refuse_other_programs(&[(&dir, &queue), (&of_leases, &leases)]).await?;
@@ -104,7 +104,7 @@ impl PendingAsk<'_> {
                 if is_new && ahead + 1 >= self.shared.options.max_waiters {
                     return Err(self.refuse_full().await);
                 }
-                let dir = self.place.queue(Base::Lease);
+                let dir = self.place.queue(NodePrefix::Lease);
                 if !is_new && !self.is_still_there(&dir, waits_for).await? {
                     return Ok(None);
                 }
@@ -113,7 +113,7 @@ impl PendingAsk<'_> {
                     None => None,
                 };
                 // Who has the inner mutex waits, too.
-                self.behind(&dir, waits_for, holder, ahead + 1, placed).await
+                self.wait_behind(&dir, waits_for, holder, ahead + 1, placed).await
             }
         }
     }
@@ -130,7 +130,7 @@ impl PendingAsk<'_> {
         let mut looked = None;
         for number in made..take as usize {
             let make = async {
-                let lease = self.create(&dir, Base::Lease).await?;
+                let lease = self.create(&dir, NodePrefix::Lease).await?;
                 self.keep(&lease, |entry| entry.leases.push(lease.clone())).await
             };
             let is_last = number + 1 == take as usize;

@@ -6,7 +6,7 @@ use tenure_core::{Clock, Fault, LockName, Owner, SystemClock, Timestamp, proto::
 
 use crate::{
     client::Error,
-    contenders::{entries::Entry, layout::LockPath, node::Base},
+    contenders::{entries::Acquisition, layout::LockPath, node::NodePrefix},
     session::Session,
     store::Shared,
 };
@@ -32,7 +32,7 @@ impl Shared {
             .entries
             .with(owner, |entry| entry.token.is_some() && entry.until <= SystemClock.now());
         // Before it is known whether there is a connection: it may go at any moment.
-        self.leaves(owner);
+        self.mark_leaving(owner);
         let session = self.sessions.get().await?;
         let released = self.take_away(&session, owner, |_| true).await?;
         Ok(if over == Some(true) { Released::NotHeld } else { released })
@@ -44,7 +44,7 @@ impl Shared {
     }
 
     /// From now on it is only to be gone, whatever becomes of this call.
-    fn leaves(&self, owner: &Owner) {
+    fn mark_leaving(&self, owner: &Owner) {
         let again = SystemClock.now().saturating_add(AGAIN);
         self.entries.change(owner, |entry| {
             entry.leaving = true;
@@ -58,7 +58,7 @@ impl Shared {
         &self,
         session: &Arc<Session>,
         owner: &Owner,
-        if_it: impl FnOnce(&Entry) -> bool + Send,
+        if_it: impl FnOnce(&Acquisition) -> bool + Send,
     ) -> Result<Released, Fault> {
         let again = SystemClock.now().saturating_add(AGAIN);
         let seen = self.entries.change(owner, |entry| {
@@ -73,7 +73,7 @@ impl Shared {
         let Some((same, in_doubt, sent, mut paths)) = seen.flatten() else {
             return Ok(Released::NotHeld);
         };
-        let is_same = |entry: &Entry| entry.leaving && entry.sent == sent;
+        let is_same = |entry: &Acquisition| entry.leaving && entry.sent == sent;
         if !same {
             self.entries.remove_if(owner, is_same);
             return Ok(Released::NotHeld);
@@ -115,7 +115,7 @@ impl Shared {
         };
         let place = LockPath::new(&self.options.base, &name);
         let mut dirs = vec![place.queue(base)];
-        if base == Base::Lease {
+        if base == NodePrefix::Lease {
             dirs.push(place.leases());
         }
         let mut paths = Vec::new();
@@ -140,14 +140,14 @@ impl Shared {
             drop(this);
             let next = next.map_or(LOOK, |next| next.since(now)).min(LOOK);
             tokio::select! {
-                () = entries.earlier() => {}
+                () = entries.wait_for_earlier() => {}
                 () = tokio::time::sleep(next) => {}
             }
         }
     }
 
     async fn end(&self, owner: &Owner, now: Timestamp) {
-        let ended = move |entry: &Entry| entry.until <= now;
+        let ended = move |entry: &Acquisition| entry.until <= now;
         match self.sessions.there() {
             Some(session) if session.is_connected() => {
                 let _ = self.take_away(&session, owner, ended).await;

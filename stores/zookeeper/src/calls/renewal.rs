@@ -4,7 +4,7 @@ use tenure_core::{Clock, Fault, Owner, SystemClock, Timestamp, proto::Renewed, s
 
 use crate::{
     client::Error,
-    contenders::{entries::Entry, layout::LockPath, node::Base},
+    contenders::{entries::Acquisition, layout::LockPath, node::NodePrefix},
     session::BATCH,
     store::Shared,
     validity,
@@ -15,7 +15,7 @@ struct LiveHold {
     at: usize,
     /// Its nodes, all of which have to be there.
     paths: Vec<String>,
-    base: Base,
+    base: NodePrefix,
 }
 
 impl Shared {
@@ -94,7 +94,7 @@ impl Shared {
         let renewed = batch.iter().zip(there).zip(others).map(|((standing, there), others)| {
             let hold = holds.get(standing.at);
             // A writer that becomes a reader meanwhile has another node, or will have.
-            let passes = |entry: &Entry| entry.in_doubt || entry.proofs() != standing.paths;
+            let passes = |entry: &Acquisition| entry.in_doubt || entry.proofs() != standing.paths;
             if !there && hold.and_then(|hold| self.entries.with(&hold.owner, passes)) == Some(true)
             {
                 return Err(session.fault(Error::NoNode, false));

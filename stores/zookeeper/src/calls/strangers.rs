@@ -19,13 +19,13 @@ const AT_ONCE: usize = 64;
 
 /// A node that is no contender of tenure's, nor of a recipe of Curator's that tenure knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stranger {
+pub(crate) struct ForeignNode {
     pub(crate) path: String,
     /// In microseconds since 1970.
     since: Option<u64>,
 }
 
-impl Stranger {
+impl ForeignNode {
     /// What a node is; nothing if it may be a directory, in which other locks are. The server tells a container from
     /// no other node that stays.
     fn of(path: String, stat: &Stat) -> Option<Self> {
@@ -72,13 +72,13 @@ impl Shared {
         dir: &str,
         queue: &ContenderQueue,
         most: usize,
-    ) -> Result<Vec<Stranger>, Fault> {
+    ) -> Result<Vec<ForeignNode>, Fault> {
         let mut found = Vec::new();
         for some in queue.unknown().chunks(AT_ONCE) {
             let looks = some.iter().map(|node| async move {
                 let path = format!("{dir}/{node}");
                 let stat = session.read(session.client().check_stat(&path)).await?;
-                Ok::<_, Fault>(stat.ok().flatten().and_then(|stat| Stranger::of(path, &stat)))
+                Ok::<_, Fault>(stat.ok().flatten().and_then(|stat| ForeignNode::of(path, &stat)))
             });
             found.extend(try_join_all(looks).await?.into_iter().flatten());
             if found.len() >= most {
@@ -94,7 +94,7 @@ impl Shared {
         &self,
         session: &Session,
         listed: &[(&str, &ContenderQueue)],
-    ) -> Result<Option<Stranger>, Fault> {
+    ) -> Result<Option<ForeignNode>, Fault> {
         for (dir, queue) in listed {
             if let Some(found) = self.strangers(session, dir, queue, 1).await?.pop() {
                 return Ok(Some(found));
@@ -109,7 +109,7 @@ impl Shared {
         session: &Session,
         place: &LockPath,
         queue: &ContenderQueue,
-    ) -> Result<Vec<Stranger>, Fault> {
+    ) -> Result<Vec<ForeignNode>, Fault> {
         let most = self.options.max_waiters;
         let mut found = self.strangers(session, &place.dir, queue, most).await?;
         if queue.has_permits() {
@@ -122,13 +122,17 @@ impl Shared {
         if queue.is_empty() {
             let stat = session.read(session.client().check_stat(&place.dir)).await?;
             let ephemeral = stat.ok().flatten().filter(is_ephemeral);
-            found.extend(ephemeral.and_then(|stat| Stranger::of(place.dir.clone(), &stat)));
+            found.extend(ephemeral.and_then(|stat| ForeignNode::of(place.dir.clone(), &stat)));
         }
         Ok(found)
     }
 
     /// They as people see them: who of them has the lock and who waits for it is not to be told.
-    pub(crate) async fn as_holders(&self, session: &Session, those: &[Stranger]) -> Vec<Contender> {
+    pub(crate) async fn as_holders(
+        &self,
+        session: &Session,
+        those: &[ForeignNode],
+    ) -> Vec<Contender> {
         let looks = those.iter().map(|stranger| async move {
             let looked = session.read(session.client().get_data(&stranger.path)).await;
             let said = match looked {
@@ -157,7 +161,7 @@ mod tests {
     #[test]
     fn what_may_be_a_hold_is_told_from_directories() {
         let is_one =
-            |name: &str, stat: Stat| Stranger::of(format!("/tenure/a/{name}"), &stat).is_some();
+            |name: &str, stat: Stat| ForeignNode::of(format!("/tenure/a/{name}"), &stat).is_some();
         assert!(is_one("owner", stat(7, 0, 0)) && is_one("x-0000000001", stat(7, 0, 0)));
         assert!(is_one("x-0000000001", stat(0, 0, 0)));
         // A lock of this name below another base path: held, and free.
@@ -177,7 +181,7 @@ mod tests {
             ("x-94091823-0000000001".to_owned(), false),
             ("größe".to_owned(), false),
         ] {
-            let stranger = Stranger::of(format!("/tenure/a/{name}"), &stat(7, 0, 0)).unwrap();
+            let stranger = ForeignNode::of(format!("/tenure/a/{name}"), &stat(7, 0, 0)).unwrap();
             assert_eq!(stranger.program() == "kazoo", known, "{name}");
         }
     }

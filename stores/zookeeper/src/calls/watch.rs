@@ -8,7 +8,7 @@ use crate::{
     client::{Client, Error, EventType, OneshotWatcher},
     contenders::{
         data,
-        entries::{CreatedNode, Entries, Watched},
+        entries::{Acquisitions, CreatedNode, WatchTask},
         queue::ContenderQueue,
     },
     session::Session,
@@ -38,7 +38,7 @@ impl Shared {
         owner: &Owner,
         path: &str,
     ) -> Result<bool, Fault> {
-        let same = |watched: &Watched| watched.path == path && !watched.task.is_finished();
+        let same = |watched: &WatchTask| watched.path == path && !watched.task.is_finished();
         if self.entries.with(owner, |entry| entry.watched.as_ref().is_some_and(same)) == Some(true)
         {
             return Ok(true);
@@ -79,7 +79,7 @@ impl Shared {
             changed.await;
             board.wake(&woken);
         });
-        let watched = Watched { path: path.to_owned(), task: task.abort_handle() };
+        let watched = WatchTask { path: path.to_owned(), task: task.abort_handle() };
         self.entries.change(owner, |entry| entry.watched = Some(watched));
     }
 
@@ -94,7 +94,7 @@ impl Shared {
             complies: self.options.complies,
         };
         let task = self.sessions.home.spawn(over.watch());
-        let watched = Watched { path: placed.path.clone(), task: task.abort_handle() };
+        let watched = WatchTask { path: placed.path.clone(), task: task.abort_handle() };
         self.entries.change(owner, |entry| entry.watched = Some(watched));
     }
 }
@@ -102,7 +102,7 @@ impl Shared {
 /// A hold that is watched over.
 struct WatchedHold {
     client: Client,
-    entries: Entries,
+    entries: Acquisitions,
     board: tenure_core::HintBoard,
     owner: Owner,
     path: String,

@@ -15,26 +15,26 @@ pub(super) const ROOM: usize = 16 * 1024;
 pub(crate) enum Command {
     Call(Call),
     /// A change is not waited for any more.
-    Forget(Watched),
+    Forget(WatchRegistration),
 }
 
 pub(crate) struct Call {
     pub(super) op: i32,
     pub(super) body: Writer,
-    pub(super) watch: Option<(Kind, String)>,
-    pub(super) answer: Answers,
+    pub(super) watch: Option<(WatchKind, String)>,
+    pub(super) answer: ReplySender,
 }
 
-pub(super) type Answers = oneshot::Sender<Result<(Bytes, Option<OneshotWatcher>)>>;
+pub(super) type ReplySender = oneshot::Sender<Result<(Bytes, Option<OneshotWatcher>)>>;
 
 /// What of a node is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum WatchKind {
     Data,
     Child,
 }
 
-impl Kind {
+impl WatchKind {
     /// As a request to forget it has it.
     pub(super) const fn number(self) -> i32 {
         match self {
@@ -46,8 +46,8 @@ impl Kind {
 
 /// One who waits.
 #[derive(Debug)]
-pub(crate) struct Watched {
-    pub(super) kind: Kind,
+pub(crate) struct WatchRegistration {
+    pub(super) kind: WatchKind,
     pub(super) path: String,
     pub(super) number: u64,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Watched {
 /// more, and the server is told so.
 pub(crate) struct OneshotWatcher {
     pub(super) told: oneshot::Receiver<EventType>,
-    pub(super) watched: Option<Watched>,
+    pub(super) watched: Option<WatchRegistration>,
     pub(super) forgets: mpsc::WeakSender<Command>,
 }
 

@@ -10,9 +10,9 @@ use tokio::{
 
 use super::{
     Error, Result,
-    calls::{Answers, Kind, ROOM},
+    calls::{ROOM, ReplySender, WatchKind},
     stream,
-    wire::{Header, Reader, Writer, op},
+    wire::{Reader, ReplyHeader, Writer, op},
 };
 
 /// As much as is written ahead of what a server takes.
@@ -28,28 +28,28 @@ pub(super) const PING: i32 = -2;
 /// What was sent and is not answered yet. Answers come in the order of requests.
 pub(super) struct PendingRequest {
     pub(super) xid: i32,
-    pub(super) watch: Option<(Kind, String)>,
-    pub(super) answer: Option<Answers>,
+    pub(super) watch: Option<(WatchKind, String)>,
+    pub(super) answer: Option<ReplySender>,
 }
 
 /// A connection that goes on with the session.
-pub(super) struct Live {
-    pub(super) reader: ReadHalf<Box<dyn stream::Bytes>>,
-    pub(super) writer: WriteHalf<Box<dyn stream::Bytes>>,
+pub(super) struct LiveConnection {
+    pub(super) reader: ReadHalf<Box<dyn stream::ByteStream>>,
+    pub(super) writer: WriteHalf<Box<dyn stream::ByteStream>>,
     pub(super) input: BytesMut,
     pub(super) output: BytesMut,
     pub(super) needs_flush: bool,
     pub(super) asked: VecDeque<PendingRequest>,
     /// Logins, which are answered ahead of what is asked.
-    pub(super) logins: VecDeque<(Writer, Option<Answers>)>,
+    pub(super) logins: VecDeque<(Writer, Option<ReplySender>)>,
     pub(super) is_pinging: bool,
     pub(super) begun: Instant,
     pub(super) heard: Instant,
     pub(super) said: Instant,
 }
 
-impl Live {
-    pub(super) fn new(stream: Box<dyn stream::Bytes>) -> Self {
+impl LiveConnection {
+    pub(super) fn new(stream: Box<dyn stream::ByteStream>) -> Self {
         let (reader, writer) = split(stream);
         let now = Instant::now();
         Self {
@@ -146,7 +146,7 @@ impl Live {
         self.request(0, op, body);
         let answer = self.answer(ANSWER).await?;
         let mut reader = Reader(&answer);
-        match Header::read(&mut reader)?.error {
+        match ReplyHeader::read(&mut reader)?.error {
             0 => Ok(answer.slice(answer.len() - reader.0.len()..)),
             code => Err(Error::of(code)),
         }
@@ -155,7 +155,7 @@ impl Live {
 
 /// Writes what a server takes at once, or sees to it that what was written goes out.
 pub(super) async fn write_some(
-    writer: &mut WriteHalf<Box<dyn stream::Bytes>>,
+    writer: &mut WriteHalf<Box<dyn stream::ByteStream>>,
     bytes: &[u8],
 ) -> Result<usize> {
     let written = match bytes {

@@ -35,7 +35,7 @@ pub(crate) use self::{
     wire::Stat,
 };
 use self::{
-    calls::{Call, Command, Kind},
+    calls::{Call, Command, WatchKind},
     wire::{Reader, Writer, op},
 };
 
@@ -128,7 +128,7 @@ impl Client {
         &self,
         op: i32,
         body: Writer,
-        watch: Option<(Kind, &str)>,
+        watch: Option<(WatchKind, &str)>,
     ) -> impl Future<Output = Result<(Bytes, Option<OneshotWatcher>)>> + Send + use<> {
         let (answer, answered) = oneshot::channel();
         let watch = watch.map(|(kind, path)| (kind, path.to_owned()));
@@ -207,7 +207,7 @@ impl Client {
         &self,
         path: &str,
     ) -> impl Future<Output = Result<(Vec<u8>, Stat, OneshotWatcher)>> + Send + use<> {
-        let sent = self.send(op::GET_DATA, looks_at(path, true), Some((Kind::Data, path)));
+        let sent = self.send(op::GET_DATA, looks_at(path, true), Some((WatchKind::Data, path)));
         async move {
             let (body, watcher) = sent.await?;
             let (data, stat) = data_of(&body)?;
@@ -228,7 +228,8 @@ impl Client {
         &self,
         path: &str,
     ) -> impl Future<Output = Result<(Vec<String>, OneshotWatcher)>> + Send + use<> {
-        let sent = self.send(op::GET_CHILDREN, looks_at(path, true), Some((Kind::Child, path)));
+        let sent =
+            self.send(op::GET_CHILDREN, looks_at(path, true), Some((WatchKind::Child, path)));
         async move {
             let (body, watcher) = sent.await?;
             let children = Reader(&body).texts()?;

@@ -64,12 +64,12 @@ impl fmt::Display for MultiWriteError {
 
 /// A request as it grows.
 #[derive(Default)]
-struct Request {
+struct MultiRequest {
     body: Writer,
     count: usize,
 }
 
-impl Request {
+impl MultiRequest {
     fn begin(&mut self, op: i32) -> &mut Writer {
         self.count += 1;
         self.header(op, false)
@@ -114,12 +114,12 @@ fn each<T>(
 /// Reads of one moment.
 pub(crate) struct MultiReader<'a> {
     client: &'a Client,
-    request: Request,
+    request: MultiRequest,
 }
 
 impl<'a> MultiReader<'a> {
     pub(super) fn new(client: &'a Client) -> Self {
-        Self { client, request: Request::default() }
+        Self { client, request: MultiRequest::default() }
     }
 
     #[allow(clippy::unnecessary_wraps, reason = "as a writer's")]
@@ -167,12 +167,12 @@ impl<'a> MultiReader<'a> {
 /// Writes of which all are done or none.
 pub(crate) struct MultiWriter<'a> {
     client: &'a Client,
-    request: Request,
+    request: MultiRequest,
 }
 
 impl<'a> MultiWriter<'a> {
     pub(super) fn new(client: &'a Client) -> Self {
-        Self { client, request: Request::default() }
+        Self { client, request: MultiRequest::default() }
     }
 
     pub(crate) fn add_create(

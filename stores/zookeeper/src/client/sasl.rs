@@ -6,28 +6,28 @@ use md5::{Digest, Md5};
 
 use super::{
     Error, Result,
-    live::Live,
+    live::LiveConnection,
     wire::{Reader, Writer, op},
 };
 
 const ODD: Error = Error::Odd("its login by SASL is none");
 
 /// Logs in over a connection on which nothing else is under way.
-pub(super) async fn log_in(live: &mut Live, user: &str, password: &str) -> Result<()> {
+pub(super) async fn log_in(live: &mut LiveConnection, user: &str, password: &str) -> Result<()> {
     let mut nonce = [0; 16];
     getrandom::fill(&mut nonce).map_err(|_| Error::AuthFailed)?;
     let challenge = step(live, b"").await?;
     if challenge.is_empty() {
         return Err(Error::NoSasl);
     }
-    let proof = Proof::of(&challenge, user, password, &hex(&nonce)).ok_or(ODD)?;
+    let proof = DigestResponse::of(&challenge, user, password, &hex(&nonce)).ok_or(ODD)?;
     let answer = step(live, proof.text.as_bytes()).await?;
     // Who knows the password proves it, too.
     let answer = std::str::from_utf8(&answer).map_err(|_| Error::Unproven)?;
     if value(answer, "rspauth") == Some(&proof.expects) { Ok(()) } else { Err(Error::Unproven) }
 }
 
-async fn step(live: &mut Live, token: &[u8]) -> Result<Vec<u8>> {
+async fn step(live: &mut LiveConnection, token: &[u8]) -> Result<Vec<u8>> {
     let mut body = Writer::default();
     body.bytes(token);
     let answer = live.asked_alone(op::SASL, &body).await?;
@@ -35,12 +35,12 @@ async fn step(live: &mut Live, token: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// What proves that the password is known, and what the server proves it by.
-pub(super) struct Proof {
+pub(super) struct DigestResponse {
     text: String,
     pub(super) expects: String,
 }
 
-impl Proof {
+impl DigestResponse {
     pub(super) fn of(challenge: &[u8], user: &str, password: &str, own: &str) -> Option<Self> {
         let challenge = std::str::from_utf8(challenge).ok()?;
         let (realm, nonce) = (value(challenge, "realm").unwrap_or(""), value(challenge, "nonce")?);
@@ -105,15 +105,15 @@ mod tests {
 
     #[test]
     fn a_challenge_is_answered_and_whatever_is_none_is_refused() {
-        let proof = Proof::of(CHALLENGE.as_bytes(), "me", "secret", "abcdef").unwrap();
+        let proof = DigestResponse::of(CHALLENGE.as_bytes(), "me", "secret", "abcdef").unwrap();
         assert!(!proof.text.contains("secret"));
         assert_ne!(value(&proof.text, "response"), Some(&*proof.expects));
         for at in 0..CHALLENGE.len() {
-            let _ = Proof::of(&CHALLENGE.as_bytes()[..at], "me", "secret", "abcdef");
+            let _ = DigestResponse::of(&CHALLENGE.as_bytes()[..at], "me", "secret", "abcdef");
             for byte in [0, b'"', b',', b'=', b'\\', 0x80, 0xff] {
                 let mut bytes = CHALLENGE.as_bytes().to_vec();
                 bytes[at] = byte;
-                let _ = Proof::of(&bytes, "me", "secret", "abcdef");
+                let _ = DigestResponse::of(&bytes, "me", "secret", "abcdef");
             }
         }
     }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn any_challenge_is_answered_or_refused() {
         tenure_testkit::fuzz(20_000, &[CHALLENGE.as_bytes()], |bytes| {
-            Proof::of(bytes, "me", "secret", "abcdef").is_some()
+            DigestResponse::of(bytes, "me", "secret", "abcdef").is_some()
         });
     }
 }

@@ -16,11 +16,11 @@ use tokio::{
 use super::{
     Client, Connector, Error, EventType, LastFailure, Result, SessionState,
     calls::{Call, Command, ROOM},
-    live::{ANSWER, CHUNK, Live, PING, PendingRequest, write_some},
+    live::{ANSWER, CHUNK, LiveConnection, PING, PendingRequest, write_some},
     servers::Servers,
     stream::{self, Encryption},
     watches::Watches,
-    wire::{Header, Reader, Welcome, Writer, op},
+    wire::{ConnectResponse, Reader, ReplyHeader, Writer, op},
 };
 
 /// As much as what begins a session may have.
@@ -41,7 +41,7 @@ impl Connector {
     pub(crate) async fn connect(self, servers: &[(String, u16)]) -> Result<Client> {
         let (commands, asked) = mpsc::channel(ROOM);
         let (tells, states) = watch::channel(SessionState::Disconnected);
-        let mut session = Session::new(self, servers, asked, commands.downgrade(), tells);
+        let mut session = SessionTask::new(self, servers, asked, commands.downgrade(), tells);
         let live = session.start().await?;
         let (id, length) = session.identity();
         tokio::spawn(session.run(live));
@@ -49,7 +49,7 @@ impl Connector {
     }
 }
 
-struct Session {
+struct SessionTask {
     servers: Servers,
     encryption: Option<Encryption>,
     #[cfg(feature = "sasl")]
@@ -72,7 +72,7 @@ struct Session {
     is_closing: bool,
 }
 
-impl Session {
+impl SessionTask {
     fn new(
         connector: Connector,
         servers: &[(String, u16)],
@@ -111,7 +111,7 @@ impl Session {
     }
 
     /// A connection with a server that goes on with the session, or begins it.
-    async fn start(&mut self) -> Result<Live> {
+    async fn start(&mut self) -> Result<LiveConnection> {
         let goes_on = self.id != 0;
         // The ensemble has ended the session by then, whatever becomes of us.
         let whole = if goes_on { self.length * 7 / 5 } else { self.length };
@@ -168,14 +168,18 @@ impl Session {
         let most = self.patience();
         let ending = async {
             let stream = stream::connect(host, *port, self.encryption.as_ref()).await;
-            let mut live = Live::new(stream.map_err(|_| Error::ConnectionLoss)?);
+            let mut live = LiveConnection::new(stream.map_err(|_| Error::ConnectionLoss)?);
             self.greet(&mut live).await?;
             live.asked_alone(op::CLOSE, &Writer::default()).await.map(drop)
         };
         let _: std::result::Result<Result<()>, _> = timeout(most, ending).await;
     }
 
-    async fn start_with(&mut self, server: &(String, u16), until: Instant) -> Result<Live> {
+    async fn start_with(
+        &mut self,
+        server: &(String, u16),
+        until: Instant,
+    ) -> Result<LiveConnection> {
         let (host, port) = server;
         let away = |why: String| Error::Away(format!("{host}:{port}: {why}").into());
         let (now, most) = (Instant::now(), self.patience());
@@ -187,7 +191,7 @@ impl Session {
             self.servers.record_silence();
             away("it was not reached in time".to_owned())
         })?;
-        let mut live = Live::new(stream.map_err(|error| {
+        let mut live = LiveConnection::new(stream.map_err(|error| {
             let why = format!("{host}:{port}: {error:#}").into();
             if stream::is_untrusted(&error) { Error::Untrusted(why) } else { Error::Away(why) }
         })?);
@@ -242,7 +246,7 @@ impl Session {
     }
 
     /// Begins the session, or goes on with it.
-    async fn greet(&mut self, live: &mut Live) -> Result<()> {
+    async fn greet(&mut self, live: &mut LiveConnection) -> Result<()> {
         let mut body = Writer::default();
         body.int(0);
         body.long(self.last);
@@ -252,7 +256,7 @@ impl Session {
         // For reading alone.
         body.flag(false);
         live.frame(&[&body.0]);
-        let welcome = Welcome::read(&live.answer(WELCOME).await?)?;
+        let welcome = ConnectResponse::read(&live.answer(WELCOME).await?)?;
         let is_new = self.id == 0;
         // What is counted on was said when it began.
         if !is_new && (welcome.id != self.id || welcome.length < self.length) {
@@ -261,13 +265,13 @@ impl Session {
         if is_new {
             self.length = welcome.length;
         }
-        Welcome { id: self.id, password: self.password, .. } = welcome;
+        ConnectResponse { id: self.id, password: self.password, .. } = welcome;
         self.heard = Instant::now();
         Ok(())
     }
 
     /// Does again what the last server was told.
-    async fn resume(&mut self, live: &mut Live) -> Result<()> {
+    async fn resume(&mut self, live: &mut LiveConnection) -> Result<()> {
         for login in &self.logins {
             live.request(AUTH, op::AUTH, login);
             live.logins.push_back((login.clone(), None));
@@ -282,7 +286,7 @@ impl Session {
     }
 
     /// Serves callers until the session is over.
-    async fn run(mut self, mut live: Live) {
+    async fn run(mut self, mut live: LiveConnection) {
         let end = loop {
             let Err(error) = self.serve(&mut live, false).await else { continue };
             if live.begun.elapsed() >= SOUND {
@@ -315,7 +319,7 @@ impl Session {
     }
 
     /// Tells all who wait for an answer.
-    fn lost(&mut self, live: Live, error: &Error) {
+    fn lost(&mut self, live: LiveConnection, error: &Error) {
         self.watches.disconnected();
         let asked = live.asked.into_iter().filter_map(|asked| asked.answer);
         for answer in asked.chain(live.logins.into_iter().filter_map(|(_, answer)| answer)) {
@@ -325,7 +329,7 @@ impl Session {
 
     /// Reads, writes and is never silent for long, until the connection or the session is over. One that has just
     /// begun serves callers once all is settled.
-    async fn serve(&mut self, live: &mut Live, begins: bool) -> Result<()> {
+    async fn serve(&mut self, live: &mut LiveConnection, begins: bool) -> Result<()> {
         let beat = (self.length / 20).max(Duration::from_millis(1));
         let mut beats = interval(beat);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -373,7 +377,7 @@ impl Session {
         }
     }
 
-    fn obey(&mut self, live: &mut Live, command: Option<Command>) {
+    fn obey(&mut self, live: &mut LiveConnection, command: Option<Command>) {
         match command {
             None => {
                 self.is_closing = true;
@@ -413,7 +417,7 @@ impl Session {
         self.xid
     }
 
-    fn hear(&mut self, live: &mut Live) -> Result<()> {
+    fn hear(&mut self, live: &mut LiveConnection) -> Result<()> {
         live.heard = Instant::now();
         self.heard = live.heard;
         while let Some(answer) = live.next(ANSWER)? {
@@ -422,9 +426,9 @@ impl Session {
         Ok(())
     }
 
-    fn answered(&mut self, live: &mut Live, answer: Bytes) -> Result<()> {
+    fn answered(&mut self, live: &mut LiveConnection, answer: Bytes) -> Result<()> {
         let mut reader = Reader(&answer);
-        let Header { xid, zxid, error } = Header::read(&mut reader)?;
+        let ReplyHeader { xid, zxid, error } = ReplyHeader::read(&mut reader)?;
         let error = (error != 0).then(|| Error::of(error));
         if let Some(error @ (Error::SessionExpired | Error::AuthFailed)) = error {
             return Err(error);

@@ -8,9 +8,9 @@ use tokio::{
     net::TcpStream,
 };
 
-pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
 /// How connections are encrypted.
 #[cfg(feature = "tls")]
@@ -24,7 +24,7 @@ pub(super) async fn connect(
     host: &str,
     port: u16,
     encryption: Option<&Encryption>,
-) -> io::Result<Box<dyn Bytes>> {
+) -> io::Result<Box<dyn ByteStream>> {
     let addresses = runtime::addresses(host, port).await?;
     let stream = TcpStream::connect(addresses.as_slice()).await?;
     stream.set_nodelay(true)?;
@@ -51,13 +51,17 @@ async fn encrypted(
     host: &str,
     stream: TcpStream,
     encryption: &Encryption,
-) -> io::Result<Box<dyn Bytes>> {
+) -> io::Result<Box<dyn ByteStream>> {
     Ok(Box::new(begin(host, stream, encryption).await?))
 }
 
 #[cfg(not(feature = "tls"))]
 #[allow(clippy::unused_async, reason = "with TLS it waits")]
-async fn encrypted(_: &str, _: TcpStream, encryption: &Encryption) -> io::Result<Box<dyn Bytes>> {
+async fn encrypted(
+    _: &str,
+    _: TcpStream,
+    encryption: &Encryption,
+) -> io::Result<Box<dyn ByteStream>> {
     match *encryption {}
 }
 

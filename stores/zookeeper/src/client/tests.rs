@@ -153,7 +153,7 @@ async fn a_session_that_goes_on_as_another_one_or_for_less_is_over() {
 #[cfg(feature = "sasl")]
 mod proof {
     use super::{
-        super::sasl::{Proof, value},
+        super::sasl::{DigestResponse, value},
         *,
     };
 
@@ -168,8 +168,12 @@ mod proof {
         said(stream, CHALLENGE).await;
         let proof = request(stream).await;
         let text = std::str::from_utf8(&proof[12..]).unwrap();
-        let expected =
-            Proof::of(CHALLENGE.as_bytes(), "me", password, value(text, "cnonce").unwrap());
+        let expected = DigestResponse::of(
+            CHALLENGE.as_bytes(),
+            "me",
+            password,
+            value(text, "cnonce").unwrap(),
+        );
         said(stream, &format!("rspauth={}", expected.unwrap().expects)).await;
     }
 

@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    calls::{Command, Kind, OneshotWatcher, Watched},
+    calls::{Command, OneshotWatcher, WatchKind, WatchRegistration},
     events::EventType,
     wire::Writer,
 };
 
-type Waiting = Vec<(u64, oneshot::Sender<EventType>)>;
+type WatchSenders = Vec<(u64, oneshot::Sender<EventType>)>;
 
 /// All who wait. There are as many as calls of this process that did not end: what a server says adds none.
 #[derive(Default)]
 pub(super) struct Watches {
-    waiting: HashMap<(Kind, String), Waiting>,
+    waiting: HashMap<(WatchKind, String), WatchSenders>,
     /// How many requests are under way that ask for the same.
-    asked: HashMap<(Kind, String), usize>,
+    asked: HashMap<(WatchKind, String), usize>,
     next: u64,
 }
 
@@ -26,12 +26,12 @@ const BATCH: usize = 128 * 1024;
 
 impl Watches {
     /// A request goes out.
-    pub(super) fn asks(&mut self, kind: Kind, path: &str) {
+    pub(super) fn asks(&mut self, kind: WatchKind, path: &str) {
         *self.asked.entry((kind, path.to_owned())).or_default() += 1;
     }
 
     /// It was answered, or never will be.
-    pub(super) fn answered(&mut self, kind: Kind, path: &str) {
+    pub(super) fn answered(&mut self, kind: WatchKind, path: &str) {
         let key = (kind, path.to_owned());
         if let Some(count) = self.asked.get_mut(&key) {
             *count -= 1;
@@ -44,7 +44,7 @@ impl Watches {
     /// The server watches.
     pub(super) fn add(
         &mut self,
-        kind: Kind,
+        kind: WatchKind,
         path: String,
         forgets: mpsc::WeakSender<Command>,
     ) -> OneshotWatcher {
@@ -52,12 +52,12 @@ impl Watches {
         let number = self.next;
         self.next += 1;
         self.waiting.entry((kind, path.clone())).or_default().push((number, tells));
-        OneshotWatcher { told, watched: Some(Watched { kind, path, number }), forgets }
+        OneshotWatcher { told, watched: Some(WatchRegistration { kind, path, number }), forgets }
     }
 
     /// One waits no more. What the server need not watch any more.
-    pub(super) fn forget(&mut self, watched: Watched) -> Option<(Kind, String)> {
-        let Watched { kind, path, number } = watched;
+    pub(super) fn forget(&mut self, watched: WatchRegistration) -> Option<(WatchKind, String)> {
+        let WatchRegistration { kind, path, number } = watched;
         let key = (kind, path);
         let waiting = self.waiting.get_mut(&key)?;
         waiting.retain(|(other, _)| *other != number);
@@ -71,10 +71,10 @@ impl Watches {
 
     /// The server says what became of a node. What nobody waits for is not heeded.
     pub(super) fn tell(&mut self, event: EventType, path: &str) {
-        let kinds: &[Kind] = match event {
-            EventType::NodeCreated | EventType::NodeDataChanged => &[Kind::Data],
-            EventType::NodeChildrenChanged => &[Kind::Child],
-            EventType::NodeDeleted => &[Kind::Data, Kind::Child],
+        let kinds: &[WatchKind] = match event {
+            EventType::NodeCreated | EventType::NodeDataChanged => &[WatchKind::Data],
+            EventType::NodeChildrenChanged => &[WatchKind::Child],
+            EventType::NodeDeleted => &[WatchKind::Data, WatchKind::Child],
             EventType::Session => &[],
         };
         for &kind in kinds {
@@ -107,7 +107,7 @@ impl Watches {
         };
         for (kind, path) in self.waiting.keys() {
             let [data, child] = &mut lists;
-            if *kind == Kind::Data { data } else { child }.push(&**path);
+            if *kind == WatchKind::Data { data } else { child }.push(&**path);
             length += path.len() + 4;
             if length > BATCH {
                 end(&mut lists);

@@ -146,13 +146,13 @@ impl Stat {
 
 /// What begins an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct ReplyHeader {
     pub(super) xid: i32,
     pub(super) zxid: i64,
     pub(super) error: i32,
 }
 
-impl Header {
+impl ReplyHeader {
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self> {
         Ok(Self { xid: reader.int()?, zxid: reader.long()?, error: reader.int()? })
     }
@@ -160,13 +160,13 @@ impl Header {
 
 /// How a server begins or goes on with a session.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Welcome {
+pub(super) struct ConnectResponse {
     pub(super) length: std::time::Duration,
     pub(super) id: i64,
     pub(super) password: Vec<u8>,
 }
 
-impl Welcome {
+impl ConnectResponse {
     pub(super) fn read(frame: &[u8]) -> Result<Self> {
         let mut reader = Reader(frame);
         let (version, length, id) = (reader.int()?, reader.int()?, reader.long()?);
@@ -220,19 +220,19 @@ mod tests {
         welcome.int(10_000);
         welcome.long(7);
         welcome.bytes(&[1; 16]);
-        let read = Welcome::read(&welcome.0).unwrap();
+        let read = ConnectResponse::read(&welcome.0).unwrap();
         assert_eq!((read.id, read.length.as_secs(), read.password.len()), (7, 10, 16));
         for at in 0..welcome.0.len() {
-            assert!(Welcome::read(&welcome.0[..at]).is_err(), "{at}");
+            assert!(ConnectResponse::read(&welcome.0[..at]).is_err(), "{at}");
             for byte in [0, 1, 0x7f, 0x80, 0xff] {
                 let mut bytes = welcome.0.clone();
                 bytes[at] = byte;
-                let _ = Welcome::read(&bytes);
+                let _ = ConnectResponse::read(&bytes);
             }
         }
         let mut expired = welcome.clone();
         expired.0[4..8].fill(0);
-        assert_eq!(Welcome::read(&expired.0), Err(Error::SessionExpired));
+        assert_eq!(ConnectResponse::read(&expired.0), Err(Error::SessionExpired));
     }
 
     #[test]
@@ -253,9 +253,9 @@ mod tests {
         welcome.long(7);
         welcome.bytes(&[1; 16]);
         tenure_testkit::fuzz(20_000, &[&answer.0, &welcome.0], |bytes| {
-            let welcomes = Welcome::read(bytes).is_ok();
+            let welcomes = ConnectResponse::read(bytes).is_ok();
             let mut reader = Reader(bytes);
-            let header = Header::read(&mut reader);
+            let header = ReplyHeader::read(&mut reader);
             let names = header.and_then(|_| reader.texts());
             let of_names = names.as_ref().map_or(0, |names| names.iter().map(String::len).sum());
             assert!(of_names <= bytes.len());

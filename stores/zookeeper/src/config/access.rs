@@ -3,7 +3,7 @@
 use tenure_core::Fault;
 use tenure_url::Pem;
 
-use crate::config::options::{Access, Method, ZookeeperOptions};
+use crate::config::options::{AclPolicy, LoginMethod, ZookeeperOptions};
 
 tenure_url::login_setters!(ZookeeperOptions);
 
@@ -14,7 +14,7 @@ impl ZookeeperOptions {
     /// session begins, and the same for as long as that lasts.
     #[must_use]
     pub const fn sasl(mut self, yes: bool) -> Self {
-        self.method = if yes { Method::Sasl } else { Method::Digest };
+        self.method = if yes { LoginMethod::Sasl } else { LoginMethod::Digest };
         self
     }
 
@@ -22,7 +22,7 @@ impl ZookeeperOptions {
     /// everybody may who reaches the ensemble, as Curator has it.
     #[must_use]
     pub fn creator_only(mut self, yes: bool) -> Self {
-        self.access = if yes { Access::Creator } else { Access::World };
+        self.access = if yes { AclPolicy::Creator } else { AclPolicy::World };
         self
     }
 

@@ -11,7 +11,7 @@ use crate::validity;
 
 /// Who may see and change what tenure creates.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Access {
+pub(crate) enum AclPolicy {
     /// Everybody who reaches the ensemble: what Curator does unless told otherwise.
     #[default]
     World,
@@ -21,7 +21,7 @@ pub(crate) enum Access {
     Given(Vec<Acl>),
 }
 
-impl Access {
+impl AclPolicy {
     pub(crate) fn acls(&self) -> Acls<'_> {
         match self {
             Self::World => Acls::anyone_all(),
@@ -33,7 +33,7 @@ impl Access {
 
 /// How a user says who it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Method {
+pub(crate) enum LoginMethod {
     /// The scheme `digest` of ZooKeeper itself.
     #[default]
     Digest,
@@ -46,7 +46,7 @@ pub(crate) enum Method {
 pub(crate) struct Login {
     pub(crate) user: String,
     pub(crate) password: Password,
-    pub(crate) method: Method,
+    pub(crate) method: LoginMethod,
 }
 
 /// How an ensemble is reached, and the bounds of its queues.
@@ -75,7 +75,7 @@ pub struct ZookeeperOptions {
     pub(crate) base: String,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Password>,
-    pub(crate) method: Method,
+    pub(crate) method: LoginMethod,
     pub(crate) tls: Option<Certificates>,
     pub(crate) session: Duration,
     /// Whether somebody said how long the session is to be.
@@ -83,7 +83,7 @@ pub struct ZookeeperOptions {
     pub(crate) tick: Duration,
     pub(crate) response_timeout: Duration,
     pub(crate) epoch: u32,
-    pub(crate) access: Access,
+    pub(crate) access: AclPolicy,
     pub(crate) complies: bool,
     pub(crate) semaphore_mutex: bool,
     pub(crate) max_waiters: usize,
@@ -117,14 +117,14 @@ impl ZookeeperOptions {
             base: Self::DEFAULT_BASE.to_owned(),
             user: None,
             password: None,
-            method: Method::default(),
+            method: LoginMethod::default(),
             tls: None,
             session: Self::DEFAULT_SESSION,
             session_is_chosen: false,
             tick: Self::DEFAULT_TICK,
             response_timeout: Duration::from_secs(2),
             epoch: 0,
-            access: Access::World,
+            access: AclPolicy::World,
             complies: false,
             semaphore_mutex: false,
             max_waiters: 1_000,
@@ -271,7 +271,7 @@ impl ZookeeperOptions {
             return Err(wrong("TLS needs authorities to trust, and none are named", help));
         }
         let login = self.login();
-        if matches!(self.access, Access::Creator) && login.is_none() && self.tls.is_none() {
+        if matches!(self.access, AclPolicy::Creator) && login.is_none() && self.tls.is_none() {
             let help = "log in: zookeeper://user:password@host, or leave acl= out";
             return Err(wrong("acl=creator needs somebody who is the creator", help));
         }
@@ -279,7 +279,7 @@ impl ZookeeperOptions {
             let help = "build it with the feature zookeeper-tls";
             return Err(Fault::new(FaultKind::Unsupported, "TLS is not built in", help));
         }
-        let sasl = login.is_some_and(|login| login.method == Method::Sasl);
+        let sasl = login.is_some_and(|login| login.method == LoginMethod::Sasl);
         if cfg!(not(feature = "sasl")) && sasl {
             let help = "build it with the feature zookeeper-sasl";
             return Err(Fault::new(FaultKind::Unsupported, "SASL is not built in", help));

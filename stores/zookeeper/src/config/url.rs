@@ -5,7 +5,7 @@ use tenure_url::{Certificates, Dialect, Password, Settings, Url};
 
 use crate::{
     client::{Acl, AuthId, Permission},
-    config::options::{Access, Method, ZookeeperOptions},
+    config::options::{AclPolicy, LoginMethod, ZookeeperOptions},
 };
 
 const DEFAULT_PORT: u16 = 2181;
@@ -66,12 +66,12 @@ impl ZookeeperOptions {
         options.complies = complies.unwrap_or(false);
         let semaphore = settings.word("mutex", &[("mutex", false), ("semaphore", true)])?;
         options.semaphore_mutex = semaphore.unwrap_or(false);
-        let methods = [("digest", Method::Digest), ("sasl", Method::Sasl)];
+        let methods = [("digest", LoginMethod::Digest), ("sasl", LoginMethod::Sasl)];
         let method = settings.word("auth", &methods)?.unwrap_or_default();
         options.access = match settings.take("acl").as_deref() {
-            None | Some("world") => Access::World,
-            Some("creator") => Access::Creator,
-            Some(list) => Access::Given(list.split(',').map(acl).collect::<Result<_, _>>()?),
+            None | Some("world") => AclPolicy::World,
+            Some("creator") => AclPolicy::Creator,
+            Some(list) => AclPolicy::Given(list.split(',').map(acl).collect::<Result<_, _>>()?),
         };
         let tls = settings.yes_no("tls")?.unwrap_or(false);
         let files = ["ca", "cert", "key"].map(|name| (name, settings.take(name)));
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(options.session, Duration::from_secs(20));
         assert_eq!(options.tick, Duration::from_millis(500));
         assert!(options.complies && options.semaphore_mutex);
-        assert!(matches!(options.access, Access::Creator));
+        assert!(matches!(options.access, AclPolicy::Creator));
         assert_eq!(options.password, Some(Password::from("pa@ss")));
         assert_eq!(options.location(), "zookeeper://a:2181,b:7,[::1]:8/x/y");
         let listed = ZookeeperOptions::from_url("zookeeper://a%2Cb").unwrap();
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn rights_are_read_as_zkcli_writes_them() {
         let url = "zookeeper://a?acl=world:anyone:r,digest:me:ab%2Fc%3D:cdrwa";
-        let Access::Given(given) = ZookeeperOptions::from_url(url).unwrap().access else {
+        let AclPolicy::Given(given) = ZookeeperOptions::from_url(url).unwrap().access else {
             panic!("another kind")
         };
         assert_eq!((given[0].id(), given[0].permission()), ("anyone", Permission::READ));

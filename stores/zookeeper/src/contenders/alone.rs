@@ -8,23 +8,23 @@ use std::{
 use tenure_core::Owner;
 use tokio::sync::OwnedMutexGuard;
 
-type One = Arc<tokio::sync::Mutex<()>>;
+type OwnerMutex = Arc<tokio::sync::Mutex<()>>;
 
 /// The owners that are asked for at this moment.
 #[derive(Debug, Default)]
-pub(crate) struct OwnerLocks(Mutex<BTreeMap<Owner, One>>);
+pub(crate) struct OwnerLocks(Mutex<BTreeMap<Owner, OwnerMutex>>);
 
 /// Nobody else asks for this owner until it is dropped.
 pub(crate) struct OwnerGuard<'a> {
     asks: &'a OwnerLocks,
     owner: Owner,
-    one: Option<One>,
+    one: Option<OwnerMutex>,
     turn: Option<OwnedMutexGuard<()>>,
 }
 
 impl OwnerLocks {
     /// Waits for its turn.
-    pub(crate) async fn alone(&self, owner: &Owner) -> OwnerGuard<'_> {
+    pub(crate) async fn lock_owner(&self, owner: &Owner) -> OwnerGuard<'_> {
         let one = self.lock().entry(*owner).or_default().clone();
         let mut alone =
             OwnerGuard { asks: self, owner: *owner, one: Some(one.clone()), turn: None };
@@ -32,7 +32,7 @@ impl OwnerLocks {
         alone
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Owner, One>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Owner, OwnerMutex>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -58,15 +58,15 @@ mod tests {
     #[tokio::test]
     async fn one_is_alone_until_it_is_dropped_and_nothing_is_remembered_of_it() {
         let (asks, owner) = (OwnerLocks::default(), Owner::from_bytes([1; 16]));
-        let first = asks.alone(&owner).await;
-        drop(asks.alone(&Owner::from_bytes([2; 16])).await);
+        let first = asks.lock_owner(&owner).await;
+        drop(asks.lock_owner(&Owner::from_bytes([2; 16])).await);
         {
-            let mut given_up = pin!(asks.alone(&owner));
+            let mut given_up = pin!(asks.lock_owner(&owner));
             let ready = poll_fn(|context| Poll::Ready(given_up.as_mut().poll(context).is_ready()));
             assert!(!ready.await);
         }
         assert_eq!(asks.lock().len(), 1);
-        let mut second = pin!(asks.alone(&owner));
+        let mut second = pin!(asks.lock_owner(&owner));
         let ready = poll_fn(|context| Poll::Ready(second.as_mut().poll(context).is_ready()));
         assert!(!ready.await);
         drop(first);

@@ -11,13 +11,13 @@ use std::{
 use tenure_core::{LockName, Owner, Timestamp, Token, proto::queue::Mode};
 use tokio::{sync::Notify, task::AbortHandle};
 
-use crate::contenders::node::{Base, Node};
+use crate::contenders::node::{Node, NodePrefix};
 
 /// One acquisition.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct Acquisition {
     pub(crate) name: LockName,
-    pub(crate) base: Base,
+    pub(crate) base: NodePrefix,
     pub(crate) mode: Mode,
     /// The session that its nodes belong to.
     pub(crate) session: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Entry {
     /// When it ends by itself.
     pub(crate) until: Timestamp,
     /// What is being watched for it, and the task that does.
-    pub(crate) watched: Option<Watched>,
+    pub(crate) watched: Option<WatchTask>,
 }
 
 /// A node that was made.
@@ -66,21 +66,21 @@ impl CreatedNode {
 
 /// A watch that somebody waits for, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchTask {
     pub(crate) path: String,
     pub(crate) task: AbortHandle,
 }
 
-impl Drop for Watched {
+impl Drop for WatchTask {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Entry {
+impl Acquisition {
     pub(crate) fn new(
         name: LockName,
-        base: Base,
+        base: NodePrefix,
         mode: Mode,
         session: u64,
         until: Timestamp,
@@ -137,23 +137,23 @@ fn next() -> u64 {
 
 /// Cheap to clone; all clones are one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Entries(Arc<Inner>);
+pub(crate) struct Acquisitions(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    all: Mutex<EntryMap>,
+    all: Mutex<AcquisitionMap>,
     /// Somebody ends earlier than all others did.
     earlier: Notify,
 }
 
 #[derive(Debug, Default)]
-struct EntryMap {
-    of: BTreeMap<Owner, Entry>,
+struct AcquisitionMap {
+    of: BTreeMap<Owner, Acquisition>,
     ends: BTreeSet<(Timestamp, Owner)>,
 }
 
-impl EntryMap {
-    fn put(&mut self, owner: Owner, entry: Entry) -> bool {
+impl AcquisitionMap {
+    fn put(&mut self, owner: Owner, entry: Acquisition) -> bool {
         self.take(&owner);
         let first = self.ends.first().is_none_or(|(first, _)| entry.until < *first);
         self.ends.insert((entry.until, owner));
@@ -161,26 +161,26 @@ impl EntryMap {
         first
     }
 
-    fn take(&mut self, owner: &Owner) -> Option<Entry> {
+    fn take(&mut self, owner: &Owner) -> Option<Acquisition> {
         let entry = self.of.remove(owner)?;
         self.ends.remove(&(entry.until, *owner));
         Some(entry)
     }
 }
 
-impl Entries {
-    pub(crate) fn insert(&self, owner: Owner, entry: Entry) {
+impl Acquisitions {
+    pub(crate) fn insert(&self, owner: Owner, entry: Acquisition) {
         if self.lock().put(owner, entry) {
             self.0.earlier.notify_one();
         }
     }
 
-    pub(crate) fn remove(&self, owner: &Owner) -> Option<Entry> {
+    pub(crate) fn remove(&self, owner: &Owner) -> Option<Acquisition> {
         self.lock().take(owner)
     }
 
     /// Forgets one, if it is still what was seen.
-    pub(crate) fn remove_if(&self, owner: &Owner, is_same: impl FnOnce(&Entry) -> bool) {
+    pub(crate) fn remove_if(&self, owner: &Owner, is_same: impl FnOnce(&Acquisition) -> bool) {
         let mut all = self.lock();
         if all.of.get(owner).is_some_and(is_same) {
             all.take(owner);
@@ -194,7 +194,7 @@ impl Entries {
     }
 
     /// Looks at one, if it is there.
-    pub(crate) fn with<T>(&self, owner: &Owner, look: impl FnOnce(&Entry) -> T) -> Option<T> {
+    pub(crate) fn with<T>(&self, owner: &Owner, look: impl FnOnce(&Acquisition) -> T) -> Option<T> {
         self.lock().of.get(owner).map(look)
     }
 
@@ -202,7 +202,7 @@ impl Entries {
     pub(crate) fn change<T>(
         &self,
         owner: &Owner,
-        change: impl FnOnce(&mut Entry) -> T,
+        change: impl FnOnce(&mut Acquisition) -> T,
     ) -> Option<T> {
         let mut all = self.lock();
         let mut entry = all.take(owner)?;
@@ -231,11 +231,11 @@ impl Entries {
         (ended.collect(), next)
     }
 
-    pub(crate) async fn earlier(&self) {
+    pub(crate) async fn wait_for_earlier(&self) {
         self.0.earlier.notified().await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, EntryMap> {
+    fn lock(&self) -> MutexGuard<'_, AcquisitionMap> {
         self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

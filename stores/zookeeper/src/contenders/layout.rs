@@ -6,7 +6,7 @@ use tenure_core::{
 };
 
 use crate::{
-    contenders::{encoding::node_of, node::Base},
+    contenders::{encoding::node_of, node::NodePrefix},
     error,
 };
 
@@ -27,13 +27,13 @@ impl LockPath {
     }
 
     /// Where contenders stand in line.
-    pub(crate) fn queue(&self, base: Base) -> String {
-        if base == Base::Lease { format!("{}/{LOCKS}", self.dir) } else { self.dir.clone() }
+    pub(crate) fn queue(&self, base: NodePrefix) -> String {
+        if base == NodePrefix::Lease { format!("{}/{LOCKS}", self.dir) } else { self.dir.clone() }
     }
 
     /// The directories of a semaphore, in the order in which one goes through them.
     pub(crate) fn of_permits(&self) -> [String; 2] {
-        [self.queue(Base::Lease), self.leases()]
+        [self.queue(NodePrefix::Lease), self.leases()]
     }
 
     /// Where permits are.
@@ -43,15 +43,15 @@ impl LockPath {
 }
 
 /// What is made for an ask: the layout is chosen by the kind, and by how it is held.
-pub(crate) fn base_of(kind: Kind, mode: Mode, semaphore_mutex: bool) -> Result<Base, Fault> {
+pub(crate) fn base_of(kind: Kind, mode: Mode, semaphore_mutex: bool) -> Result<NodePrefix, Fault> {
     match (kind, mode) {
         (_, Mode::Permits { take, of }) if take == 0 || take > of => Err(error::permits(take, of)),
-        (Kind::Semaphore, Mode::Permits { .. }) => Ok(Base::Lease),
-        (Kind::Mutex, Mode::Exclusive) if semaphore_mutex => Ok(Base::Lease),
-        (Kind::Mutex, Mode::Exclusive) => Ok(Base::Lock),
-        (Kind::Election, Mode::Exclusive) => Ok(Base::Latch),
-        (Kind::ReadWrite, Mode::Exclusive) => Ok(Base::Write),
-        (Kind::ReadWrite, Mode::Shared) => Ok(Base::Read),
+        (Kind::Semaphore, Mode::Permits { .. }) => Ok(NodePrefix::Lease),
+        (Kind::Mutex, Mode::Exclusive) if semaphore_mutex => Ok(NodePrefix::Lease),
+        (Kind::Mutex, Mode::Exclusive) => Ok(NodePrefix::Lock),
+        (Kind::Election, Mode::Exclusive) => Ok(NodePrefix::Latch),
+        (Kind::ReadWrite, Mode::Exclusive) => Ok(NodePrefix::Write),
+        (Kind::ReadWrite, Mode::Shared) => Ok(NodePrefix::Read),
         _ => Err(error::cannot(
             "ZooKeeper has no layout for this kind of lock held in this way",
             "share a read-write lock, take permits of a semaphore, or use another store",
@@ -75,18 +75,18 @@ mod tests {
     fn each_kind_has_the_layout_of_a_recipe() {
         let of = |kind, mode| base_of(kind, mode, false).ok();
         let two = Mode::Permits { take: 1, of: 2 };
-        assert_eq!(of(Kind::Mutex, Mode::Exclusive), Some(Base::Lock));
-        assert_eq!(of(Kind::Election, Mode::Exclusive), Some(Base::Latch));
-        assert_eq!(of(Kind::ReadWrite, Mode::Exclusive), Some(Base::Write));
-        assert_eq!(of(Kind::ReadWrite, Mode::Shared), Some(Base::Read));
-        assert_eq!(of(Kind::Semaphore, two), Some(Base::Lease));
+        assert_eq!(of(Kind::Mutex, Mode::Exclusive), Some(NodePrefix::Lock));
+        assert_eq!(of(Kind::Election, Mode::Exclusive), Some(NodePrefix::Latch));
+        assert_eq!(of(Kind::ReadWrite, Mode::Exclusive), Some(NodePrefix::Write));
+        assert_eq!(of(Kind::ReadWrite, Mode::Shared), Some(NodePrefix::Read));
+        assert_eq!(of(Kind::Semaphore, two), Some(NodePrefix::Lease));
         assert_eq!(of(Kind::Latch, Mode::Shared), None);
         assert_eq!(of(Kind::Mutex, two), None);
         assert_eq!(of(Kind::Semaphore, Mode::Permits { take: 3, of: 2 }), None);
-        assert_eq!(base_of(Kind::Mutex, Mode::Exclusive, true).ok(), Some(Base::Lease));
+        assert_eq!(base_of(Kind::Mutex, Mode::Exclusive, true).ok(), Some(NodePrefix::Lease));
         let place = LockPath::new("/tenure", &LockName::new("a/b").unwrap());
-        assert_eq!(place.queue(Base::Lock), "/tenure/a%2Fb");
-        assert_eq!(place.queue(Base::Lease), "/tenure/a%2Fb/locks");
+        assert_eq!(place.queue(NodePrefix::Lock), "/tenure/a%2Fb");
+        assert_eq!(place.queue(NodePrefix::Lease), "/tenure/a%2Fb/locks");
         assert_eq!(place.leases(), "/tenure/a%2Fb/leases");
     }
 }

@@ -12,7 +12,7 @@ const DIGITS: usize = 10;
 
 /// What stands before the number: by it Curator's recipes know their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Base {
+pub(crate) enum NodePrefix {
     /// `InterProcessMutex`, and the mutex inside `InterProcessSemaphoreV2`.
     Lock,
     /// `LeaderLatch`.
@@ -25,7 +25,7 @@ pub(crate) enum Base {
     Lease,
 }
 
-impl Base {
+impl NodePrefix {
     const ALL: [Self; 5] = [Self::Lock, Self::Latch, Self::Read, Self::Write, Self::Lease];
 
     pub(crate) const fn text(self) -> &'static str {
@@ -63,7 +63,7 @@ impl Base {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     name: String,
-    base: Base,
+    base: NodePrefix,
     /// Where the number begins.
     number: usize,
 }
@@ -72,7 +72,7 @@ impl Node {
     /// One of a directory's children as a contender; if it is none, its name.
     pub(crate) fn parse(name: String) -> Result<Self, String> {
         let parts = has_number(&name).then(|| {
-            Base::ALL.into_iter().find_map(|base| {
+            NodePrefix::ALL.into_iter().find_map(|base| {
                 let number = name.rfind(base.text())? + base.text().len();
                 // A negative number has a sign: the counter of a directory that was used two billion times.
                 let signed = name.get(number..name.len() - DIGITS)?;
@@ -89,7 +89,7 @@ impl Node {
         &self.name
     }
 
-    pub(crate) const fn base(&self) -> Base {
+    pub(crate) const fn base(&self) -> NodePrefix {
         self.base
     }
 
@@ -147,7 +147,7 @@ pub(crate) fn mark(owner: &Owner) -> String {
 }
 
 /// What a node is created as: the server appends the number.
-pub(crate) fn prefix(owner: &Owner, base: Base) -> String {
+pub(crate) fn prefix(owner: &Owner, base: NodePrefix) -> String {
     mark(owner) + base.text()
 }
 
@@ -160,33 +160,45 @@ mod tests {
     #[test]
     fn an_owner_is_written_as_curator_writes_a_uuid() {
         let expected = "_c_30313233-3435-3637-3839-616263646566-lock-";
-        assert_eq!(prefix(&OWNER, Base::Lock), expected);
+        assert_eq!(prefix(&OWNER, NodePrefix::Lock), expected);
         let node = Node::parse(format!("{expected}0000000007")).unwrap();
         assert!(node.is_of(&OWNER) && !node.is_of(&Owner::from_bytes([7; 16])));
-        assert_eq!((node.base(), node.number()), (Base::Lock, "0000000007"));
+        assert_eq!((node.base(), node.number()), (NodePrefix::Lock, "0000000007"));
         assert_eq!(node.mark(), Some("_c_30313233-3435-3637-3839-616263646566"));
     }
 
     #[test]
     fn what_curator_writes_is_read() {
         for (name, base, number) in [
-            ("_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-lock-0000000003", Base::Lock, "0000000003"),
+            (
+                "_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-lock-0000000003",
+                NodePrefix::Lock,
+                "0000000003",
+            ),
             (
                 "_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-__READ__0000000003",
-                Base::Read,
+                NodePrefix::Read,
                 "0000000003",
             ),
             (
                 "_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-__WRIT__0000000003",
-                Base::Write,
+                NodePrefix::Write,
                 "0000000003",
             ),
-            ("_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-lease-0000000003", Base::Lease, "0000000003"),
-            ("_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-latch-0000000003", Base::Latch, "0000000003"),
+            (
+                "_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-lease-0000000003",
+                NodePrefix::Lease,
+                "0000000003",
+            ),
+            (
+                "_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-latch-0000000003",
+                NodePrefix::Latch,
+                "0000000003",
+            ),
             // As go-zookeeper writes its own.
-            ("_c_8a59fe6c1f2b4c329a531d5f0f5a4a11-lock-0000000003", Base::Lock, "0000000003"),
-            ("lock-0000000003", Base::Lock, "0000000003"),
-            ("lock--2147483647", Base::Lock, "-2147483647"),
+            ("_c_8a59fe6c1f2b4c329a531d5f0f5a4a11-lock-0000000003", NodePrefix::Lock, "0000000003"),
+            ("lock-0000000003", NodePrefix::Lock, "0000000003"),
+            ("lock--2147483647", NodePrefix::Lock, "-2147483647"),
         ] {
             let node = Node::parse(name.to_owned()).unwrap();
             assert_eq!((node.base(), node.number(), node.name()), (base, number, name));

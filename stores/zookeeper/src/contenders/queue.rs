@@ -8,7 +8,7 @@ use tenure_core::proto::{
 use crate::{
     contenders::{
         layout::{LEASES, LOCKS},
-        node::{Base, Node},
+        node::{Node, NodePrefix},
     },
     session,
 };
@@ -97,7 +97,7 @@ impl ContenderQueue {
 
     /// How many have the name: one writer, or all readers before the first writer.
     fn holders(&self) -> usize {
-        let readers = self.nodes.iter().take_while(|node| node.base() == Base::Read).count();
+        let readers = self.nodes.iter().take_while(|node| node.base() == NodePrefix::Read).count();
         readers.max(1).min(self.nodes.len())
     }
 
@@ -126,9 +126,10 @@ impl ContenderQueue {
             return Standing::Has { others_wait: self.nodes.len() > holders };
         }
         let before = self.nodes.get(..at).unwrap_or_default();
-        let is_reader = self.nodes.get(at).is_some_and(|node| node.base() == Base::Read);
+        let is_reader = self.nodes.get(at).is_some_and(|node| node.base() == NodePrefix::Read);
         // A reader minds writers alone.
-        let nearest = before.iter().rev().find(|node| !is_reader || node.base() != Base::Read);
+        let nearest =
+            before.iter().rev().find(|node| !is_reader || node.base() != NodePrefix::Read);
         match (nearest, before.first()) {
             (Some(waits_for), Some(holder)) => {
                 Standing::Behind { waits_for, holder, ahead: at - holders }
@@ -140,7 +141,7 @@ impl ContenderQueue {
     /// Whether one who comes now would have the name at once.
     pub(crate) fn is_open_to(&self, mode: Mode) -> bool {
         match mode {
-            Mode::Shared => self.nodes.iter().all(|node| node.base() == Base::Read),
+            Mode::Shared => self.nodes.iter().all(|node| node.base() == NodePrefix::Read),
             Mode::Exclusive | Mode::Permits { .. } => self.nodes.is_empty(),
         }
     }

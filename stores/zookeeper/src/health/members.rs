@@ -32,7 +32,7 @@ pub(crate) async fn diagnostics(options: &ZookeeperOptions) -> Vec<Diagnostic> {
         let found = "not checked: over TLS the servers are not asked for their tickTime";
         return vec![unchecked(options.tick, found.to_owned())];
     }
-    let ask = |server| async move { (server, asked(server).await) };
+    let ask = |server| async move { (server, query_server(server).await) };
     let asked = join_all(options.servers.iter().map(ask)).await;
     let mut diagnostics = Vec::new();
     let (mut told, mut modes) = (Vec::new(), Vec::new());
@@ -48,7 +48,7 @@ pub(crate) async fn diagnostics(options: &ZookeeperOptions) -> Vec<Diagnostic> {
     diagnostics
 }
 
-async fn asked(
+async fn query_server(
     server: &(String, u16),
 ) -> (Diagnostic, Option<String>, Result<MemberSettings, &'static str>) {
     let what = format!("server {}", place_of(server));

@@ -9,7 +9,7 @@ use futures_util::future::try_join_all;
 use tenure_core::{Clock, Fault, SystemClock, store::Diagnostic};
 
 use crate::{
-    calls::strangers::Stranger,
+    calls::strangers::ForeignNode,
     client::{CreateMode, Error},
     contenders::layout::LockPath,
     session::{Session, probe},
@@ -142,7 +142,7 @@ impl Shared {
     }
 
     /// How many names there are, and the first node of another program that each of them has, of so many.
-    async fn used_by_others(&self, session: &Session) -> Result<(usize, Vec<Stranger>), Fault> {
+    async fn used_by_others(&self, session: &Session) -> Result<(usize, Vec<ForeignNode>), Fault> {
         let names = self.names(session, "").await?;
         let mut found = Vec::new();
         for some in names.chunks(64).take(NAMES / 64) {

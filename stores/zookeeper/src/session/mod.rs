@@ -49,11 +49,11 @@ pub(crate) struct Session {
     /// Of what a probe is created and gone again in one call.
     probe: String,
     options: Arc<ZookeeperOptions>,
-    life: Mutex<Life>,
+    life: Mutex<SessionValidity>,
     replaced: AtomicBool,
 }
 
-struct Life {
+struct SessionValidity {
     /// From when the validity counts: the sending of the last write that the ensemble committed in this session, or
     /// somewhat before it if nothing was said for long before that.
     proven: Timestamp,
@@ -88,7 +88,7 @@ impl Session {
             limit: options.response_timeout.min(validity / 3),
             validity,
             // A session that begins is a write.
-            life: Mutex::new(Life {
+            life: Mutex::new(SessionValidity {
                 proven: sent,
                 written: sent,
                 said: Heartbeats::new(sent, length, options.tick),
@@ -342,13 +342,13 @@ impl Session {
         if self.options.base.is_empty() { "/" } else { &self.options.base }
     }
 
-    fn life(&self) -> MutexGuard<'_, Life> {
+    fn life(&self) -> MutexGuard<'_, SessionValidity> {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("SessionTask").field("number", &self.number).finish_non_exhaustive()
     }
 }

@@ -11,12 +11,12 @@ const SHORT: Duration = Duration::from_secs(1);
 
 /// When the last session began, and how long after it the next one may.
 #[derive(Debug, Default)]
-pub(crate) struct Pause {
+pub(crate) struct SessionBackoff {
     last: Option<Instant>,
     pause: Duration,
 }
 
-impl Pause {
+impl SessionBackoff {
     /// One has begun.
     pub(crate) fn begun(&mut self, now: Instant) {
         let is_soon = |last: Instant| now.duration_since(last) < self.pause + SHORT;
@@ -41,7 +41,8 @@ mod tests {
 
     #[test]
     fn sessions_that_end_at_once_begin_less_and_less_often() {
-        let (mut pause, mut now, mut waited) = (Pause::default(), Instant::now(), Vec::new());
+        let (mut pause, mut now, mut waited) =
+            (SessionBackoff::default(), Instant::now(), Vec::new());
         for _ in 0..10 {
             let left = pause.left(now);
             waited.push(left.as_millis());
@@ -54,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_session_that_was_of_use_is_followed_at_once() {
-        let (mut pause, mut now) = (Pause::default(), Instant::now());
+        let (mut pause, mut now) = (SessionBackoff::default(), Instant::now());
         for _ in 0..5 {
             pause.begun(now);
         }

@@ -39,7 +39,7 @@ const ANSWERS: std::ops::RangeInclusive<u32> = 36..=37;
 
 /// How far one server comes.
 #[derive(Debug)]
-pub(crate) enum Reach {
+pub(crate) enum ProbeResult {
     NoAddress(io::Error),
     Refused(io::Error),
     /// Nothing answers at its address.
@@ -53,7 +53,7 @@ pub(crate) enum Reach {
     Begins,
 }
 
-impl Reach {
+impl ProbeResult {
     const fn help(&self) -> &'static str {
         match self {
             Self::NoAddress(_) => {
@@ -78,7 +78,7 @@ impl Reach {
     }
 }
 
-impl fmt::Display for Reach {
+impl fmt::Display for ProbeResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoAddress(error) => write!(f, "its name does not resolve: {error:#}"),
@@ -106,14 +106,14 @@ pub(crate) async fn nobody_listens(options: &ZookeeperOptions) {
     if join_all(each)
         .await
         .iter()
-        .any(|came| !matches!(came, Err(Reach::NoAddress(_) | Reach::Refused(_))))
+        .any(|came| !matches!(came, Err(ProbeResult::NoAddress(_) | ProbeResult::Refused(_))))
     {
         pending::<()>().await;
     }
 }
 
 /// What each server that the URL names does.
-pub(crate) async fn all(options: &ZookeeperOptions) -> Vec<(String, Reach)> {
+pub(crate) async fn all(options: &ZookeeperOptions) -> Vec<(String, ProbeResult)> {
     let each = options.servers.iter().map(|server| async move {
         let (host, port) = server;
         (place_of(server), one(options, host, *port).await)
@@ -122,11 +122,11 @@ pub(crate) async fn all(options: &ZookeeperOptions) -> Vec<(String, Reach)> {
 }
 
 /// The same as diagnostics.
-pub(crate) fn diagnostics(all: &[(String, Reach)]) -> Vec<Diagnostic> {
-    let diagnostic = |(place, came): &(String, Reach)| {
+pub(crate) fn diagnostics(all: &[(String, ProbeResult)]) -> Vec<Diagnostic> {
+    let diagnostic = |(place, came): &(String, ProbeResult)| {
         let what = format!("server {place}");
         match came {
-            Reach::Begins => Diagnostic::good(what, came.to_string()),
+            ProbeResult::Begins => Diagnostic::good(what, came.to_string()),
             _ => Diagnostic::bad(what, came.to_string(), "S6", came.help()),
         }
     };
@@ -134,12 +134,12 @@ pub(crate) fn diagnostics(all: &[(String, Reach)]) -> Vec<Diagnostic> {
 }
 
 /// Whether no server is of use.
-pub(crate) fn none_begins(all: &[(String, Reach)]) -> bool {
-    !all.iter().any(|(_, came)| matches!(came, Reach::Begins))
+pub(crate) fn none_begins(all: &[(String, ProbeResult)]) -> bool {
+    !all.iter().any(|(_, came)| matches!(came, ProbeResult::Begins))
 }
 
 /// The same as the cause of `fault`, which says that no session begins; nothing is added where one would.
-pub(crate) fn because(fault: Fault, place: &str, all: &[(String, Reach)]) -> Fault {
+pub(crate) fn because(fault: Fault, place: &str, all: &[(String, ProbeResult)]) -> Fault {
     if !none_begins(all) {
         return fault;
     }
@@ -151,19 +151,19 @@ pub(crate) fn because(fault: Fault, place: &str, all: &[(String, Reach)]) -> Fau
     Fault::new(FaultKind::Unreachable, what, helps.join("; ")).because(causes.join(", "))
 }
 
-async fn connected(host: &str, port: u16) -> Result<TcpStream, Reach> {
+async fn connected(host: &str, port: u16) -> Result<TcpStream, ProbeResult> {
     let addresses = match timeout(PATIENCE, runtime::addresses(host, port)).await {
         Ok(Ok(addresses)) => addresses,
-        Ok(Err(error)) => return Err(Reach::NoAddress(error)),
-        Err(_) => return Err(Reach::NoAddress(io::ErrorKind::TimedOut.into())),
+        Ok(Err(error)) => return Err(ProbeResult::NoAddress(error)),
+        Err(_) => return Err(ProbeResult::NoAddress(io::ErrorKind::TimedOut.into())),
     };
     match timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await {
-        Ok(connected) => connected.map_err(Reach::Refused),
-        Err(_) => Err(Reach::Away),
+        Ok(connected) => connected.map_err(ProbeResult::Refused),
+        Err(_) => Err(ProbeResult::Away),
     }
 }
 
-async fn one(options: &ZookeeperOptions, host: &str, port: u16) -> Reach {
+async fn one(options: &ZookeeperOptions, host: &str, port: u16) -> ProbeResult {
     let stream = match connected(host, port).await {
         Ok(stream) => stream,
         Err(came) => return came,
@@ -173,35 +173,35 @@ async fn one(options: &ZookeeperOptions, host: &str, port: u16) -> Reach {
         return match timeout(PATIENCE, crate::config::tls::connect(host, stream, certificates))
             .await
         {
-            Ok(Ok(stream)) => asked(stream).await,
-            Ok(Err(error)) => Reach::NoTls(error),
-            Err(_) => Reach::NoTls(io::ErrorKind::TimedOut.into()),
+            Ok(Ok(stream)) => request_session(stream).await,
+            Ok(Err(error)) => ProbeResult::NoTls(error),
+            Err(_) => ProbeResult::NoTls(io::ErrorKind::TimedOut.into()),
         };
     }
     #[cfg(not(feature = "tls"))]
     let _ = options;
-    asked(stream).await
+    request_session(stream).await
 }
 
 /// Asks for a session, which is ended at once.
-async fn asked(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> Reach {
+async fn request_session(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> ProbeResult {
     let answer = async {
         stream.write_all(&BEGIN).await?;
         stream.flush().await?;
         let length = stream.read_u32().await?;
         if !ANSWERS.contains(&length) {
-            return Ok(Reach::Foreign);
+            return Ok(ProbeResult::Foreign);
         }
         let mut answer = [0; 36];
         stream.read_exact(&mut answer).await?;
         let _ = stream.write_all(&END).await;
         let _ = stream.flush().await;
-        Ok::<_, io::Error>(Reach::Begins)
+        Ok::<_, io::Error>(ProbeResult::Begins)
     };
     match timeout(PATIENCE, answer).await {
         Ok(Ok(came)) => came,
-        Ok(Err(_)) => Reach::HangsUp,
-        Err(_) => Reach::Silent,
+        Ok(Err(_)) => ProbeResult::HangsUp,
+        Err(_) => ProbeResult::Silent,
     }
 }
 

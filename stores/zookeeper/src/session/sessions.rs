@@ -13,9 +13,9 @@ use tokio::time::timeout;
 use crate::{
     ZookeeperOptions,
     client::{Client, Connector, Error, LastFailure, SessionState},
-    config::options::Method,
+    config::options::LoginMethod,
     error,
-    session::{Session, pause::Pause},
+    session::{Session, pause::SessionBackoff},
     validity,
 };
 
@@ -38,7 +38,7 @@ pub(crate) struct Sessions {
 struct CurrentSession {
     session: Option<Arc<Session>>,
     begun: u64,
-    pause: Pause,
+    pause: SessionBackoff,
 }
 
 impl Sessions {
@@ -115,7 +115,7 @@ impl Sessions {
     async fn begin(&self) -> Result<Arc<Session>, Fault> {
         let connector = connector(&self.options)?.with_trouble(self.last_failure.clone());
         let servers = self.options.servers.clone();
-        let digest = self.options.login().filter(|login| login.method == Method::Digest);
+        let digest = self.options.login().filter(|login| login.method == LoginMethod::Digest);
         let secret = match &digest {
             Some(login) => {
                 let limit = self.options.response_timeout;
@@ -235,7 +235,7 @@ fn with_tls(connector: Connector, _files: Option<&Certificates>) -> Result<Conne
 #[cfg(feature = "sasl")]
 fn with_sasl(connector: Connector, options: &ZookeeperOptions) -> Connector {
     match options.login() {
-        Some(login) if login.method == Method::Sasl => {
+        Some(login) if login.method == LoginMethod::Sasl => {
             connector.with_sasl(&login.user, login.password)
         }
         _ => connector,

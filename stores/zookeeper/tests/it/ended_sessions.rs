@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tenure_core::Store;
 use tenure_servers::{
     ZookeeperServer,
-    lying::{Liar, Protocol},
+    lying::{Protocol, RogueServer},
 };
 
 use crate::support::{name, path, store};
@@ -15,7 +15,7 @@ async fn sessions_that_end_at_once_follow_each_other_after_pauses() {
     let server = ZookeeperServer::start();
     let ends = "sessions that end as soon as they have begun";
     let lie = Protocol::Zookeeper.lies().into_iter().find(|lie| lie.name == ends).unwrap();
-    let liar = Liar::start(lie, Some(server.address()));
+    let liar = RogueServer::start(lie, Some(server.address()));
     let store = store(&format!("zookeeper://{}{}", liar.address(), path()));
     store.inspect(&name("a")).await.unwrap();
     liar.lie();

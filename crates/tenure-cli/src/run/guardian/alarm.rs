@@ -38,7 +38,7 @@ mod linux {
         }
 
         /// Returns at `until`, never if that is [`Timestamp::NEVER`]. Cancel-safe.
-        pub(in super::super) async fn rings_at(&mut self, until: Timestamp) -> io::Result<()> {
+        pub(in super::super) async fn wait_until(&mut self, until: Timestamp) -> io::Result<()> {
             if until != self.set {
                 set(&self.timer, until)?;
                 self.set = until;
@@ -86,7 +86,7 @@ mod other {
             Ok(Self)
         }
 
-        pub(in super::super) async fn rings_at(&mut self, until: Timestamp) -> io::Result<()> {
+        pub(in super::super) async fn wait_until(&mut self, until: Timestamp) -> io::Result<()> {
             SystemClock.sleep_until(until).await;
             Ok(())
         }
@@ -107,10 +107,10 @@ mod tests {
         let mut alarm = Alarm::new().unwrap();
         for _ in 0..3 {
             let until = SystemClock.now().saturating_add(Duration::from_millis(20));
-            alarm.rings_at(until).await.unwrap();
+            alarm.wait_until(until).await.unwrap();
             assert!(SystemClock.now() >= until);
         }
-        alarm.rings_at(Timestamp::ZERO).await.unwrap();
+        alarm.wait_until(Timestamp::ZERO).await.unwrap();
     }
 
     #[tokio::test]
@@ -118,10 +118,10 @@ mod tests {
         let mut alarm = Alarm::new().unwrap();
         let soon = SystemClock.now().saturating_add(Duration::from_secs(3));
         let wait = Duration::from_millis(5);
-        assert!(tokio::time::timeout(wait, alarm.rings_at(soon)).await.is_err());
+        assert!(tokio::time::timeout(wait, alarm.wait_until(soon)).await.is_err());
         let later = SystemClock.now().saturating_add(Duration::from_millis(3100));
-        alarm.rings_at(later).await.unwrap();
+        alarm.wait_until(later).await.unwrap();
         assert!(SystemClock.now() >= later);
-        assert!(tokio::time::timeout(wait, alarm.rings_at(Timestamp::NEVER)).await.is_err());
+        assert!(tokio::time::timeout(wait, alarm.wait_until(Timestamp::NEVER)).await.is_err());
     }
 }

@@ -11,8 +11,8 @@ use nix::{
     unistd::Pid,
 };
 
-use super::{group::Group, processes};
-use crate::run::{command::Start, ending::How};
+use super::{group::ProcessGroup, processes};
+use crate::run::{command::CommandSpec, ending::ProcessExit};
 
 /// The command's process group, and what it started in other groups of its session, as shells do
 /// with their jobs.
@@ -20,8 +20,8 @@ use crate::run::{command::Start, ending::How};
 /// The latter become children of this process when their own parent is gone: killing the children
 /// until there are none gets all of them.
 #[derive(Debug)]
-pub(super) struct Family {
-    group: Group,
+pub(super) struct ProcessTree {
+    group: ProcessGroup,
     /// Whether the command itself was collected. As long as it is not, its group's number is nobody else's.
     leader_is_collected: bool,
     /// Whether the group was seen to be gone since.
@@ -32,15 +32,15 @@ pub(super) struct Family {
 
 /// What became of the command itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum ChildStatus {
     Stopped(i32),
-    Ended(How),
+    Ended(ProcessExit),
 }
 
-impl Family {
+impl ProcessTree {
     /// Starts the command as the leader of a new group.
-    pub(super) fn start(start: Start) -> io::Result<Self> {
-        let group = Group::led_by(start.go()?.as_raw());
+    pub(super) fn start(start: CommandSpec) -> io::Result<Self> {
+        let group = ProcessGroup::led_by(start.go()?.as_raw());
         Ok(Self { group, leader_is_collected: false, group_is_gone: false, childless: false })
     }
 
@@ -66,7 +66,7 @@ impl Family {
     }
 
     /// Collects the dead, and says what happened to the command itself.
-    pub(super) fn collect(&mut self) -> Vec<Change> {
+    pub(super) fn collect(&mut self) -> Vec<ChildStatus> {
         let mut changes = Vec::new();
         let leader = self.leader();
         loop {
@@ -77,13 +77,13 @@ impl Family {
             );
             match waited {
                 Ok(WaitStatus::Exited(pid, code)) if pid == leader => {
-                    changes.push(Change::Ended(How::Code(code)));
+                    changes.push(ChildStatus::Ended(ProcessExit::Code(code)));
                 }
                 Ok(WaitStatus::Signaled(pid, signal, _)) if pid == leader => {
-                    changes.push(Change::Ended(How::Signal(signal as i32)));
+                    changes.push(ChildStatus::Ended(ProcessExit::Signal(signal as i32)));
                 }
                 Ok(WaitStatus::Stopped(pid, signal)) if pid == leader => {
-                    changes.push(Change::Stopped(signal as i32));
+                    changes.push(ChildStatus::Stopped(signal as i32));
                 }
                 Ok(WaitStatus::StillAlive) => return changes,
                 Err(Errno::ECHILD) => {

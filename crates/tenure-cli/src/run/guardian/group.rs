@@ -12,9 +12,9 @@ use super::processes;
 
 /// A process group, by the process that leads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Group(Pid);
+pub(crate) struct ProcessGroup(Pid);
 
-impl Group {
+impl ProcessGroup {
     pub(crate) fn led_by(leader: i32) -> Self {
         Self(Pid::from_raw(leader))
     }

@@ -34,15 +34,15 @@ use tokio::signal::unix::{self, SignalKind, signal};
 
 use self::{
     alarm::Alarm,
-    family::{Change, Family},
+    family::{ChildStatus, ProcessTree},
     time_limit::TimeLimit,
-    vigil::{Step, Vigil},
+    vigil::{GuardianAction, GuardianState},
 };
 use super::{
-    command::Start,
+    command::CommandSpec,
     descriptors,
-    ending::{Ended, How},
-    protocol::{Link, Order, Report, as_line},
+    ending::{CommandEnd, ProcessExit},
+    protocol::{GuardianOrder, GuardianReport, MessageChannel, as_line},
     signals,
 };
 use crate::{exit, system};
@@ -67,7 +67,7 @@ pub(crate) fn main() -> ExitCode {
 
 /// Tells tenure that no command was started, and why. There may be no files for more than that.
 fn refuse(error: &io::Error) {
-    if let Ok(line) = as_line(&Report::NotStarted(format!("{error:#}"))) {
+    if let Ok(line) = as_line(&GuardianReport::NotStarted(format!("{error:#}"))) {
         let _ = write(io::stdin(), &line);
     }
 }
@@ -106,28 +106,29 @@ async fn guard(socket: UnixStream, handed: GuardianFiles) -> io::Result<()> {
     // Kept open to the very end: the store counts this process's life as tenure's.
     let GuardianFiles { stdin, liveness } = handed;
     socket.set_nonblocking(true)?;
-    let mut link = Link::new(tokio::net::UnixStream::from_std(socket)?);
-    let Some(Order::Start { command, foreground, failed, json, terms, deadline }) =
+    let mut link = MessageChannel::new(tokio::net::UnixStream::from_std(socket)?);
+    let Some(GuardianOrder::Start { command, foreground, failed, json, terms, deadline }) =
         link.hear().await
     else {
         return Err(io::ErrorKind::InvalidData.into());
     };
-    let mut vigil = Vigil::new(terms, Timestamp::from_nanos(deadline));
+    let mut vigil = GuardianState::new(terms, Timestamp::from_nanos(deadline));
     // This process may have stood still since the order was given.
     let signals = hear_waiting(&mut link, &mut vigil).await;
     if !vigil.may_start(SystemClock.now()) {
-        return link.say(&Report::Ended(Ended::before_it_began())).await;
+        return link.say(&GuardianReport::Ended(CommandEnd::before_it_began())).await;
     }
     let (mut children, mut alarm, mut limit) = match tools(&vigil) {
         Ok(tools) => tools,
-        Err(error) => return link.say(&Report::NotStarted(format!("{error:#}"))).await,
+        Err(error) => return link.say(&GuardianReport::NotStarted(format!("{error:#}"))).await,
     };
     let command = command.into_iter().map(OsString::from_vec).collect();
-    let mut family = match Family::start(Start { command, stdin, foreground, failed, json }) {
-        Ok(family) => family,
-        Err(error) => return link.say(&Report::NotStarted(format!("{error:#}"))).await,
-    };
-    link.say_now(&Report::Started(family.leader().as_raw())).ok();
+    let mut family =
+        match ProcessTree::start(CommandSpec { command, stdin, foreground, failed, json }) {
+            Ok(family) => family,
+            Err(error) => return link.say(&GuardianReport::NotStarted(format!("{error:#}"))).await,
+        };
+    link.say_now(&GuardianReport::Started(family.leader().as_raw())).ok();
     signals.iter().for_each(|signal| family.signal(signal));
     let how = loop {
         if let Some(how) = look(&mut family, &mut vigil, &link) {
@@ -142,16 +143,16 @@ async fn guard(socket: UnixStream, handed: GuardianFiles) -> io::Result<()> {
             }
             _ = children.recv() => {}
             () = tokio::time::sleep(LOOK), if vigil.is_killing() || vigil.how().is_some() => {}
-            rung = alarm.rings_at(until) => rung?,
+            rung = alarm.wait_until(until) => rung?,
         }
     };
     let at = SystemClock.now().as_nanos();
     drop(liveness);
-    link.say_now(&Report::Ended(Ended { how, cause: vigil.cause(), at }))
+    link.say_now(&GuardianReport::Ended(CommandEnd { how, cause: vigil.cause(), at }))
 }
 
 /// What it hears of the command's end by, and what wakes and ends it itself.
-fn tools(vigil: &Vigil) -> io::Result<(unix::Signal, Alarm, TimeLimit)> {
+fn tools(vigil: &GuardianState) -> io::Result<(unix::Signal, Alarm, TimeLimit)> {
     let children = signal(SignalKind::child())?;
     let (alarm, mut limit) = (Alarm::new()?, TimeLimit::new()?);
     limit.set(vigil.last_moment(SystemClock.now()))?;
@@ -159,34 +160,41 @@ fn tools(vigil: &Vigil) -> io::Result<(unix::Signal, Alarm, TimeLimit)> {
 }
 
 /// Sees what became of the command; how it ended, when nothing of its family is left.
-fn look(family: &mut Family, vigil: &mut Vigil, link: &Link<Order>) -> Option<How> {
+fn look(
+    family: &mut ProcessTree,
+    vigil: &mut GuardianState,
+    link: &MessageChannel<GuardianOrder>,
+) -> Option<ProcessExit> {
     for change in family.collect() {
         match change {
             // tenure may be gone. It is told what it can be told.
-            Change::Stopped(signal) => drop(link.say_now(&Report::Stopped(signal))),
-            Change::Ended(how) => vigil.main_ended(SystemClock.now(), how),
+            ChildStatus::Stopped(signal) => drop(link.say_now(&GuardianReport::Stopped(signal))),
+            ChildStatus::Ended(how) => vigil.main_ended(SystemClock.now(), how),
         }
     }
     vigil.how().filter(|_| family.is_gone())
 }
 
 /// Does what is due, and says when there will be more to do.
-fn act(family: &mut Family, vigil: &mut Vigil) -> Timestamp {
+fn act(family: &mut ProcessTree, vigil: &mut GuardianState) -> Timestamp {
     if vigil.is_killing() {
         // Children of the killed have become children of this process.
         family.end(Signal::SIGKILL);
     }
     loop {
         match vigil.next(SystemClock.now()) {
-            Step::Terminate => family.end(Signal::SIGTERM),
-            Step::Kill => family.end(Signal::SIGKILL),
-            Step::Wait(until) => return until,
+            GuardianAction::Terminate => family.end(Signal::SIGTERM),
+            GuardianAction::Kill => family.end(Signal::SIGKILL),
+            GuardianAction::Wait(until) => return until,
         }
     }
 }
 
 /// Hears what was said behind the order to start. The signals among it are for the command.
-async fn hear_waiting(link: &mut Link<Order>, vigil: &mut Vigil) -> SigSet {
+async fn hear_waiting(
+    link: &mut MessageChannel<GuardianOrder>,
+    vigil: &mut GuardianState,
+) -> SigSet {
     let mut signals = SigSet::empty();
     while !vigil.is_orphaned() {
         tokio::select! {
@@ -199,15 +207,15 @@ async fn hear_waiting(link: &mut Link<Order>, vigil: &mut Vigil) -> SigSet {
     signals
 }
 
-fn obey(order: Option<Order>, vigil: &mut Vigil, pass_on: impl FnOnce(Signal)) {
+fn obey(order: Option<GuardianOrder>, vigil: &mut GuardianState, pass_on: impl FnOnce(Signal)) {
     match order {
-        Some(Order::Renewed(deadline)) => vigil.renewed(Timestamp::from_nanos(deadline)),
-        Some(Order::Taken) => vigil.taken(),
-        Some(Order::Signal(number)) => {
+        Some(GuardianOrder::Renewed(deadline)) => vigil.renewed(Timestamp::from_nanos(deadline)),
+        Some(GuardianOrder::Taken) => vigil.taken(),
+        Some(GuardianOrder::Signal(number)) => {
             if let Ok(signal) = Signal::try_from(number) {
                 pass_on(signal);
             }
         }
-        Some(Order::Start { .. }) | None => vigil.orphaned(),
+        Some(GuardianOrder::Start { .. }) | None => vigil.orphaned(),
     }
 }

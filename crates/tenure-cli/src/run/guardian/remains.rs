@@ -8,20 +8,20 @@ use nix::{
     unistd::{Pid, getpgid, getpgrp},
 };
 
-use super::{group::Group, processes};
+use super::{group::ProcessGroup, processes};
 
 /// The children of this process in its session, and all that is in their groups.
 #[derive(Debug, Default)]
-pub(crate) struct Remains {
-    groups: Vec<Group>,
+pub(crate) struct RemainingProcesses {
+    groups: Vec<ProcessGroup>,
     /// A child that does the same work, and goes when it is done.
     helper: Option<Pid>,
 }
 
-impl Remains {
+impl RemainingProcesses {
     /// Also those in `group`, where that is known; and those of `helper`, which is left to see to
     /// them. What it leaves when it dies becomes this process's own.
-    pub(crate) fn with(group: Option<Group>, helper: Option<Pid>) -> Self {
+    pub(crate) fn with(group: Option<ProcessGroup>, helper: Option<Pid>) -> Self {
         Self { groups: group.into_iter().collect(), helper }
     }
 
@@ -45,7 +45,7 @@ impl Remains {
         for child in children.iter().flatten().filter(|child| Some(**child) != helper) {
             // The dead still tell their group, so they are collected last.
             match getpgid(Some(*child)) {
-                Ok(group) if group != getpgrp() => self.note(Group::led_by(group.as_raw())),
+                Ok(group) if group != getpgrp() => self.note(ProcessGroup::led_by(group.as_raw())),
                 Ok(_) | Err(_) => {}
             }
             // It cannot be somebody else's: only this process collects its children.
@@ -59,7 +59,7 @@ impl Remains {
         children.is_ok_and(|some| some.is_empty()) && self.groups.is_empty()
     }
 
-    fn note(&mut self, group: Group) {
+    fn note(&mut self, group: ProcessGroup) {
         if !self.groups.contains(&group) {
             self.groups.push(group);
         }

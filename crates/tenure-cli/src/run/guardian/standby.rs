@@ -12,7 +12,7 @@ use nix::{
     unistd::{Pid, dup2_stdin, setpgid},
 };
 
-use super::{GuardianFiles, LOOK, be_guardian, group, refuse, remains::Remains};
+use super::{GuardianFiles, LOOK, be_guardian, group, refuse, remains::RemainingProcesses};
 use crate::exit;
 
 /// Starts the guardian and stands by until nothing of its work is left.
@@ -37,7 +37,7 @@ pub(super) fn stand_by(handed: GuardianFiles) -> io::Result<()> {
     if childless() {
         return Ok(());
     }
-    let mut remains = Remains::default();
+    let mut remains = RemainingProcesses::default();
     while !remains.end() {
         std::thread::sleep(LOOK);
     }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use tenure::clock::Timestamp;
 
-use crate::run::ending::{Cause, How, Terms};
+use crate::run::ending::{EndCause, ProcessExit, TerminationPolicy};
 
 /// How long a guardian may stand still in the work of ending a command that has no deadline.
 const UNWATCHED: Duration = Duration::from_secs(1);
 
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum GuardianAction {
     /// Nothing until then.
     Wait(Timestamp),
     /// Send SIGTERM to the group.
@@ -22,25 +22,25 @@ pub(crate) enum Step {
 
 /// The guardian's watch over one command.
 #[derive(Debug)]
-pub(crate) struct Vigil {
-    terms: Terms,
+pub(crate) struct GuardianState {
+    terms: TerminationPolicy,
     deadline: Timestamp,
-    cause: Cause,
+    cause: EndCause,
     told: bool,
     killed: bool,
     kill_now: bool,
     taken: bool,
     orphaned: bool,
     /// When and how the command itself ended. Others of its family may still live.
-    main_ended: Option<(Timestamp, How)>,
+    main_ended: Option<(Timestamp, ProcessExit)>,
 }
 
-impl Vigil {
-    pub(crate) fn new(terms: Terms, deadline: Timestamp) -> Self {
+impl GuardianState {
+    pub(crate) fn new(terms: TerminationPolicy, deadline: Timestamp) -> Self {
         Self {
             terms,
             deadline,
-            cause: Cause::Itself,
+            cause: EndCause::Itself,
             told: false,
             killed: false,
             kill_now: false,
@@ -50,14 +50,14 @@ impl Vigil {
         }
     }
 
-    pub(crate) fn cause(&self) -> Cause {
+    pub(crate) fn cause(&self) -> EndCause {
         self.cause
     }
 
     /// The lock was renewed. A command that was told to end for its sake is not reprieved: it may
     /// be half way through its clean-up.
     pub(crate) fn renewed(&mut self, deadline: Timestamp) {
-        if self.cause == Cause::Itself {
+        if self.cause == EndCause::Itself {
             self.deadline = self.deadline.max(deadline);
         }
     }
@@ -66,25 +66,25 @@ impl Vigil {
     pub(crate) fn taken(&mut self) {
         self.taken = true;
         if self.terms.kill_when_lost {
-            self.blame(Cause::Lost);
+            self.blame(EndCause::Lost);
             self.kill_now = true;
         }
     }
 
     /// tenure is gone, so nobody renews the lock and nobody waits for the command.
     pub(crate) fn orphaned(&mut self) {
-        self.blame(Cause::Orphaned);
+        self.blame(EndCause::Orphaned);
         self.orphaned = true;
         self.kill_now = true;
     }
 
     /// The command itself ended; what it left running has to go before the lock does.
-    pub(crate) fn main_ended(&mut self, now: Timestamp, how: How) {
+    pub(crate) fn main_ended(&mut self, now: Timestamp, how: ProcessExit) {
         self.main_ended.get_or_insert((now, how));
     }
 
     /// How the command itself ended, if it did.
-    pub(crate) fn how(&self) -> Option<How> {
+    pub(crate) fn how(&self) -> Option<ProcessExit> {
         self.main_ended.map(|(_, how)| how)
     }
 
@@ -126,9 +126,9 @@ impl Vigil {
     }
 
     /// What to do at `now`. Each of the two signals is asked for once.
-    pub(crate) fn next(&mut self, now: Timestamp) -> Step {
+    pub(crate) fn next(&mut self, now: Timestamp) -> GuardianAction {
         if self.killed {
-            return Step::Wait(Timestamp::NEVER);
+            return GuardianAction::Wait(Timestamp::NEVER);
         }
         let lease_end = if self.terms.kill_when_lost { self.deadline } else { Timestamp::NEVER };
         let last_moment = lease_end.saturating_sub(self.terms.margin);
@@ -136,22 +136,22 @@ impl Vigil {
         let kill_at = left_over.map_or(last_moment, |end| end.min(last_moment));
         let tell_at = lease_end.saturating_sub(self.terms.grace).min(kill_at);
         if now >= tell_at {
-            self.blame(Cause::Lost);
+            self.blame(EndCause::Lost);
         }
         if self.kill_now || now >= kill_at {
             self.killed = true;
-            return Step::Kill;
+            return GuardianAction::Kill;
         }
         if !self.told && (left_over.is_some() || now >= tell_at) {
             self.told = true;
-            return Step::Terminate;
+            return GuardianAction::Terminate;
         }
-        Step::Wait(if self.told { kill_at } else { tell_at })
+        GuardianAction::Wait(if self.told { kill_at } else { tell_at })
     }
 
     /// The first cause stays: a command that ended in time was not ended by what came later.
-    fn blame(&mut self, cause: Cause) {
-        if self.cause == Cause::Itself && self.main_ended.is_none() {
+    fn blame(&mut self, cause: EndCause) {
+        if self.cause == EndCause::Itself && self.main_ended.is_none() {
             self.cause = cause;
         }
     }
@@ -173,19 +173,22 @@ mod tests {
         Timestamp::ZERO.saturating_add(Duration::from_millis(millis))
     }
 
-    fn vigil(kill_when_lost: bool) -> Vigil {
-        Vigil::new(Terms { grace: GRACE, margin: MARGIN, kill_when_lost }, at(30_000))
+    fn vigil(kill_when_lost: bool) -> GuardianState {
+        GuardianState::new(
+            TerminationPolicy { grace: GRACE, margin: MARGIN, kill_when_lost },
+            at(30_000),
+        )
     }
 
     #[test]
     fn the_group_is_told_a_grace_before_the_deadline_and_killed_before_it() {
         let mut vigil = vigil(true);
-        assert_eq!(vigil.next(at(0)), Step::Wait(at(25_000)));
-        assert_eq!(vigil.next(at(25_000)), Step::Terminate);
-        assert_eq!(vigil.next(at(25_001)), Step::Wait(at(29_750)));
-        assert_eq!(vigil.next(at(29_750)), Step::Kill);
-        assert_eq!(vigil.next(at(29_751)), Step::Wait(Timestamp::NEVER));
-        assert_eq!(vigil.cause(), Cause::Lost);
+        assert_eq!(vigil.next(at(0)), GuardianAction::Wait(at(25_000)));
+        assert_eq!(vigil.next(at(25_000)), GuardianAction::Terminate);
+        assert_eq!(vigil.next(at(25_001)), GuardianAction::Wait(at(29_750)));
+        assert_eq!(vigil.next(at(29_750)), GuardianAction::Kill);
+        assert_eq!(vigil.next(at(29_751)), GuardianAction::Wait(Timestamp::NEVER));
+        assert_eq!(vigil.cause(), EndCause::Lost);
     }
 
     #[test]
@@ -220,7 +223,7 @@ mod tests {
     #[test]
     fn the_last_moment_stays_after_the_kill_and_moves_on_only_while_the_guardian_works() {
         let mut one = vigil(true);
-        assert_eq!(one.next(at(29_750)), Step::Kill);
+        assert_eq!(one.next(at(29_750)), GuardianAction::Kill);
         assert_eq!(one.last_moment(at(29_750)), at(29_875), "others of the family may turn up");
         assert_eq!(
             one.last_moment(at(29_870)),
@@ -230,45 +233,49 @@ mod tests {
 
         let mut one = vigil(true);
         one.orphaned();
-        assert_eq!(one.next(at(1)), Step::Kill);
+        assert_eq!(one.next(at(1)), GuardianAction::Kill);
         assert_eq!(one.last_moment(at(1)), at(29_875));
 
         let mut one = vigil(false);
         one.orphaned();
         assert_eq!(one.last_moment(at(1)), Timestamp::NEVER, "it has not killed yet");
-        assert_eq!(one.next(at(1)), Step::Kill);
+        assert_eq!(one.next(at(1)), GuardianAction::Kill);
         assert_eq!(one.last_moment(at(1)), at(1_001));
     }
 
     #[test]
     fn a_guardian_that_wakes_up_late_kills_at_once() {
-        assert_eq!(vigil(true).next(at(31_000)), Step::Kill);
+        assert_eq!(vigil(true).next(at(31_000)), GuardianAction::Kill);
     }
 
     #[test]
     fn a_renewal_moves_both_moments() {
         let mut vigil = vigil(true);
         vigil.renewed(at(40_000));
-        assert_eq!(vigil.next(at(25_000)), Step::Wait(at(35_000)));
+        assert_eq!(vigil.next(at(25_000)), GuardianAction::Wait(at(35_000)));
         vigil.renewed(at(20_000));
-        assert_eq!(vigil.next(at(25_000)), Step::Wait(at(35_000)), "an older one moves nothing");
+        assert_eq!(
+            vigil.next(at(25_000)),
+            GuardianAction::Wait(at(35_000)),
+            "an older one moves nothing"
+        );
     }
 
     #[test]
     fn a_command_that_was_told_to_end_is_not_reprieved() {
         let mut vigil = vigil(true);
-        assert_eq!(vigil.next(at(25_000)), Step::Terminate);
+        assert_eq!(vigil.next(at(25_000)), GuardianAction::Terminate);
         vigil.renewed(at(60_000));
-        assert_eq!(vigil.next(at(29_750)), Step::Kill);
-        assert_eq!(vigil.cause(), Cause::Lost);
+        assert_eq!(vigil.next(at(29_750)), GuardianAction::Kill);
+        assert_eq!(vigil.cause(), EndCause::Lost);
     }
 
     #[test]
     fn a_lock_that_somebody_else_has_ends_the_command_at_once() {
         let mut vigil = vigil(true);
         vigil.taken();
-        assert_eq!(vigil.next(at(1)), Step::Kill);
-        assert_eq!(vigil.cause(), Cause::Lost);
+        assert_eq!(vigil.next(at(1)), GuardianAction::Kill);
+        assert_eq!(vigil.cause(), EndCause::Lost);
     }
 
     #[test]
@@ -276,7 +283,7 @@ mod tests {
         let mut vigil = vigil(false);
         vigil.taken();
         assert!(
-            matches!(vigil.next(at(99_000)), Step::Wait(until) if until > at(u64::MAX / 2_000_000))
+            matches!(vigil.next(at(99_000)), GuardianAction::Wait(until) if until > at(u64::MAX / 2_000_000))
         );
     }
 
@@ -285,23 +292,23 @@ mod tests {
         for kill_when_lost in [true, false] {
             let mut vigil = vigil(kill_when_lost);
             vigil.orphaned();
-            assert_eq!(vigil.next(at(1)), Step::Kill);
-            assert_eq!(vigil.cause(), Cause::Orphaned);
+            assert_eq!(vigil.next(at(1)), GuardianAction::Kill);
+            assert_eq!(vigil.cause(), EndCause::Orphaned);
         }
     }
 
     #[test]
     fn what_the_command_leaves_running_gets_the_grace_but_never_more_than_the_lease() {
         let mut one = vigil(true);
-        one.main_ended(at(1_000), How::Code(0));
-        assert_eq!(one.next(at(1_000)), Step::Terminate);
-        assert_eq!(one.next(at(1_000)), Step::Wait(at(6_000)));
-        assert_eq!(one.next(at(6_000)), Step::Kill);
-        assert_eq!(one.cause(), Cause::Itself, "the command ended before");
+        one.main_ended(at(1_000), ProcessExit::Code(0));
+        assert_eq!(one.next(at(1_000)), GuardianAction::Terminate);
+        assert_eq!(one.next(at(1_000)), GuardianAction::Wait(at(6_000)));
+        assert_eq!(one.next(at(6_000)), GuardianAction::Kill);
+        assert_eq!(one.cause(), EndCause::Itself, "the command ended before");
 
         let mut one = vigil(true);
-        one.main_ended(at(28_000), How::Code(0));
+        one.main_ended(at(28_000), ProcessExit::Code(0));
         one.next(at(28_000));
-        assert_eq!(one.next(at(28_000)), Step::Wait(at(29_750)));
+        assert_eq!(one.next(at(28_000)), GuardianAction::Wait(at(29_750)));
     }
 }

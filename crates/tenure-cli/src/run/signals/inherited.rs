@@ -9,10 +9,10 @@ use nix::sys::{
 
 use super::ENDING;
 
-static INHERITED: OnceLock<Inherited> = OnceLock::new();
+static INHERITED: OnceLock<InheritedState> = OnceLock::new();
 
 #[derive(Debug)]
-struct Inherited {
+struct InheritedState {
     blocked: SigSet,
     umask: Mode,
 }
@@ -29,7 +29,7 @@ pub(crate) fn be_able() {
     // Which it is can be seen by changing it alone.
     let inherited = umask(Mode::S_IRWXG | Mode::S_IRWXO);
     umask(inherited.difference(Mode::S_IRWXU));
-    let _ = INHERITED.set(Inherited { blocked, umask: inherited });
+    let _ = INHERITED.set(InheritedState { blocked, umask: inherited });
 }
 
 /// Does `work` as this process was started, for what it starts itself.

@@ -16,7 +16,7 @@ use crate::{Fault, FaultKind, driver::before, error::Lost};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What became of a downgrade.
-pub(crate) enum Downgraded {
+pub(crate) enum DowngradeOutcome {
     /// The lease is shared.
     Shared,
     /// The store did not do it: the lease is exclusive.
@@ -30,21 +30,21 @@ pub(crate) enum Downgraded {
 impl Lease {
     /// Makes the hold of `generation` a shared one. Whatever comes of it, the lease goes on being
     /// renewed, and dropping the future leaves it to be released like any other.
-    pub(crate) async fn downgrade(&self, generation: u32) -> Downgraded {
+    pub(crate) async fn downgrade(&self, generation: u32) -> DowngradeOutcome {
         if let Some(reason) = self.context.store.capabilities().no_readers() {
-            return Downgraded::Refused(reason.into());
+            return DowngradeOutcome::Refused(reason.into());
         }
         let clock = &*self.context.clock;
         let (ask, token, give_up) = match self.prepare(generation) {
             Ok(prepared) => prepared,
-            Err(lost) => return Downgraded::Lost(lost),
+            Err(lost) => return DowngradeOutcome::Lost(lost),
         };
         let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
         let mut doubted = false;
         loop {
             let untainted = match self.taint(generation, ask.ttl) {
                 Ok(untainted) => untainted,
-                Err(lost) => return Downgraded::Lost(lost),
+                Err(lost) => return DowngradeOutcome::Lost(lost),
             };
             // From here on it may be: what is detached is said to be held so.
             self.lock().mode = Mode::Shared;
@@ -56,15 +56,15 @@ impl Lease {
                     }
                     self.context.observer.downgraded(self.name(), token);
                     return match self.check(generation) {
-                        Ok(_) => Downgraded::Shared,
-                        Err(reason) => Downgraded::Lost(self.loss(token, reason)),
+                        Ok(_) => DowngradeOutcome::Shared,
+                        Err(reason) => DowngradeOutcome::Lost(self.loss(token, reason)),
                     };
                 }
                 // Somebody else has the name, or had it: what is granted now is another lease, which
                 // the end of this one takes back.
                 Some(Ok(_)) => {
                     self.lose(self.lock(), self.context.now(), LostReason::Taken);
-                    return Downgraded::Lost(self.loss(token, LostReason::Taken));
+                    return DowngradeOutcome::Lost(self.loss(token, LostReason::Taken));
                 }
                 Some(Err(fault)) => fault,
                 None => unanswered(),
@@ -77,11 +77,11 @@ impl Lease {
             let pause = now.saturating_add(backoff.next(self.context.entropy.jitter()));
             if !fault.is_transient() || pause >= give_up {
                 return match self.check(generation) {
-                    Err(reason) => Downgraded::Lost(self.loss(token, reason)),
-                    Ok(_) if doubted => Downgraded::InDoubt(fault),
+                    Err(reason) => DowngradeOutcome::Lost(self.loss(token, reason)),
+                    Ok(_) if doubted => DowngradeOutcome::InDoubt(fault),
                     Ok(_) => {
                         self.lock().mode = Mode::Exclusive;
-                        Downgraded::Refused(fault)
+                        DowngradeOutcome::Refused(fault)
                     }
                 };
             }
@@ -130,7 +130,7 @@ impl Lease {
     fn still_held(&self, state: &State, generation: u32, now: Timestamp) -> Result<(), Lost> {
         let over = state.hold.generation() != generation;
         // A forked copy must not open the lease of its parent to readers.
-        if over || self.context.forked() {
+        if over || self.context.is_forked() {
             return Err(self.loss_in(None, state.token, LostReason::Taken));
         }
         match state.hold.next_action(now) {

@@ -11,12 +11,12 @@ use tenure_proto::{
     local::{Handoff, turn::AtRelease},
 };
 
-use super::{EndOutcome, Held, Lease, State};
+use super::{EndOutcome, Lease, LeaseHold, State};
 use crate::{
     acquisition::Acquisition,
     engine::HoldEnd,
     error::Lost,
-    local::{Head, Locked, Waiter},
+    local::{LockedQueues, QueueHead, Waiter},
     options::HoldRequest,
 };
 
@@ -52,7 +52,7 @@ impl Lease {
     ) -> EndOutcome {
         let now = self.context.now();
         let ended =
-            if self.context.forked() { None } else { self.let_go(now, is_it, to_others_here) };
+            if self.context.is_forked() { None } else { self.let_go(now, is_it, to_others_here) };
         ended.unwrap_or_else(|| {
             let token = self.lock().token;
             EndOutcome::Lost(self.loss(token, LostReason::Taken))
@@ -77,7 +77,7 @@ impl Lease {
         is_it: impl FnOnce(&State) -> bool,
         to_others_here: bool,
     ) -> Option<EndOutcome> {
-        let mut queue = self.head().and_then(Head::lock);
+        let mut queue = self.head().and_then(QueueHead::lock);
         let mut state = self.lock();
         if !is_it(&state) {
             return None;
@@ -109,13 +109,13 @@ impl Lease {
     /// The hold was lost before it ended: its holder is told, and what the store may keep is taken back.
     fn end_lost(
         self: &Arc<Self>,
-        mut queue: Option<Locked<'_, Self>>,
+        mut queue: Option<LockedQueues<'_, Self>>,
         mut state: MutexGuard<'_, State>,
         now: Timestamp,
         reason: LostReason,
     ) -> Lost {
         let lost = self.loss_in(state.last_renewal_error(), state.token, reason);
-        let loss = self.lost_now(&mut state, now, reason);
+        let loss = self.mark_lost(&mut state, now, reason);
         let acquisition = self.leave(&mut state, Timestamp::ZERO, false);
         let next = queue.as_mut().map(|queue| queue.leave(now));
         drop(state);
@@ -128,7 +128,7 @@ impl Lease {
     /// The lease goes to the next task of this process, with `token`.
     fn hand_over(
         self: &Arc<Self>,
-        queue: Option<Locked<'_, Self>>,
+        queue: Option<LockedQueues<'_, Self>>,
         state: MutexGuard<'_, State>,
         waiter: Waiter<Self>,
         token: Token,
@@ -150,7 +150,7 @@ impl Lease {
     /// its turn and they `go_together`, or by the caller.
     fn leave_store(
         &self,
-        mut queue: Option<Locked<'_, Self>>,
+        mut queue: Option<LockedQueues<'_, Self>>,
         mut state: MutexGuard<'_, State>,
         next: Handoff<Waiter<Self>>,
         go_together: bool,
@@ -191,13 +191,13 @@ impl Lease {
         let now = self.context.now();
         let mut state = self.lock();
         let over = state.hold.generation() != generation;
-        if over || self.context.forked() {
+        if over || self.context.is_forked() {
             return Duration::ZERO;
         }
         let rest = state.hold.deadline().since(now);
         let (token, held_for) = (state.token, now.since(state.held_since));
         let loss = match state.hold.next_action(now) {
-            Action::TellLost(reason) => Err(self.lost_now(&mut state, now, reason)),
+            Action::TellLost(reason) => Err(self.mark_lost(&mut state, now, reason)),
             Action::Renew | Action::PassOn | Action::WaitUntil(_) => Ok(()),
         };
         state.hold.end();
@@ -231,12 +231,12 @@ impl Lease {
     fn pass(
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State>,
-        queue: Option<Locked<'_, Self>>,
+        queue: Option<LockedQueues<'_, Self>>,
         waiter: Waiter<Self>,
         token: Token,
         now: Timestamp,
         past: &EndedHold,
-    ) -> Option<Held> {
+    ) -> Option<LeaseHold> {
         let request = &waiter.request;
         state.hold.pass(now, request.terms, self.context.claim_window());
         state.token = token;
@@ -251,7 +251,7 @@ impl Lease {
         self.tell_end(past);
         news.iter().for_each(|news| news.notify_waiters());
         self.context.observer.passed(self.name(), token);
-        waiter.give(Held::new(self.clone(), generation, token))
+        waiter.give(LeaseHold::new(self.clone(), generation, token))
     }
 
     fn leave(

@@ -8,14 +8,14 @@ use super::{EndOutcome, Lease};
 use crate::options::HoldRequest;
 
 /// A hold of a lease; dropping it ends the hold.
-pub(crate) struct Held {
+pub(crate) struct LeaseHold {
     lease: Arc<Lease>,
     generation: u32,
     token: Token,
     over: bool,
 }
 
-impl Held {
+impl LeaseHold {
     pub(super) fn new(lease: Arc<Lease>, generation: u32, token: Token) -> Self {
         Self { lease, generation, token, over: false }
     }
@@ -56,7 +56,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for LeaseHold {
     fn drop(&mut self) {
         if !self.over {
             // Whatever is to be told the store goes to the engine when this is dropped.
@@ -64,16 +64,16 @@ impl Drop for Held {
         }
         let context = self.lease.context();
         // The last of all that there was of a `Tenure` may be the last of its program, too.
-        if context.is_deserted() && !context.forked() && context.slots.unsettled().0 == 0 {
-            context.farewell(1 + usize::from(self.lease.head().is_some()));
+        if context.is_deserted() && !context.is_forked() && context.slots.unsettled().0 == 0 {
+            context.drain_releases(1 + usize::from(self.lease.head().is_some()));
         }
     }
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for LeaseHold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the lease: it knows all others.
         let Self { token, generation, .. } = self;
-        f.debug_struct("Held").field("token", token).field("generation", generation).finish()
+        f.debug_struct("LeaseHold").field("token", token).field("generation", generation).finish()
     }
 }

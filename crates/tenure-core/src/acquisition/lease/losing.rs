@@ -14,14 +14,14 @@ use crate::error::Lost;
 
 /// A loss that nobody was told of yet.
 #[must_use = "it is to be told when nothing is locked"]
-pub(super) struct Loss {
+pub(super) struct UnreportedLoss {
     lost: Lost,
     /// How long it was held; nothing if nobody had taken what was passed on.
     held: Option<Duration>,
     news: Option<Arc<Notify>>,
 }
 
-impl Loss {
+impl UnreportedLoss {
     fn tell_holder(&self) {
         self.news.iter().for_each(|news| news.notify_waiters());
     }
@@ -36,10 +36,10 @@ impl Lease {
         reason: LostReason,
     ) {
         // A forked copy loses nothing of its parent's.
-        if self.context.forked() {
+        if self.context.is_forked() {
             return;
         }
-        let Some(loss) = self.lost_now(&mut state, now, reason) else { return };
+        let Some(loss) = self.mark_lost(&mut state, now, reason) else { return };
         self.unplan(&mut state);
         // The store still has a hold that has lasted its longest. Nobody is to wait for the rest of
         // that lease, a scope that asks for it again least of all, only because a guard is kept.
@@ -55,17 +55,17 @@ impl Lease {
     }
 
     /// Marks it lost; nothing if it was before.
-    pub(super) fn lost_now(
+    pub(super) fn mark_lost(
         &self,
         state: &mut State,
         now: Timestamp,
         reason: LostReason,
-    ) -> Option<Loss> {
+    ) -> Option<UnreportedLoss> {
         state.hold.lose(reason);
         if std::mem::replace(&mut state.told_lost, true) {
             return None;
         }
-        Some(Loss {
+        Some(UnreportedLoss {
             lost: self.loss_in(state.last_renewal_error(), state.token, reason),
             held: state.hold.claimed().then(|| now.since(state.held_since)),
             news: state.news(),
@@ -73,12 +73,12 @@ impl Lease {
     }
 
     /// Tells of a loss. Whoever hears of it may look at the lock.
-    pub(super) fn tell(&self, loss: &Loss) {
+    pub(super) fn tell(&self, loss: &UnreportedLoss) {
         loss.tell_holder();
         self.count(loss);
     }
 
-    fn count(&self, loss: &Loss) {
+    fn count(&self, loss: &UnreportedLoss) {
         if let Some(held) = loss.held {
             self.context.observer.lost(&loss.lost, held);
         }

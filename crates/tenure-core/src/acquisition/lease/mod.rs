@@ -13,8 +13,8 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use downgrading::Downgraded;
-pub(crate) use held::Held;
+pub(crate) use downgrading::DowngradeOutcome;
+pub(crate) use held::LeaseHold;
 use state::State;
 use tenure_proto::{
     LostReason, Owner, Terms, Timestamp, Token,
@@ -23,13 +23,13 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use super::{Acquisition, Granted};
+use super::{Acquisition, ValidGrant};
 use crate::{
     Fault, LockName,
-    context::Context,
+    context::StoreContext,
     driver::before,
     error::Lost,
-    local::{Head, Transferable},
+    local::{QueueHead, Transferable},
     names::NameUse,
     options::HoldRequest,
 };
@@ -49,7 +49,7 @@ pub(crate) struct HandoverState {
 /// A process may have a hundred thousand of them, so nothing is kept twice.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    context: Arc<Context>,
+    context: Arc<StoreContext>,
     owner: Owner,
     line: LeaseQueue,
     state: Mutex<State>,
@@ -59,7 +59,7 @@ pub(crate) struct Lease {
 #[derive(Debug)]
 enum LeaseQueue {
     /// It has the head of the queue of this name.
-    Head(Head<Lease>),
+    Head(QueueHead<Lease>),
     /// At the store alone: a fair lock of this name.
     Apart(NameUse),
 }
@@ -85,13 +85,13 @@ enum HoldStatus {
 impl Lease {
     /// A lease that the store has just granted.
     pub(crate) fn start(
-        context: &Arc<Context>,
+        context: &Arc<StoreContext>,
         name: &LockName,
         acquisition: Acquisition,
-        Granted { hold, token, received: now }: Granted,
+        ValidGrant { hold, token, received: now }: ValidGrant,
         request: &HoldRequest,
-        head: Option<Head<Self>>,
-    ) -> Held {
+        head: Option<QueueHead<Self>>,
+    ) -> LeaseHold {
         let owner = acquisition.owner();
         let (slot, tainted_until) = acquisition.granted();
         let uses = || NameUse { name: name.clone(), kind: request.kind };
@@ -121,7 +121,7 @@ impl Lease {
         }
         lease.plan(&mut state, now);
         drop(state);
-        Held::new(lease, 0, token)
+        LeaseHold::new(lease, 0, token)
     }
 
     pub(crate) fn name(&self) -> &LockName {
@@ -135,14 +135,14 @@ impl Lease {
         }
     }
 
-    fn head(&self) -> Option<&Head<Self>> {
+    fn head(&self) -> Option<&QueueHead<Self>> {
         match &self.line {
             LeaseQueue::Head(head) => Some(head),
             LeaseQueue::Apart(_) => None,
         }
     }
 
-    pub(crate) fn context(&self) -> &Arc<Context> {
+    pub(crate) fn context(&self) -> &Arc<StoreContext> {
         &self.context
     }
 
@@ -167,7 +167,7 @@ impl Lease {
 
     /// Whether the hold of `generation` may still be counted on, at this very moment.
     pub(crate) fn check(&self, generation: u32) -> Result<Token, LostReason> {
-        if self.context.forked() {
+        if self.context.is_forked() {
             return Err(LostReason::Taken);
         }
         self.standing(generation)
@@ -310,7 +310,7 @@ impl Lease {
 }
 
 impl Transferable for Lease {
-    type Hold = Held;
+    type Hold = LeaseHold;
     type HandoverState = HandoverState;
 
     fn contender(&self) -> Option<Contender> {

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::{
     Fault,
-    engine::{Key, Slot},
+    engine::{AgendaKey, Slot},
 };
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct State {
     pub(super) mode: Mode,
     /// None once its end is known to somebody else.
     pub(super) slot: Option<Slot>,
-    pub(super) scheduled: Option<Key>,
+    pub(super) scheduled: Option<AgendaKey>,
     pub(super) held_since: Timestamp,
     pub(super) keep_until: Timestamp,
     pub(super) label: Label,
@@ -81,11 +81,11 @@ impl State {
 mod tests {
     use std::mem::size_of;
 
-    use super::super::{Held, Lease};
+    use super::super::{Lease, LeaseHold};
 
     #[test]
     fn a_process_can_have_a_hundred_thousand_of_them() {
-        let (lease, held) = (size_of::<Lease>(), size_of::<Held>());
+        let (lease, held) = (size_of::<Lease>(), size_of::<LeaseHold>());
         assert!(lease <= 272 && held <= 24, "a lease takes {lease} bytes, a hold of it {held}");
     }
 }

@@ -19,35 +19,36 @@ use tenure_proto::{
 use super::{
     group::{GroupOutcome, groups},
     guard::AllGuard,
-    part::Part,
+    part::OrderedLock,
 };
 use crate::{
     AcquireError, Busy, Fault, LockName,
     acquisition::guard::Guard,
-    context::Context,
+    context::StoreContext,
     driver::{Either, any, first},
-    kinds::target::Target,
-    options::{Options, Settings, setters},
+    kinds::target::LockTarget,
+    options::{Options, ValidatedSettings, setters},
 };
 
 /// Which locks are asked for, as they were given.
 #[derive(Clone)]
 pub(super) struct MultiLockRequest {
-    locks: Vec<(Target, Options)>,
+    locks: Vec<(LockTarget, Options)>,
     /// For all of them.
     pub(super) options: Options,
 }
 
 impl MultiLockRequest {
-    pub(super) fn new(locks: Vec<(Target, Options)>) -> Self {
+    pub(super) fn new(locks: Vec<(LockTarget, Options)>) -> Self {
         Self { locks, options: Options::default() }
     }
 
     /// The locks in the order in which everybody takes them. What is wrong with any of them is
     /// found before the first is taken.
-    fn in_order(self) -> Result<Vec<Part>, AcquireError> {
+    fn in_order(self) -> Result<Vec<OrderedLock>, AcquireError> {
         let given = self.locks.len();
-        let mut known: BTreeMap<(&'static str, String, LockName), *const Context> = BTreeMap::new();
+        let mut known: BTreeMap<(&'static str, String, LockName), *const StoreContext> =
+            BTreeMap::new();
         let mut parts = Vec::with_capacity(given);
         for (target, options) in self.locks {
             let options = options.under(&self.options);
@@ -64,7 +65,7 @@ impl MultiLockRequest {
                 return Err(AcquireError::Twice { lock: context.address(&key.2) });
             }
             let name = key.2.clone();
-            parts.push((key, Part { target, name, settings, max_hold, hold_at_least }));
+            parts.push((key, OrderedLock { target, name, settings, max_hold, hold_at_least }));
         }
         let parts = in_order(parts);
         if parts.is_empty() || parts.len() > MOST {
@@ -100,7 +101,7 @@ impl MultiLockRequest {
 
     async fn try_lock(self) -> Result<Option<AllGuard>, AcquireError> {
         let parts = self.in_order()?;
-        let mut held = Held::default();
+        let mut held = HeldGuards::default();
         for group in groups(&parts) {
             match group.try_together().await {
                 Ok(Some(guards)) => {
@@ -124,11 +125,11 @@ impl MultiLockRequest {
 /// Takes all locks in their order; nothing if one was lost before all were held. `doubted` says whether the
 /// store may have granted what nobody was told of.
 async fn lock_once(
-    parts: &[Part],
+    parts: &[OrderedLock],
     rest: impl Fn() -> Option<Duration>,
     doubted: &mut bool,
 ) -> Result<Option<AllGuard>, AcquireError> {
-    let mut held = Held::default();
+    let mut held = HeldGuards::default();
     for group in groups(parts) {
         match first(group.lock_together(rest()), held.lost()).await {
             Either::One(Ok(GroupOutcome::Held(guards))) => {
@@ -140,7 +141,7 @@ async fn lock_once(
             Either::Other(_) => return Ok(None),
         }
         for part in group.parts {
-            let settings = Settings { wait: rest(), ..part.settings.clone() };
+            let settings = ValidatedSettings { wait: rest(), ..part.settings.clone() };
             let lock = part.target.clone().lock_with(settings);
             match first(lock, held.lost()).await {
                 Either::One(guard) => held.0.push(guard.map_err(|error| error.after(*doubted))?),
@@ -153,16 +154,16 @@ async fn lock_once(
 
 /// The locks that are held so far: dropped, they are released in the background.
 #[derive(Default)]
-struct Held(Vec<Guard>);
+struct HeldGuards(Vec<Guard>);
 
-impl Held {
+impl HeldGuards {
     /// Returns when one of them is lost.
     async fn lost(&self) {
         any(self.0.iter().map(Guard::lost).collect()).await;
     }
 
     /// All of them together, if none was lost in the meantime.
-    fn complete(mut self, parts: &[Part]) -> Option<AllGuard> {
+    fn complete(mut self, parts: &[OrderedLock]) -> Option<AllGuard> {
         if self.0.iter().any(|guard| !guard.is_held()) {
             return None;
         }
@@ -173,7 +174,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldGuards {
     fn drop(&mut self) {
         if !kept(Rule::AllOrNothing) {
             std::mem::forget(std::mem::take(&mut self.0));

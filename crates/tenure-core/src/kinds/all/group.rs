@@ -4,19 +4,19 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_proto::Timestamp;
 
-use super::part::Part;
+use super::part::OrderedLock;
 use crate::{
     AcquireError, Busy, Fault, FaultKind,
     acquire::timed_out,
     acquire::together::{JointOutcome, LockRequest, try_together},
     acquisition::guard::Guard,
-    context::Context,
+    context::StoreContext,
 };
 
 /// Locks of one store that stand beside each other in the order.
-pub(super) struct Group<'a> {
-    pub(super) parts: &'a [Part],
-    first: &'a Part,
+pub(super) struct StoreGroup<'a> {
+    pub(super) parts: &'a [OrderedLock],
+    first: &'a OrderedLock,
 }
 
 /// What came of asking for all of them at once.
@@ -30,13 +30,15 @@ pub(super) enum GroupOutcome {
 }
 
 /// All of them, in the order.
-pub(super) fn groups(parts: &[Part]) -> impl Iterator<Item = Group<'_>> + Send {
-    let same = |one: &Part, next: &Part| Arc::ptr_eq(one.target.context(), next.target.context());
-    let group = |parts| <[Part]>::first(parts).map(|first| Group { parts, first });
+pub(super) fn groups(parts: &[OrderedLock]) -> impl Iterator<Item = StoreGroup<'_>> + Send {
+    let same = |one: &OrderedLock, next: &OrderedLock| {
+        Arc::ptr_eq(one.target.context(), next.target.context())
+    };
+    let group = |parts| <[OrderedLock]>::first(parts).map(|first| StoreGroup { parts, first });
     parts.chunk_by(same).filter_map(group)
 }
 
-impl Group<'_> {
+impl StoreGroup<'_> {
     /// Asks for all of them at once. It waits for nobody, so it cannot be part of a circle.
     async fn together(&self, until: Timestamp) -> Result<JointOutcome, AcquireError> {
         if self.parts.len() < 2 {
@@ -45,7 +47,7 @@ impl Group<'_> {
         let wanted: Vec<_> = self
             .parts
             .iter()
-            .map(|Part { target, name, settings, .. }| LockRequest {
+            .map(|OrderedLock { target, name, settings, .. }| LockRequest {
                 name,
                 settings,
                 called: target.called(),
@@ -95,7 +97,7 @@ impl Group<'_> {
             JointOutcome::BusyHere(index) => {
                 let part = self.part(index);
                 let queues = &self.first.target.acquirer().queues;
-                queues.in_the_way(&part.settings.uses(&part.name), None)
+                queues.busy_state(&part.settings.uses(&part.name), None)
             }
         };
         if !tries {
@@ -104,11 +106,11 @@ impl Group<'_> {
         Err(timed_out(self.context(), asked, busy))
     }
 
-    fn context(&self) -> &Arc<Context> {
+    fn context(&self) -> &Arc<StoreContext> {
         self.first.target.context()
     }
 
-    fn part(&self, index: usize) -> &Part {
+    fn part(&self, index: usize) -> &OrderedLock {
         self.parts.get(index).unwrap_or(self.first)
     }
 

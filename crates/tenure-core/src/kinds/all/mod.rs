@@ -13,7 +13,7 @@ pub use guard::AllGuard;
 use tenure_proto::queue::Kind;
 
 use self::asking::MultiLockRequest;
-use super::{mutex::Mutex, target::Target};
+use super::{mutex::Mutex, target::LockTarget};
 use crate::{
     acquire::Acquirer,
     options::{Options, setters},
@@ -74,7 +74,7 @@ impl All {
         names: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Self {
         let lock = |name: &str| {
-            let target = Target::new(acquirer, name, Kind::Mutex).known_as("all");
+            let target = LockTarget::new(acquirer, name, Kind::Mutex).known_as("all");
             (target, Options::default())
         };
         Self {

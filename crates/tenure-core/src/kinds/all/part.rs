@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::{LockName, kinds::target::Target, options::Settings};
+use crate::{LockName, kinds::target::LockTarget, options::ValidatedSettings};
 
 /// One of the locks, in its place in the order.
 #[derive(Clone)]
-pub(super) struct Part {
-    pub(super) target: Target,
+pub(super) struct OrderedLock {
+    pub(super) target: LockTarget,
     pub(super) name: LockName,
-    pub(super) settings: Settings,
+    pub(super) settings: ValidatedSettings,
     pub(super) max_hold: Option<Duration>,
     pub(super) hold_at_least: Duration,
 }

@@ -16,13 +16,13 @@ use tenure_proto::{
 
 use super::{
     guard::ReentrantGuard,
-    scope::{Key, Scope, ScopeEntryGuard, SharedHold},
+    scope::{Scope, ScopeEntryGuard, ScopeKey, SharedHold},
 };
 use crate::{
     AcquireError, Busy, Fault, NameError,
     acquire::timed_out,
     driver::before,
-    kinds::target::Target,
+    kinds::target::LockTarget,
     options::{Options, setters},
 };
 
@@ -34,25 +34,25 @@ type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 #[derive(Clone)]
 pub(super) struct Attempt {
     // One allocation for what seldom changes, so that it is quick to clone.
-    asked: Arc<Asked>,
+    asked: Arc<AttemptInner>,
     scope: Option<Scope>,
 }
 
 #[derive(Clone)]
-struct Asked {
-    target: Target,
-    key: Result<Key, NameError>,
+struct AttemptInner {
+    target: LockTarget,
+    key: Result<ScopeKey, NameError>,
     options: Options,
 }
 
 impl Attempt {
-    pub(super) fn new(target: Target, options: Options) -> Self {
+    pub(super) fn new(target: LockTarget, options: Options) -> Self {
         let name = target.name().clone();
-        let key = name.map(|name| Key::new(target.context(), name));
-        Self { asked: Arc::new(Asked { target, key, options }), scope: None }
+        let key = name.map(|name| ScopeKey::new(target.context(), name));
+        Self { asked: Arc::new(AttemptInner { target, key, options }), scope: None }
     }
 
-    pub(super) fn target(&self) -> &Target {
+    pub(super) fn target(&self) -> &LockTarget {
         &self.asked.target
     }
 
@@ -102,7 +102,7 @@ impl Attempt {
         // Whoever passes asks the store, or finds that another future of the scope has done so.
         let gate = stay.gate();
         let Some(passed) = before(&*context.clock, give_up, gate.lock()).await else {
-            let busy = target.acquirer().queues.in_the_way(&settings.uses(stay.name()), None);
+            let busy = target.acquirer().queues.busy_state(&settings.uses(stay.name()), None);
             return Err(timed_out(context, asked, busy));
         };
         if let Some(hold) = stay.enter().filter(|_| kept(Rule::ScopeAsksOnce)) {
@@ -169,10 +169,10 @@ impl ReentrantLock {
 
 impl IntoFuture for ReentrantLock {
     type Output = LockResult;
-    type IntoFuture = Entering<LockResult>;
+    type IntoFuture = EnterFuture<LockResult>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Entering::new(self.attempt, |entered| entered, |attempt| Box::pin(attempt.lock()))
+        EnterFuture::new(self.attempt, |entered| entered, |attempt| Box::pin(attempt.lock()))
     }
 }
 
@@ -194,10 +194,10 @@ impl ReentrantTryLock {
 
 impl IntoFuture for ReentrantTryLock {
     type Output = TryLockResult;
-    type IntoFuture = Entering<TryLockResult>;
+    type IntoFuture = EnterFuture<TryLockResult>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Entering::new(
+        EnterFuture::new(
             self.attempt,
             |entered| entered.map(Some),
             |attempt| Box::pin(attempt.try_lock()),
@@ -207,7 +207,7 @@ impl IntoFuture for ReentrantTryLock {
 
 /// An acquisition under way. The scope it belongs to is the one in which it is first polled.
 #[must_use = "futures do nothing unless they are awaited"]
-pub struct Entering<T> {
+pub struct EnterFuture<T> {
     state: State<T>,
     entered: fn(LockResult) -> T,
     acquire: fn(Attempt) -> Work<T>,
@@ -219,7 +219,7 @@ enum State<T> {
     Done,
 }
 
-impl<T> Entering<T> {
+impl<T> EnterFuture<T> {
     fn new(
         attempt: Attempt,
         entered: fn(LockResult) -> T,
@@ -229,7 +229,7 @@ impl<T> Entering<T> {
     }
 }
 
-impl<T> Future for Entering<T> {
+impl<T> Future for EnterFuture<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, waker: &mut task::Context<'_>) -> Poll<T> {
@@ -249,8 +249,8 @@ impl<T> Future for Entering<T> {
     }
 }
 
-impl<T> fmt::Debug for Entering<T> {
+impl<T> fmt::Debug for EnterFuture<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entering").finish_non_exhaustive()
+        f.debug_struct("EnterFuture").finish_non_exhaustive()
     }
 }

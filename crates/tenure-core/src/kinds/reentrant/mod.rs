@@ -11,7 +11,7 @@ pub use guard::ReentrantGuard;
 pub use scope::{Scope, scope};
 
 use self::attempt::Attempt;
-use super::{inspect::inspect, target::Target};
+use super::{inspect::inspect, target::LockTarget};
 use crate::options::{Options, setters};
 
 /// A mutex that a [`Scope`] which holds it enters again. A handle: cheap to make, to clone and to
@@ -58,7 +58,7 @@ pub struct Reentrant {
 }
 
 impl Reentrant {
-    pub(super) fn new(target: Target, options: Options) -> Self {
+    pub(super) fn new(target: LockTarget, options: Options) -> Self {
         Self { attempt: Attempt::new(target, options) }
     }
 

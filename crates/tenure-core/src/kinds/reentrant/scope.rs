@@ -12,7 +12,7 @@ use std::{
 
 use tenure_proto::rule::{Rule, kept};
 
-use crate::{LockName, acquisition::guard::Guard, context::Context};
+use crate::{LockName, acquisition::guard::Guard, context::StoreContext};
 
 tokio::task_local! {
     static CURRENT: Scope;
@@ -76,7 +76,7 @@ pub struct Scope(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    entries: Mutex<BTreeMap<Key, Entry>>,
+    entries: Mutex<BTreeMap<ScopeKey, ScopeEntry>>,
     /// The scope that this one is nested in.
     outer: Option<Scope>,
 }
@@ -84,13 +84,13 @@ struct Inner {
 /// One lock: its name, and the address of what all locks of its [`Tenure`](crate::Tenure) share,
 /// which lives as long as an entry for it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
+pub(crate) struct ScopeKey {
     context: usize,
     name: LockName,
 }
 
 /// One lock that a scope holds or is about to acquire.
-struct Entry {
+struct ScopeEntry {
     hold: Weak<SharedHold>,
     /// Lets one future of the scope at a time ask for the lock.
     gate: Arc<tokio::sync::Mutex<()>>,
@@ -110,7 +110,7 @@ pub(crate) struct SharedHold {
 #[derive(Debug)]
 pub(crate) struct ScopeEntryGuard {
     scope: Scope,
-    key: Key,
+    key: ScopeKey,
     gate: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -158,14 +158,14 @@ impl Scope {
 
     /// The hold of a lock, if the scope that the caller runs in has it and may count on it.
     #[inline]
-    pub(crate) fn enter_current(key: &Key) -> Option<Arc<SharedHold>> {
+    pub(crate) fn enter_current(key: &ScopeKey) -> Option<Arc<SharedHold>> {
         CURRENT.try_with(|scope| scope.enter(key)).ok().flatten()
     }
 
     /// The hold of a lock, if this scope or one around it has it and may count on it at this very
     /// moment.
     #[inline]
-    pub(crate) fn enter(&self, key: &Key) -> Option<Arc<SharedHold>> {
+    pub(crate) fn enter(&self, key: &ScopeKey) -> Option<Arc<SharedHold>> {
         let mut scope = self;
         loop {
             let held =
@@ -180,15 +180,15 @@ impl Scope {
         }
     }
 
-    fn own(&self, key: &Key) -> Option<Arc<SharedHold>> {
+    fn own(&self, key: &ScopeKey) -> Option<Arc<SharedHold>> {
         // The hold may end where it is dropped, which takes the lock again: it is free by then.
         self.lock().get(key)?.hold.upgrade()
     }
 
     /// Makes or keeps the entry of a lock that is about to be acquired.
-    pub(crate) fn stay(&self, key: &Key) -> ScopeEntryGuard {
+    pub(crate) fn stay(&self, key: &ScopeKey) -> ScopeEntryGuard {
         let mut entries = self.lock();
-        let entry = entries.entry(key.clone()).or_insert_with(|| Entry {
+        let entry = entries.entry(key.clone()).or_insert_with(|| ScopeEntry {
             hold: Weak::new(),
             gate: Arc::default(),
             stays: 0,
@@ -197,13 +197,13 @@ impl Scope {
         ScopeEntryGuard { scope: self.clone(), key: key.clone(), gate: entry.gate.clone() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ScopeKey, ScopeEntry>> {
         self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Key {
-    pub(crate) fn new(context: &Arc<Context>, name: LockName) -> Self {
+impl ScopeKey {
+    pub(crate) fn new(context: &Arc<StoreContext>, name: LockName) -> Self {
         Self { context: Arc::as_ptr(context).addr(), name }
     }
 

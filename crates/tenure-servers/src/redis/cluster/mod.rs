@@ -9,8 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::node::{done, id, is_up, meet, nodes, replicates, text};
-use super::{Node, RedisServer, Reply, settings_of_tls};
+use self::node::{expect_ok, id, is_up, meet, nodes, replicates, text};
+use super::{NodeOptions, RedisServer, Reply, settings_of_tls};
 use crate::{certificates::Certificates, port::free_port};
 
 /// How long anything may take.
@@ -89,9 +89,9 @@ impl RedisCluster {
         let [first, others @ ..] = &*cluster.servers else { return self };
         for (number, server) in cluster.servers.iter().take(COUNT).enumerate() {
             // Else all begin with the same, and have to settle that first.
-            done(server, &["CLUSTER", "SET-CONFIG-EPOCH", &(number + 1).to_string()]);
+            expect_ok(server, &["CLUSTER", "SET-CONFIG-EPOCH", &(number + 1).to_string()]);
             let (from, to) = (number * SLOTS / COUNT, (number + 1) * SLOTS / COUNT - 1);
-            done(server, &["CLUSTER", "ADDSLOTSRANGE", &from.to_string(), &to.to_string()]);
+            expect_ok(server, &["CLUSTER", "ADDSLOTSRANGE", &from.to_string(), &to.to_string()]);
         }
         for server in others {
             meet(first, server);
@@ -100,7 +100,7 @@ impl RedisCluster {
             cluster.servers.iter().all(|server| nodes(server).len() == 2 * COUNT)
         });
         for (replica, primary) in cluster.servers.iter().skip(COUNT).zip(&cluster.servers) {
-            done(replica, &["CLUSTER", "REPLICATE", &id(primary)]);
+            expect_ok(replica, &["CLUSTER", "REPLICATE", &id(primary)]);
         }
         cluster.settle();
         cluster.until("the replicas get what is written", || cluster.replicate());
@@ -161,7 +161,7 @@ impl RedisCluster {
     pub fn add_replica(&mut self, of: usize) -> usize {
         let added = self.add();
         if let (Some(replica), Some(primary)) = (self.servers.get(added), self.servers.get(of)) {
-            done(replica, &["CLUSTER", "REPLICATE", &id(primary)]);
+            expect_ok(replica, &["CLUSTER", "REPLICATE", &id(primary)]);
         }
         self.settle();
         let ids = [added, of].map(|number| self.servers.get(number).map(id).unwrap_or_default());
@@ -212,7 +212,7 @@ impl RedisCluster {
     pub fn cut_replicas(&self) {
         for replica in self.servers.iter().skip(COUNT) {
             // They are refused when they come again.
-            done(replica, &["CONFIG", "SET", "masterauth", "not the password"]);
+            expect_ok(replica, &["CONFIG", "SET", "masterauth", "not the password"]);
         }
         for primary in self.servers.iter().take(COUNT) {
             let _ = primary.command(&["CLIENT", "KILL", "TYPE", "replica"]);
@@ -255,7 +255,7 @@ impl RedisCluster {
             let settings = [&usual[..], &of_nodes, &more].concat();
             let side = self.side(&format!("node-{bus}"));
             if let Some(server) =
-                RedisServer::try_as(Node { behind, tls: self.tls, side }, &settings)
+                RedisServer::try_as(NodeOptions { behind, tls: self.tls, side }, &settings)
             {
                 return server;
             }

@@ -5,10 +5,10 @@ use super::{RedisServer, Reply};
 /// Introduces a node to another one.
 pub(super) fn meet(server: &RedisServer, other: &RedisServer) {
     let port = other.address().port().to_string();
-    done(server, &["CLUSTER", "MEET", "127.0.0.1", &port, &bus(other).to_string()]);
+    expect_ok(server, &["CLUSTER", "MEET", "127.0.0.1", &port, &bus(other).to_string()]);
 }
 
-pub(super) fn done(server: &RedisServer, words: &[&str]) {
+pub(super) fn expect_ok(server: &RedisServer, words: &[&str]) {
     let told = server.command(words);
     assert_eq!(told, Reply::Text("OK".to_owned()), "{words:?}");
 }

@@ -2,7 +2,7 @@
 
 use super::{
     RedisCluster, RedisServer, Reply,
-    node::{done, id, is_up, number},
+    node::{expect_ok, id, is_up, number},
 };
 
 impl RedisCluster {
@@ -38,8 +38,8 @@ impl RedisCluster {
         let (Some(from), Some(to)) = (self.owner(slot), self.servers.get(to)) else { return };
         let Some(from) = self.servers.get(from) else { return };
         let slot = slot.to_string();
-        done(to, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &id(from)]);
-        done(from, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &id(to)]);
+        expect_ok(to, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &id(from)]);
+        expect_ok(from, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &id(to)]);
     }
 
     /// Moves all keys of an open slot, or only those that end so.
@@ -88,8 +88,8 @@ impl RedisCluster {
         let from = self.owner(slot).and_then(|from| self.servers.get(from));
         let (Some(from), Some(receiver)) = (from, self.servers.get(to)) else { return };
         let slot_text = slot.to_string();
-        done(receiver, &["CLUSTER", "SETSLOT", &slot_text, "IMPORTING", &id(from)]);
-        done(receiver, &["CLUSTER", "SETSLOT", &slot_text, "NODE", &id(receiver)]);
+        expect_ok(receiver, &["CLUSTER", "SETSLOT", &slot_text, "IMPORTING", &id(from)]);
+        expect_ok(receiver, &["CLUSTER", "SETSLOT", &slot_text, "NODE", &id(receiver)]);
         self.all_know(slot, to);
     }
 
@@ -104,7 +104,7 @@ impl RedisCluster {
             let _ = server.command(&["CLUSTER", "DELSLOTS", &slot_text]);
         }
         if let Some(receiver) = self.servers.get(to) {
-            done(receiver, &["CLUSTER", "ADDSLOTS", &slot_text]);
+            expect_ok(receiver, &["CLUSTER", "ADDSLOTS", &slot_text]);
         }
         self.all_know(slot, to);
     }
@@ -131,7 +131,7 @@ impl RedisCluster {
         // Until the owner stops asking there, nothing can be moved back. From then on it creates what
         // it lacks, so that what is known to be there follows at once.
         let keys = keys_of(other, slot);
-        done(owner, &stable);
+        expect_ok(owner, &stable);
         for key in &keys {
             let _ = migrate(other, owner, key);
         }
@@ -139,7 +139,7 @@ impl RedisCluster {
             move_keys_of(other, slot, owner, "");
             is_empty(other, slot)
         });
-        done(other, &stable);
+        expect_ok(other, &stable);
     }
 
     /// The number of the server that has a slot, as this one has it.

@@ -48,7 +48,7 @@ pub(in crate::check) struct Wipe {
 
 /// What a look at a latch found, which was under way between these two moments.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct LatchObservation<'a> {
     /// When it was asked for.
     pub from: Timestamp,
     /// When it was answered.
@@ -105,10 +105,10 @@ impl Latch {
     /// What is wrong with a look, if anything is.
     pub(in crate::check) fn wrong(
         &self,
-        seen: &Seen<'_>,
+        seen: &LatchObservation<'_>,
         late: Duration,
     ) -> Option<(&'static str, String)> {
-        let Seen { from, until, count, remaining, who } = *seen;
+        let LatchObservation { from, until, count, remaining, who } = *seen;
         let begun = self.calls.iter().map(|call| call.begun);
         let moments = begun.filter(|at| *at > from && *at <= until).chain([from]);
         let may: Vec<_> = moments.map(|at| self.may(at, late)).collect();

@@ -6,7 +6,7 @@ mod observers;
 mod queues;
 mod tokens;
 
-pub use latches::Seen;
+pub use latches::LatchObservation;
 
 pub(super) use forgotten::Forgotten;
 pub(super) use latches::{Call, Known, Latches, Wipe, there};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tenure_core::{LockName, Timestamp, proto::queue::Mode};
 
-use super::super::{Watched, together::may_be_together};
+use super::super::{ReportedHold, together::may_be_together};
 
 /// Who waits for which name, and until when names stay taken.
 #[derive(Debug, Default)]
@@ -51,7 +51,11 @@ impl Queues {
     }
 
     /// A hold begins at `now`. What is wrong with that, if anything is.
-    pub(in crate::check) fn begins(&self, watched: &Watched, now: Timestamp) -> Option<String> {
+    pub(in crate::check) fn begins(
+        &self,
+        watched: &ReportedHold,
+        now: Timestamp,
+    ) -> Option<String> {
         let kept = self.kept.get(&watched.name).filter(|kept| watched.quiet && now < **kept)?;
         let early = kept.since(now);
         Some(format!("{} begins {early:?} before the end of the hold before it", watched.token))

@@ -7,11 +7,11 @@ use tenure_core::{LockName, Timestamp, Token, proto::queue::Mode};
 /// The tokens of all names of a run.
 #[derive(Debug, Default)]
 pub(in crate::check) struct Tokens {
-    names: BTreeMap<LockName, Name>,
+    names: BTreeMap<LockName, NameTokens>,
 }
 
 #[derive(Debug, Default)]
-struct Name {
+struct NameTokens {
     seen: BTreeSet<Token>,
     greatest: Option<Token>,
     /// The greatest of those who held the name alone.

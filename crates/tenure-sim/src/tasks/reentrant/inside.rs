@@ -7,25 +7,25 @@ use tenure_core::{
     kinds::{Reentrant, ReentrantGuard},
 };
 
-use super::levels::Levels;
-use crate::check::Holding;
-use crate::client::{Asked, Context, Terms, acquired};
+use super::levels::ReentrantGuards;
+use crate::check::GuardStatus;
+use crate::client::{AskIdentity, ProcessContext, Terms, acquired};
 use tenure_testkit::Random;
 
 /// What happens in one scope.
-pub(super) struct Inside {
-    pub(super) context: Arc<Context>,
-    pub(super) asked: Asked,
+pub(super) struct ScopeContext {
+    pub(super) context: Arc<ProcessContext>,
+    pub(super) asked: AskIdentity,
     pub(super) terms: Terms,
     pub(super) scope: Scope,
     pub(super) lock: Reentrant,
-    pub(super) holds: Mutex<Vec<Arc<Levels>>>,
+    pub(super) holds: Mutex<Vec<Arc<ReentrantGuards>>>,
     pub(super) outer: Option<Arc<Self>>,
 }
 
-impl Inside {
+impl ScopeContext {
     /// The hold that this scope would enter now, with its deadline.
-    pub(super) fn standing(&self) -> Option<(Arc<Levels>, Timestamp)> {
+    pub(super) fn standing(&self) -> Option<(Arc<ReentrantGuards>, Timestamp)> {
         let own = self.holds().iter().find(|levels| levels.is_held()).cloned();
         let Some(levels) = own else { return self.outer.as_ref()?.standing() };
         let deadline = levels.deadline()?;
@@ -43,19 +43,19 @@ impl Inside {
             }
             scope = inside.outer.as_deref();
         }
-        let levels = Arc::new(Levels::new(guard));
+        let levels = Arc::new(ReentrantGuards::new(guard));
         self.holds().push(levels.clone());
         let watched = Arc::downgrade(&levels);
         let hold = acquired(&self.context, &self.asked.name, token, terms, watched).await;
         let _ = levels.hold.set(hold);
     }
 
-    pub(super) fn holds(&self) -> MutexGuard<'_, Vec<Arc<Levels>>> {
+    pub(super) fn holds(&self) -> MutexGuard<'_, Vec<Arc<ReentrantGuards>>> {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One of the holds of this scope.
-    pub(super) fn any_hold(&self, random: &mut Random) -> Option<Arc<Levels>> {
+    pub(super) fn any_hold(&self, random: &mut Random) -> Option<Arc<ReentrantGuards>> {
         let holds = self.holds();
         let index = usize::try_from(random.below(holds.len() as u64)).ok()?;
         holds.get(index).cloned()

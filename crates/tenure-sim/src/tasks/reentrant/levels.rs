@@ -4,11 +4,11 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tenure_core::{Timestamp, Token, kinds::ReentrantGuard};
 
-use crate::check::Holding;
+use crate::check::GuardStatus;
 
 /// All guards of one hold, whichever task of the scope has them.
 #[derive(Debug)]
-pub(super) struct Levels {
+pub(super) struct ReentrantGuards {
     pub(super) token: Token,
     /// What the checker calls it.
     pub(super) hold: OnceLock<usize>,
@@ -17,7 +17,7 @@ pub(super) struct Levels {
     pub(super) told_lost: OnceLock<()>,
 }
 
-impl Levels {
+impl ReentrantGuards {
     pub(super) fn new(guard: ReentrantGuard) -> Self {
         Self {
             token: guard.token(),
@@ -47,7 +47,7 @@ impl Levels {
     }
 }
 
-impl Holding for Levels {
+impl GuardStatus for ReentrantGuards {
     fn is_held(&self) -> bool {
         self.lock().iter().any(|guard| guard.check().is_ok())
     }

@@ -16,17 +16,17 @@ use tenure_core::{
 };
 use tokio::task::JoinHandle;
 
-use self::inside::Inside;
-use crate::check::Holding;
+use self::inside::ScopeContext;
+use crate::check::GuardStatus;
 use crate::{
-    client::{Asked, Context, STEP, Terms, acquire, tell, with_terms, write},
-    limited::Limited,
+    client::{AskIdentity, ProcessContext, STEP, Terms, acquire, tell, with_terms, write},
+    limited::PollLimit,
 };
 use tenure_testkit::{Random, fault::Kind};
 
 /// A scope acquires the name, enters it again in many ways, and lets it go level by level.
 pub(super) async fn round(
-    context: &Arc<Context>,
+    context: &Arc<ProcessContext>,
     index: u64,
     name: &LockName,
     terms: &Terms,
@@ -40,9 +40,9 @@ pub(super) async fn round(
     let scope = Scope::new();
     // Some name the scope, the others run in it.
     let named = random.happens(500);
-    let inside = Arc::new(Inside {
+    let inside = Arc::new(ScopeContext {
         context: context.clone(),
-        asked: Asked::new(context, index, name),
+        asked: AskIdentity::new(context, index, name),
         terms: *terms,
         lock: if named { lock.within(&scope) } else { lock },
         scope: scope.clone(),
@@ -58,7 +58,7 @@ pub(super) async fn round(
     context.stage.check.scope_is_empty(context.number, scope.holds());
 }
 
-impl Inside {
+impl ScopeContext {
     async fn begin(self: &Arc<Self>, random: &mut Random) {
         let (asked, mut apart) = (&self.asked, random.split());
         let first = async {
@@ -102,7 +102,7 @@ impl Inside {
         let asking = ask(lock, terms.tries);
         let polls = random.happens(stage.habits.drops).then(|| random.below(8));
         let standing = self.standing();
-        let Some(outcome) = Limited::new(Box::pin(asking), polls).await else {
+        let Some(outcome) = PollLimit::new(Box::pin(asking), polls).await else {
             return stage.tally.count(Kind::EntryDropped);
         };
         if let Some((levels, before)) = standing {
@@ -149,7 +149,7 @@ impl Inside {
         if random.happens(600) {
             let polls = random.happens(stage.habits.drops).then(|| random.below(4));
             let (token, deadline) = (guard.token(), context.clock.true_at(guard.deadline()));
-            match Limited::new(Box::pin(guard.release()), polls).await {
+            match PollLimit::new(Box::pin(guard.release()), polls).await {
                 None => stage.tally.count(Kind::ReleaseDropped),
                 Some(Ok(())) if last => stage.check.released(levels.hold()),
                 Some(Err(ReleaseError::Lost(_))) if valid => {
@@ -183,7 +183,7 @@ impl Inside {
             let lock = self.context.tenure.mutex(self.asked.name.as_str()).reentrant();
             Arc::new(Self {
                 context: self.context.clone(),
-                asked: Asked::new(&self.context, 0, &self.asked.name),
+                asked: AskIdentity::new(&self.context, 0, &self.asked.name),
                 terms: self.terms,
                 scope: scope.clone(),
                 lock,

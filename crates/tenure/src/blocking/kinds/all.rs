@@ -8,8 +8,8 @@ use super::settings::setters;
 use crate::blocking::{
     context::BlockingContext,
     guard::Guard,
-    thread::Thread,
-    watch::{Watch, news, of_parent},
+    thread::BlockingThread,
+    watch::{GuardCallbacks, news, of_parent},
 };
 
 /// Several mutexes, of which all or none are held: [`crate::All`] for blocking callers.
@@ -74,12 +74,12 @@ impl All {
 #[must_use = "the locks are released as soon as their guard is dropped"]
 pub struct AllGuard {
     pub(in crate::blocking) guard: Parts,
-    watch: Watch,
+    watch: GuardCallbacks,
 }
 
 impl AllGuard {
-    fn new(guard: Parts, thread: &'static Thread) -> Self {
-        Self { guard, watch: Watch::new(thread) }
+    fn new(guard: Parts, thread: &'static BlockingThread) -> Self {
+        Self { guard, watch: GuardCallbacks::new(thread) }
     }
 
     news!();

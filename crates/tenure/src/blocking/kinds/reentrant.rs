@@ -7,7 +7,7 @@ use tenure_core::{AcquireError, ReleaseError, Scope, kinds};
 use super::{inspect::inspect, settings::setters};
 use crate::blocking::{
     context::BlockingContext,
-    watch::{Watch, answers, of_parent},
+    watch::{GuardCallbacks, answers, of_parent},
 };
 
 /// Calls `work` in a [`Scope`] of its own, on this thread, so that reentrant locks know it:
@@ -117,7 +117,7 @@ impl Reentrant {
     }
 
     fn guarded(&self, guard: kinds::ReentrantGuard) -> ReentrantGuard {
-        ReentrantGuard { guard, watch: Watch::new(self.context.thread) }
+        ReentrantGuard { guard, watch: GuardCallbacks::new(self.context.thread) }
     }
 }
 
@@ -126,7 +126,7 @@ impl Reentrant {
 #[must_use = "the lock is released as soon as its last guard is dropped"]
 pub struct ReentrantGuard {
     pub(in crate::blocking) guard: kinds::ReentrantGuard,
-    watch: Watch,
+    watch: GuardCallbacks,
 }
 
 impl ReentrantGuard {
@@ -150,7 +150,7 @@ impl ReentrantGuard {
     /// store has said so.
     ///
     /// # Errors
-    /// As for [`Guard::release`](super::Guard::release). A guard that is not the last says
+    /// As for [`Guard::release`](crate::blocking::Guard::release). A guard that is not the last says
     /// [`ReleaseError::Lost`] too when the hold was lost.
     ///
     /// ```

@@ -24,11 +24,11 @@ fn a_greeting_is_read_and_one_that_is_cut_or_changed_is_an_error_at_worst() {
 
 #[test]
 fn a_header_names_no_more_columns_than_a_statement_asks_for() {
-    assert!(matches!(Header::read(&[3], None), Ok(Header::Follow(3))));
+    assert!(matches!(ColumnSource::read(&[3], None), Ok(ColumnSource::Follow(3))));
     let column = Column { kind: 8, is_unsigned: false };
     let prepared: Arc<[Column]> = [column; 3].into();
-    assert!(matches!(Header::read(&[3, 0], Some(&prepared)), Ok(Header::AsBefore)));
-    assert!(matches!(Header::read(&[3, 1], Some(&prepared)), Ok(Header::Follow(3))));
+    assert!(matches!(ColumnSource::read(&[3, 0], Some(&prepared)), Ok(ColumnSource::AsBefore)));
+    assert!(matches!(ColumnSource::read(&[3, 1], Some(&prepared)), Ok(ColumnSource::Follow(3))));
     for bad in [
         &b"\xfe\0\0\0\x80\0\0\0\0"[..],
         b"\xfe\0\0\0\0\0\0\0\x80",
@@ -38,7 +38,7 @@ fn a_header_names_no_more_columns_than_a_statement_asks_for() {
         b"\x03\0",
         b"",
     ] {
-        assert!(Header::read(bad, None).is_err(), "{bad:?}");
+        assert!(ColumnSource::read(bad, None).is_err(), "{bad:?}");
     }
 }
 
@@ -101,12 +101,12 @@ fn any_packet_is_read_or_refused() {
         let reads = [
             Greeting::read(bytes).is_ok(),
             Column::read(bytes).is_ok(),
-            Statement::read(bytes).is_ok(),
+            PrepareOk::read(bytes).is_ok(),
             OkPacket::read(Reader(bytes)).is_ok(),
             OkPacket::read_old(Reader(bytes)).is_ok(),
             Row::of_prepared(bytes, &columns).is_ok(),
             Row::of_text(bytes, &columns).is_ok(),
-            Header::read(bytes, Some(&known)).is_ok(),
+            ColumnSource::read(bytes, Some(&known)).is_ok(),
             matches!(refusal(bytes), Some(Ok(_))),
         ];
         reads.contains(&true)

@@ -9,15 +9,15 @@ fn ready() -> Vec<u8> {
     message(b'Z', b"I")
 }
 
-fn let_in(encrypted: bool) -> Frames {
-    let mut frames = Frames::new(Logins::of(None, encrypted));
+fn let_in(encrypted: bool) -> MessageFilter {
+    let mut frames = MessageFilter::new(AuthenticationPolicy::of(None, encrypted));
     frames.pass(&message(b'R', &[0; 4]), None).unwrap();
     frames.pass(&ready(), None).unwrap();
     frames
 }
 
 /// How many of them are let through.
-fn count(frames: &mut Frames, bytes: &[u8]) -> usize {
+fn count(frames: &mut MessageFilter, bytes: &[u8]) -> usize {
     (0..100_000_000).take_while(|_| frames.pass(bytes, None).is_ok()).count()
 }
 
@@ -69,7 +69,7 @@ fn an_answer_is_bounded_and_each_has_its_own_room() {
 #[test]
 fn little_comes_before_the_server_has_let_us_in() {
     for tag in [b'N', b'S', b'R', b'E', b'v'] {
-        let mut frames = Frames::new(Logins::of(None, true));
+        let mut frames = MessageFilter::new(AuthenticationPolicy::of(None, true));
         let most = count(&mut frames, &message(tag, &[9; 1_000]));
         assert!(most * 1_000 < OF_LOGIN, "{tag} {most}");
     }
@@ -77,23 +77,24 @@ fn little_comes_before_the_server_has_let_us_in() {
 
 #[test]
 fn a_password_is_given_in_the_ways_alone_that_are_accepted() {
-    let asks = |logins: Logins, code: u32| {
-        Frames::new(logins).pass(&message(b'R', &code.to_be_bytes()), None)
+    let asks = |logins: AuthenticationPolicy, code: u32| {
+        MessageFilter::new(logins).pass(&message(b'R', &code.to_be_bytes()), None)
     };
-    let (plain, encrypted) = (Logins::of(None, false), Logins::of(None, true));
-    assert_eq!(asks(plain, 3), Err(ConnectionEndReason::Login(Login::Password)));
-    assert_eq!(asks(plain, 5), Err(ConnectionEndReason::Login(Login::Md5)));
+    let (plain, encrypted) =
+        (AuthenticationPolicy::of(None, false), AuthenticationPolicy::of(None, true));
+    assert_eq!(asks(plain, 3), Err(ConnectionEndReason::Login(AuthenticationMethod::Password)));
+    assert_eq!(asks(plain, 5), Err(ConnectionEndReason::Login(AuthenticationMethod::Md5)));
     for code in [0, 10, 12] {
         asks(plain, code).unwrap();
     }
     for code in [0, 3, 5, 10] {
         asks(encrypted, code).unwrap();
     }
-    let named = Logins::read("scram-sha-256,md5").unwrap();
+    let named = AuthenticationPolicy::read("scram-sha-256,md5").unwrap();
     assert!(asks(named, 5).is_ok() && asks(named, 10).is_ok());
     assert!(asks(named, 3).is_err() && asks(named, 0).is_err());
     // The word that all is well comes after a proof.
-    let mut frames = Frames::new(named);
+    let mut frames = MessageFilter::new(named);
     let mut says = |code: u32, text: &str| {
         frames.pass(&message(b'R', &[&code.to_be_bytes(), text.as_bytes()].concat()), None)
     };
@@ -103,21 +104,21 @@ fn a_password_is_given_in_the_ways_alone_that_are_accepted() {
     assert_eq!(says(0, ""), Err(ConnectionEndReason::Unproven));
     says(12, "v=QUI=").unwrap();
     says(0, "").unwrap();
-    assert!(Logins::read("scram").is_err());
+    assert!(AuthenticationPolicy::read("scram").is_err());
 }
 
 #[test]
 fn a_proof_has_neither_too_few_rounds_nor_more_than_anybody_needs() {
-    let goes_on = |logins: Logins, rounds: &str| {
+    let goes_on = |logins: AuthenticationPolicy, rounds: &str| {
         let text = format!("r=abc,s=QUI=,i={rounds}");
         let body = [&11_u32.to_be_bytes(), text.as_bytes()].concat();
-        Frames::new(logins).pass(&message(b'R', &body), None)
+        MessageFilter::new(logins).pass(&message(b'R', &body), None)
     };
-    let named = |list| Some(Logins::read(list).unwrap());
+    let named = |list| Some(AuthenticationPolicy::read(list).unwrap());
     let strict = [
-        Logins::of(None, false),
-        Logins::of(named("scram-sha-256"), false),
-        Logins::of(named("none,scram-sha-256"), false),
+        AuthenticationPolicy::of(None, false),
+        AuthenticationPolicy::of(named("scram-sha-256"), false),
+        AuthenticationPolicy::of(named("none,scram-sha-256"), false),
     ];
     for logins in strict {
         goes_on(logins, "4096").unwrap();
@@ -127,10 +128,10 @@ fn a_proof_has_neither_too_few_rounds_nor_more_than_anybody_needs() {
     }
     // It is known who the server is, or nobody can ask.
     let others = [
-        Logins::of(None, true),
-        Logins::of(named("scram-sha-256"), true),
-        Logins::of(named("scram-sha-256,md5"), false),
-        Logins::of(named("scram-sha-256,password"), false),
+        AuthenticationPolicy::of(None, true),
+        AuthenticationPolicy::of(named("scram-sha-256"), true),
+        AuthenticationPolicy::of(named("scram-sha-256,md5"), false),
+        AuthenticationPolicy::of(named("scram-sha-256,password"), false),
     ];
     for logins in others {
         goes_on(logins, "1").unwrap();
@@ -193,15 +194,15 @@ fn let_in_by() -> Vec<u8> {
 
 #[test]
 fn what_answers_another_question_is_refused() {
-    let (tag, other) = (Tag::of(7), Tag::of(8));
-    let columns = |tag: Tag| {
+    let (tag, other) = (QueryTag::of(7), QueryTag::of(8));
+    let columns = |tag: QueryTag| {
         let about = [&[0; 6][..], &20_u32.to_be_bytes(), &[0; 8]].concat();
         message(b'T', &[&[0, 1], tag.to_string().as_bytes(), &[0], &about].concat())
     };
     let (parsed, row, done) =
         (message(b'1', b""), message(b'D', &[0, 0]), message(b'C', b"SELECT 1\0"));
     let failed = message(b'E', b"\0");
-    let passes = |parts: &[&[u8]], expected: Option<Tag>| {
+    let passes = |parts: &[&[u8]], expected: Option<QueryTag>| {
         let mut frames = let_in(false);
         let passed = frames.pass(&parts.concat(), expected);
         passed.map(|()| (frames.over(), frames.is_doubtful()))

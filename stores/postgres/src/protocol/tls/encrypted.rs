@@ -13,46 +13,51 @@ use tokio_rustls::{TlsConnector, client};
 
 use super::end_point::end_point;
 use crate::{
-    config::logins::Logins,
-    protocol::{answers::Answers, bounded::CheckedStream},
+    config::logins::AuthenticationPolicy,
+    protocol::{answers::AnswerTracker, bounded::CheckedStream},
 };
 
 /// How encrypted connections are made.
 #[derive(Clone)]
-pub(crate) struct Connector(Arc<ClientConfig>, Logins);
+pub(crate) struct Connector(Arc<ClientConfig>, AuthenticationPolicy);
 
 /// The same for one connection.
-pub(crate) struct Connecting(Connector, Arc<Answers>);
+pub(crate) struct ConnectionTls(Connector, Arc<AnswerTracker>);
 
 /// One that leads to a server.
-pub(crate) struct ToServer(TlsConnector, ServerName<'static>, Logins, Arc<Answers>);
+pub(crate) struct ServerTlsConnect(
+    TlsConnector,
+    ServerName<'static>,
+    AuthenticationPolicy,
+    Arc<AnswerTracker>,
+);
 
 /// An encrypted stream.
 pub(crate) type Stream = CheckedStream<client::TlsStream<Socket>>;
 
 impl Connector {
-    pub(crate) fn new(options: &TlsOptions, logins: Logins) -> Result<Self, Fault> {
+    pub(crate) fn new(options: &TlsOptions, logins: AuthenticationPolicy) -> Result<Self, Fault> {
         Ok(Self(encryption(options)?, logins))
     }
 
-    pub(crate) fn once(&self, answers: &Arc<Answers>) -> Connecting {
-        Connecting(self.clone(), answers.clone())
+    pub(crate) fn once(&self, answers: &Arc<AnswerTracker>) -> ConnectionTls {
+        ConnectionTls(self.clone(), answers.clone())
     }
 }
 
-impl MakeTlsConnect<Socket> for Connecting {
+impl MakeTlsConnect<Socket> for ConnectionTls {
     type Stream = Stream;
-    type TlsConnect = ToServer;
+    type TlsConnect = ServerTlsConnect;
     type Error = io::Error;
 
-    fn make_tls_connect(&mut self, domain: &str) -> io::Result<ToServer> {
+    fn make_tls_connect(&mut self, domain: &str) -> io::Result<ServerTlsConnect> {
         let name = ServerName::try_from(domain.to_owned()).map_err(io::Error::other)?;
         let Self(Connector(tls, logins), answers) = self;
-        Ok(ToServer(TlsConnector::from(tls.clone()), name, *logins, answers.clone()))
+        Ok(ServerTlsConnect(TlsConnector::from(tls.clone()), name, *logins, answers.clone()))
     }
 }
 
-impl TlsConnect<Socket> for ToServer {
+impl TlsConnect<Socket> for ServerTlsConnect {
     type Stream = Stream;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Stream>> + Send>>;

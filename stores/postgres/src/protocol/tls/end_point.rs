@@ -6,7 +6,7 @@ const SEQUENCE: u8 = 0x30;
 const IDENTIFIER: u8 = 0x06;
 
 /// By what a certificate is signed, and the sum that goes with it.
-const SIGNATURES: [(&[u8], Sum); 8] = [
+const SIGNATURES: [(&[u8], HashFunction); 8] = [
     // By RSA, PKCS#1, with MD5, SHA-1, SHA-256, SHA-384 and SHA-512: the first two are replaced.
     (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x04], sum::<Sha256>),
     (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x05], sum::<Sha256>),
@@ -19,7 +19,7 @@ const SIGNATURES: [(&[u8], Sum); 8] = [
     (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x04], sum::<Sha512>),
 ];
 
-type Sum = fn(&[u8]) -> Vec<u8>;
+type HashFunction = fn(&[u8]) -> Vec<u8>;
 
 fn sum<D: Digest>(bytes: &[u8]) -> Vec<u8> {
     D::digest(bytes).to_vec()

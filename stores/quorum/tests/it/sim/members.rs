@@ -14,7 +14,7 @@ use tenure_core::{
         quorum::{majority, mark},
     },
 };
-use tenure_sim::{SimClock, check::Keeper};
+use tenure_sim::{SimClock, check::StoreOracle};
 use tenure_testkit::Random;
 
 use super::{
@@ -246,7 +246,7 @@ impl State {
 }
 
 #[async_trait]
-impl Keeper for Members {
+impl StoreOracle for Members {
     /// A token that is raised for one reader may be what a member gave to another.
     fn tells_readers_apart(&self) -> bool {
         false

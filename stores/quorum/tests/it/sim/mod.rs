@@ -17,7 +17,7 @@ use tenure_core::{
     Clock, Store,
     proto::{quorum::mark, rule::Rule},
 };
-use tenure_sim::{Run, Sweep, chaos::rage, sweep_of};
+use tenure_sim::{RunReport, SweepReport, chaos::rage, sweep_of};
 use tenure_testkit::{Random, fault::Tally};
 use tokio::runtime::Builder;
 
@@ -25,7 +25,7 @@ pub(crate) use self::seen::{Seen, Sight};
 use self::{plan::Plan, trouble::Troubles, world::World};
 
 /// Runs one seed; with `trace`, keeps what happened.
-pub(crate) fn simulate(seed: u64, tally: &Arc<Tally>, seen: &Arc<Seen>, trace: bool) -> Run {
+pub(crate) fn simulate(seed: u64, tally: &Arc<Tally>, seen: &Arc<Seen>, trace: bool) -> RunReport {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let mut random = Random::new(seed);
@@ -40,12 +40,12 @@ pub(crate) fn simulate(seed: u64, tally: &Arc<Tally>, seen: &Arc<Seen>, trace: b
         }
         seen.add(Sight::Rejoined, world.members.rejoined());
         let (violation, fingerprint, counts, trace) = world.stage.check.verdict();
-        Run { seed, violation, fingerprint, counts, trace }
+        RunReport { seed, violation, fingerprint, counts, trace }
     })
 }
 
 /// Runs seeds until one fails.
-pub(crate) fn sweep(seeds: Range<u64>, broken: Option<Rule>) -> (Sweep, Arc<Seen>) {
+pub(crate) fn sweep(seeds: Range<u64>, broken: Option<Rule>) -> (SweepReport, Arc<Seen>) {
     let seen = Arc::default();
     let simulate = |seed, tally: &Arc<Tally>| simulate(seed, tally, &seen, false);
     (sweep_of(simulate, seeds, broken), seen)

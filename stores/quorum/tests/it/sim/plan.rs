@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_sim::client::{Habits, LONGEST_GRACE, Locks};
+use tenure_sim::client::{ClientOptions, LONGEST_GRACE, LockKind};
 use tenure_testkit::{Random, fault::Faults};
 
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(super) struct Plan {
     pub(super) long: bool,
     /// In how many of a thousand ends a hold is detached.
     pub(super) detaches: u32,
-    pub(super) locks: Locks,
+    pub(super) locks: LockKind,
 }
 
 impl Plan {
@@ -54,8 +54,8 @@ impl Plan {
     }
 
     /// What the clients are told.
-    pub(super) fn habits(&self) -> Habits {
-        Habits {
+    pub(super) fn habits(&self) -> ClientOptions {
+        ClientOptions {
             locks: self.locks,
             quiet: self.quiet,
             quick: self.quick,
@@ -116,7 +116,7 @@ impl Plan {
         };
         // A late copy of an ask could bring back what an operator took away.
         let evictions = random.happens(100);
-        let locks = *random.choose(&[Locks::Mutex, Locks::ReadWrite]);
+        let locks = *random.choose(&[LockKind::Mutex, LockKind::ReadWrite]);
         Self {
             members: *random.choose(&[3, 3, 5]),
             processes: 2 + random.below(3),
@@ -141,7 +141,7 @@ impl Plan {
             long: random.happens(150),
             detaches: *random.choose(&[0, 0, 100, 400]),
             // A writer that lets readers in asks anew, so it may bring back what was taken away.
-            locks: if evictions { Locks::Mutex } else { locks },
+            locks: if evictions { LockKind::Mutex } else { locks },
         }
     }
 

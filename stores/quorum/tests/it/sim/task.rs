@@ -4,14 +4,19 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_core::{AcquireError, Guard, proto::queue::Mode};
 use tenure_sim::client::{
-    Asked, Context, LONGEST_GRACE, Locks, Terms, acquire, hold_both, take_up,
+    AskIdentity, LONGEST_GRACE, LockKind, ProcessContext, Terms, acquire, hold_both, take_up,
 };
 use tenure_testkit::Random;
 
 use super::{plan::Plan, world::World};
 
 /// All rounds of a task; none begins when nothing goes wrong any more.
-pub(super) async fn work(context: Arc<Context>, world: Arc<World>, index: u64, mut random: Random) {
+pub(super) async fn work(
+    context: Arc<ProcessContext>,
+    world: Arc<World>,
+    index: u64,
+    mut random: Random,
+) {
     let (plan, random) = (&world.plan, &mut random);
     for _ in 0..plan.rounds {
         let longest = Duration::from_millis(if plan.quick { 4 } else { 100 });
@@ -20,7 +25,7 @@ pub(super) async fn work(context: Arc<Context>, world: Arc<World>, index: u64, m
             continue;
         }
         let terms = draw(plan, random);
-        let asked = Asked::new(&context, index, &name);
+        let asked = AskIdentity::new(&context, index, &name);
         let asking = ask(&context, &asked, &terms);
         let guards = acquire(&context, &asked, &terms, asking, random).await;
         hold_both(&context, guards.unwrap_or_default(), &terms, random).await;
@@ -32,7 +37,7 @@ pub(super) async fn work(context: Arc<Context>, world: Arc<World>, index: u64, m
 fn draw(plan: &Plan, random: &mut Random) -> Terms {
     let millis =
         |random: &mut Random, choices: &[u64]| Duration::from_millis(*random.choose(choices));
-    let reads = plan.locks == Locks::ReadWrite && random.happens(600);
+    let reads = plan.locks == LockKind::ReadWrite && random.happens(600);
     Terms {
         mode: if reads { Mode::Shared } else { Mode::Exclusive },
         ttl: millis(random, plan.leases()),
@@ -42,13 +47,13 @@ fn draw(plan: &Plan, random: &mut Random) -> Terms {
         wait: random.happens(600).then(|| millis(random, &[0, 30, 400, 1_500])),
         fair: false,
         tries: random.happens(300),
-        together: plan.locks == Locks::Mutex && plan.names > 1 && random.happens(200),
+        together: plan.locks == LockKind::Mutex && plan.names > 1 && random.happens(200),
     }
 }
 
 async fn ask(
-    context: &Context,
-    Asked { name, label, .. }: &Asked,
+    context: &ProcessContext,
+    AskIdentity { name, label, .. }: &AskIdentity,
     terms: &Terms,
 ) -> Result<Option<Vec<Guard>>, AcquireError> {
     let (tenure, stage) = (&context.tenure, &context.stage);

@@ -8,7 +8,7 @@ use tenure_quorum::QuorumStore;
 use tenure_sim::{
     SimClock,
     check::Checker,
-    client::{Amid, Ground, Stage, Terms},
+    client::{CrashPoint, SharedContext, SimulationHooks, Terms},
 };
 use tenure_testkit::{
     Random,
@@ -24,7 +24,7 @@ use super::{
 
 #[derive(Debug)]
 pub(super) struct World {
-    pub(super) stage: Arc<Stage>,
+    pub(super) stage: Arc<SharedContext>,
     pub(super) plan: Plan,
     pub(super) members: Arc<Members>,
     pub(super) seen: Arc<Seen>,
@@ -43,7 +43,7 @@ impl World {
         let members = Arc::new(Members::new(&plan, &clock, random));
         let check = Checker::new(members.clone(), clock.clone(), plan.longest(), trace);
         Arc::new(Self {
-            stage: Stage::new(plan.habits(), plan.names, clock, check, tally.clone()),
+            stage: SharedContext::new(plan.habits(), plan.names, clock, check, tally.clone()),
             members,
             seen: seen.clone(),
             faults: Mutex::new(vec![plan.faults; plan.members]),
@@ -89,8 +89,8 @@ impl World {
 }
 
 #[async_trait]
-impl Ground for World {
-    fn stage(&self) -> &Arc<Stage> {
+impl SimulationHooks for World {
+    fn stage(&self) -> &Arc<SharedContext> {
         &self.stage
     }
 
@@ -116,11 +116,11 @@ impl Ground for World {
     }
 
     /// It leaves nothing behind that lasts longer than a lease.
-    fn ended(self: Arc<Self>, process: u64, amid: Option<Amid>) {
+    fn ended(self: Arc<Self>, process: u64, amid: Option<CrashPoint>) {
         self.stage.tally.count(Kind::Crashed);
         match amid {
-            Some(Amid::Acquire) => self.seen.count(Sight::EndedAcquiring),
-            Some(Amid::Release) => self.seen.count(Sight::EndedReleasing),
+            Some(CrashPoint::Acquire) => self.seen.count(Sight::EndedAcquiring),
+            Some(CrashPoint::Release) => self.seen.count(Sight::EndedReleasing),
             None => {}
         }
         tokio::spawn(async move {

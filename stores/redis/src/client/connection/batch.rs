@@ -7,7 +7,9 @@ use std::sync::LazyLock;
 
 use tokio::sync::oneshot;
 
-use crate::client::{Call, Echo, Epoch, Failure, Script, ServerError, Value, protocol::call};
+use crate::client::{
+    CorrelationId, Failure, HighestEpoch, Script, ScriptCall, ServerError, Value, protocol::call,
+};
 
 /// The server does nothing else meanwhile.
 const MOST: usize = 32;
@@ -23,9 +25,9 @@ pub(crate) enum CallReply {
     Refused(Box<ServerError>),
 }
 
-pub(crate) type Outcome = Result<CallReply, Failure>;
+pub(crate) type CallResult = Result<CallReply, Failure>;
 
-pub(crate) type Answer = oneshot::Sender<Outcome>;
+pub(crate) type ReplySender = oneshot::Sender<CallResult>;
 
 /// Calls that one script can make together.
 #[derive(Debug)]
@@ -47,19 +49,19 @@ impl BatchKind {
 #[derive(Default)]
 pub(crate) struct Batch {
     kind: Option<&'static BatchKind>,
-    calls: Call,
+    calls: ScriptCall,
     /// Of the first of them.
-    echo: Echo,
-    answers: Vec<Answer>,
+    echo: CorrelationId,
+    answers: Vec<ReplySender>,
 }
 
 impl Batch {
     pub(crate) fn add(
         &mut self,
         kind: &'static BatchKind,
-        call: &Call,
-        echo: &Echo,
-        answer: Answer,
+        call: &ScriptCall,
+        echo: &CorrelationId,
+        answer: ReplySender,
     ) {
         self.kind = Some(kind);
         if self.answers.is_empty() {
@@ -79,36 +81,40 @@ impl Batch {
 
     /// Writes them, and says whose answers are to come; `None` when there are none. `epoch` is for scripts
     /// that make tokens.
-    pub(crate) fn write(&mut self, epoch: Option<&Epoch>, out: &mut Vec<u8>) -> Option<Expected> {
+    pub(crate) fn write(
+        &mut self,
+        epoch: Option<&HighestEpoch>,
+        out: &mut Vec<u8>,
+    ) -> Option<ReplyRecipients> {
         let alone = self.answers.len() <= 1;
         let kind = self.kind?;
         let script = if alone { kind.alone } else { kind.together };
         let expected = if alone {
-            Expected::One(self.answers.pop()?)
+            ReplyRecipients::One(self.answers.pop()?)
         } else {
-            Expected::Many(self.echo, std::mem::take(&mut self.answers))
+            ReplyRecipients::Many(self.echo, std::mem::take(&mut self.answers))
         };
         let epoch = epoch.filter(|_| script.makes_tokens);
-        let ahead = epoch.map(Epoch::argument).unwrap_or_default();
+        let ahead = epoch.map(HighestEpoch::argument).unwrap_or_default();
         self.calls.write(call::BY_DIGEST, &script.digest, &ahead, out);
         self.calls.clear();
         Some(expected)
     }
 
     /// Those who wait, when nothing will be written any more.
-    pub(crate) fn give_up(&mut self) -> Vec<Answer> {
+    pub(crate) fn give_up(&mut self) -> Vec<ReplySender> {
         std::mem::take(&mut self.answers)
     }
 }
 
 /// Whom a reply is for.
-pub(crate) enum Expected {
-    One(Answer),
+pub(crate) enum ReplyRecipients {
+    One(ReplySender),
     /// The reply begins with this owner and has a part for each.
-    Many(Echo, Vec<Answer>),
+    Many(CorrelationId, Vec<ReplySender>),
 }
 
-impl Expected {
+impl ReplyRecipients {
     pub(crate) fn count(&self) -> usize {
         match self {
             Self::One(_) => 1,
@@ -117,7 +123,7 @@ impl Expected {
     }
 
     /// Those who wait for it.
-    pub(crate) fn answers(self) -> Vec<Answer> {
+    pub(crate) fn answers(self) -> Vec<ReplySender> {
         match self {
             Self::One(answer) => vec![answer],
             Self::Many(_, answers) => answers,
@@ -161,7 +167,7 @@ impl Expected {
 mod tests {
     use super::*;
     use crate::{
-        client::Tag,
+        client::HashTag,
         locks::scripts::{ACQUIRES, RELEASE_ALONE, RELEASE_MANY, RELEASES},
     };
 
@@ -169,11 +175,14 @@ mod tests {
         Value::Bytes(text.to_vec())
     }
 
-    fn gathered(kind: &'static BatchKind, count: u8) -> (Batch, Vec<oneshot::Receiver<Outcome>>) {
+    fn gathered(
+        kind: &'static BatchKind,
+        count: u8,
+    ) -> (Batch, Vec<oneshot::Receiver<CallResult>>) {
         let mut all = Batch::default();
         let told = (0..count).map(|number| {
             let (sender, told) = oneshot::channel();
-            let mut call = Call::new(Tag::default());
+            let mut call = ScriptCall::new(HashTag::default());
             call.key(&[b"key", &[b'0' + number]]).argument(&[b"argument", &[b'0' + number]]);
             all.add(kind, &call, &[b'0' + number; 32], sender);
             told
@@ -186,8 +195,8 @@ mod tests {
     fn one_alone_is_written_as_if_nothing_were_gathered() {
         let (mut all, _told) = gathered(&RELEASES, 1);
         let mut out = Vec::new();
-        assert!(matches!(all.write(None, &mut out), Some(Expected::One(_))));
-        let mut call = Call::new(Tag::default());
+        assert!(matches!(all.write(None, &mut out), Some(ReplyRecipients::One(_))));
+        let mut call = ScriptCall::new(HashTag::default());
         call.key(&[b"key0"]).argument(&[b"argument0"]);
         let mut alone = Vec::new();
         call.write("EVALSHA", &RELEASE_ALONE.digest, "", &mut alone);
@@ -201,7 +210,7 @@ mod tests {
         let (mut all, _told) = gathered(&RELEASES, 2);
         let mut out = Vec::new();
         assert_eq!(all.write(None, &mut out).map(|expected| expected.count()), Some(2));
-        let mut call = Call::new(Tag::default());
+        let mut call = ScriptCall::new(HashTag::default());
         call.key(&[b"key0"]).key(&[b"key1"]).argument(&[b"argument0"]).argument(&[b"argument1"]);
         let mut together = Vec::new();
         call.write("EVALSHA", &RELEASE_MANY.digest, "", &mut together);

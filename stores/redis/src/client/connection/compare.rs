@@ -16,9 +16,9 @@ const MAY: &str = include_str!("may.lua");
 
 /// What the server of one connection does for its user.
 #[derive(Debug, Default)]
-pub(crate) struct Compare(AtomicU8);
+pub(crate) struct CompareAndDelete(AtomicU8);
 
-impl Compare {
+impl CompareAndDelete {
     /// What to ask the server, about a key such as locks have.
     pub(crate) fn question(key: &str) -> [&str; 6] {
         // Not as a key: one node of a cluster may not have its slot.
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_key_of_another_type_does_not_end_its_use() {
-        let compare = Compare(AtomicU8::new(2));
+        let compare = CompareAndDelete(AtomicU8::new(2));
         let told = |text: &str| Err(Failure::Server(Box::new(ServerError::new(text))));
         for text in [
             "ERR Key should be of string type if conditions are specified",

@@ -14,15 +14,15 @@ const MARK: &str = include_str!("mark.lua");
 
 /// How many replicas have to have what was written, and for how long they are waited for.
 #[derive(Clone, Debug)]
-pub(crate) struct Confirm {
-    needed: Needed,
+pub(crate) struct ReplicaConfirmation {
+    needed: RequiredReplicas,
     within: Duration,
     /// A write that has no meaning.
     mark: Vec<String>,
 }
 
 #[derive(Clone)]
-pub(crate) enum Needed {
+pub(crate) enum RequiredReplicas {
     Count(u32),
     /// As many as there are now. More would be some that nobody knows, in the place of one that is known.
     All(Arc<dyn Fn() -> u32 + Send + Sync>),
@@ -35,16 +35,16 @@ pub(crate) struct ReplicaQuorum {
     most: u32,
 }
 
-impl Confirm {
+impl ReplicaConfirmation {
     /// One whose mark is to publish on a channel that nobody listens on.
-    pub(crate) fn by_channel(needed: Needed, within: Duration, channel: String) -> Self {
+    pub(crate) fn by_channel(needed: RequiredReplicas, within: Duration, channel: String) -> Self {
         let mark = ["PUBLISH", &channel, ""].map(str::to_owned).to_vec();
         Self { needed, within, mark }
     }
 
     /// One whose mark is to set this key for a minute: in a cluster replicas do not get what is published
     /// as they get what is written.
-    pub(crate) fn by_key(needed: Needed, within: Duration, key: &str) -> Self {
+    pub(crate) fn by_key(needed: RequiredReplicas, within: Duration, key: &str) -> Self {
         let mark = ["EVAL", MARK, "1", key].map(str::to_owned).to_vec();
         Self { needed, within, mark }
     }
@@ -55,7 +55,7 @@ impl Confirm {
 
     /// What is asked besides, whose answer [`ReplicaQuorum::follow_too_many`] reads.
     pub(crate) fn asks(&self) -> Option<[&'static str; 2]> {
-        matches!(self.needed, Needed::All(_)).then_some(WHO_FOLLOWS)
+        matches!(self.needed, RequiredReplicas::All(_)).then_some(WHO_FOLLOWS)
     }
 
     /// Writes the mark, what is asked besides, and a command whose answer is the confirmation, and says what
@@ -68,8 +68,8 @@ impl Confirm {
     /// may have been written over another one, and write nothing now. So there is a write in any case.
     pub(crate) fn write(&self, out: &mut Vec<u8>) -> ReplicaQuorum {
         let enough = match &self.needed {
-            Needed::Count(least) => ReplicaQuorum { least: *least, most: u32::MAX },
-            Needed::All(count) => {
+            RequiredReplicas::Count(least) => ReplicaQuorum { least: *least, most: u32::MAX },
+            RequiredReplicas::All(count) => {
                 let all = count();
                 ReplicaQuorum { least: all, most: all }
             }
@@ -129,12 +129,12 @@ fn follower(line: &str) -> Option<(&str, &str)> {
     (!copies).then(|| (part("ip"), part("port")))
 }
 
-impl fmt::Display for Confirm {
+impl fmt::Display for ReplicaConfirmation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.needed {
-            Needed::Count(1) => write!(f, "1 replica"),
-            Needed::Count(count) => write!(f, "{count} replicas"),
-            Needed::All(count) => match count() {
+            RequiredReplicas::Count(1) => write!(f, "1 replica"),
+            RequiredReplicas::Count(count) => write!(f, "{count} replicas"),
+            RequiredReplicas::All(count) => match count() {
                 u32::MAX => f.write_str("all replicas"),
                 now => write!(f, "all replicas ({now} now)"),
             },
@@ -142,7 +142,7 @@ impl fmt::Display for Confirm {
     }
 }
 
-impl fmt::Debug for Needed {
+impl fmt::Debug for RequiredReplicas {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count(count) => write!(f, "{count}"),
@@ -174,8 +174,9 @@ mod tests {
     fn how_many_there_are_is_looked_at_each_time() {
         let all = Arc::new(AtomicU32::new(2));
         let now = all.clone();
-        let needed = Needed::All(Arc::new(move || now.load(Ordering::Relaxed)));
-        let confirm = Confirm::by_channel(needed, Duration::from_micros(1), "c".to_owned());
+        let needed = RequiredReplicas::All(Arc::new(move || now.load(Ordering::Relaxed)));
+        let confirm =
+            ReplicaConfirmation::by_channel(needed, Duration::from_micros(1), "c".to_owned());
         let mut out = Vec::new();
         let two = confirm.write(&mut out);
         assert_eq!(two.lacks(&Value::Int(2)), None);

@@ -18,7 +18,7 @@ use tokio::{
 use crate::client::{
     Failure, PushHandler, Value,
     connection::{
-        batch::Expected,
+        batch::ReplyRecipients,
         pipeline::{PendingReply, Pipeline, broken},
         stream::Reader,
     },
@@ -44,7 +44,7 @@ pub(crate) struct Driver {
     replies: Vec<Value>,
     answered: Vec<PendingReply>,
     /// Replies that are not confirmed yet.
-    held: Vec<(Expected, Value)>,
+    held: Vec<(ReplyRecipients, Value)>,
     /// Why they will not be, if that is known.
     lacking: Option<Failure>,
     /// Why a node does not do the next call, for a slot that is on its way.

@@ -5,7 +5,10 @@ use std::time::Duration;
 use tenure_url::{Certificates, Secret};
 
 use crate::{
-    client::{Connection, Failure, Journal, PushHandler, Step, Value, connection::stream, text},
+    client::{
+        ConnectStep, ConnectTrace, Connection, Failure, PushHandler, Value, connection::stream,
+        text,
+    },
     options::{Address, login::Login},
 };
 
@@ -24,10 +27,10 @@ pub(crate) struct Endpoint<'a> {
 pub(crate) async fn greet(
     whom: &Endpoint<'_>,
     hear: Option<PushHandler>,
-    journal: &mut Journal,
-) -> Result<(Connection, Greeting), Failure> {
+    journal: &mut ConnectTrace,
+) -> Result<(Connection, HelloReply), Failure> {
     let (reader, writer) = stream::open(whom.address, whom.certificates, journal).await?;
-    journal.begin(Step::Login);
+    journal.begin(ConnectStep::Login);
     let connection = Connection::start(reader, writer, whom.patience, hear);
     let (user, password) = (whom.login.user(), whom.secret.as_ref());
     let mut hello = vec!["HELLO", "3"];
@@ -40,7 +43,7 @@ pub(crate) async fn greet(
         Some(detail) if detail.starts_with("unknown command") => Failure::TooOld,
         _ => error.without(password),
     })?;
-    let greeting = Greeting(told);
+    let greeting = HelloReply(told);
     // Whoever only repeats what it hears is no server.
     if !greeting.speaks_as_asked() {
         return Err(Failure::Nonsense);
@@ -51,9 +54,9 @@ pub(crate) async fn greet(
 }
 
 /// The answer to HELLO.
-pub(crate) struct Greeting(Value);
+pub(crate) struct HelloReply(Value);
 
-impl Greeting {
+impl HelloReply {
     fn value(&self, name: &str) -> Option<&Value> {
         let Value::Map(pairs) = &self.0 else { return None };
         pairs.iter().find(|(key, _)| text(key).as_deref() == Some(name)).map(|(_, is)| is)

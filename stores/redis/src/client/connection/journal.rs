@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What has to go well, one after the other, before a connection can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ConnectStep {
     /// The sentinels say which server it is.
     Primary,
     /// The nodes of a cluster say which servers there are.
@@ -22,7 +22,7 @@ pub(crate) enum Step {
     Replicas,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for ConnectStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Primary => "primary",
@@ -40,19 +40,19 @@ impl fmt::Display for Step {
 
 /// How far an attempt to connect came.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct ConnectTrace {
     /// What is being tried.
-    pub(crate) at: Step,
+    pub(crate) at: ConnectStep,
     /// What went well, and what was found.
-    pub(crate) done: Vec<(Step, String)>,
+    pub(crate) done: Vec<(ConnectStep, String)>,
 }
 
-impl Journal {
+impl ConnectTrace {
     pub(crate) fn new() -> Self {
-        Self { at: Step::Name, done: Vec::new() }
+        Self { at: ConnectStep::Name, done: Vec::new() }
     }
 
-    pub(crate) fn begin(&mut self, step: Step) {
+    pub(crate) fn begin(&mut self, step: ConnectStep) {
         self.at = step;
     }
 

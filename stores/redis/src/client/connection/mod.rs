@@ -29,9 +29,10 @@ use tokio::{sync::oneshot, task::AbortHandle};
 
 pub(crate) use crate::client::connection::pipeline::SendMode;
 use crate::client::{
-    BatchKind, Call, Compare, Confirm, Echo, Epoch, Failure, PushHandler, Script, Value, command,
+    BatchKind, CompareAndDelete, CorrelationId, Failure, HighestEpoch, PushHandler,
+    ReplicaConfirmation, Script, ScriptCall, Value, command,
     connection::{
-        batch::{CallReply, Outcome},
+        batch::{CallReply, CallResult},
         driver::Driver,
         pipeline::{Pipeline, broken},
         stream::{Reader, Writer},
@@ -40,7 +41,7 @@ use crate::client::{
 };
 
 /// Writes a command. A connection is compiled once, and not for each command.
-pub(crate) type Write<'a> = &'a (dyn Fn(&mut Vec<u8>) + Send + Sync);
+pub(crate) type CommandEncoder<'a> = &'a (dyn Fn(&mut Vec<u8>) + Send + Sync);
 
 /// A connection; dropping it closes it.
 pub(crate) struct Connection {
@@ -49,11 +50,11 @@ pub(crate) struct Connection {
     /// What closes it before somebody drops it.
     closing: Option<AbortHandle>,
     /// By which tokens are ahead of the server's time, where they are.
-    epoch: Option<Epoch>,
+    epoch: Option<HighestEpoch>,
     /// That of the server when it was connected to.
     pub(crate) epoch_then: u64,
     /// How keys are deleted that have a certain value.
-    pub(crate) compare: Compare,
+    pub(crate) compare: CompareAndDelete,
     /// Whether the server knows the scripts for calls that go together.
     pub(crate) gathers: AtomicBool,
     /// Whether writes count only when they are confirmed.
@@ -80,7 +81,7 @@ impl Connection {
             closing: None,
             epoch: None,
             epoch_then: 0,
-            compare: Compare::default(),
+            compare: CompareAndDelete::default(),
             gathers: AtomicBool::new(false),
             confirms: AtomicBool::new(false),
             sent: Mutex::default(),
@@ -88,18 +89,18 @@ impl Connection {
     }
 
     /// From now on tokens are ahead of the server's time, by what this is when they are made.
-    pub(crate) fn make_tokens_ahead(&mut self, epoch: &Epoch) {
+    pub(crate) fn make_tokens_ahead(&mut self, epoch: &HighestEpoch) {
         self.epoch = Some(epoch.clone());
         self.pipeline.lock().epoch = Some(epoch.clone());
     }
 
     /// By how many seconds they are.
     pub(crate) fn seconds_ahead(&self) -> u64 {
-        self.epoch.as_ref().map_or(0, Epoch::seconds_ahead)
+        self.epoch.as_ref().map_or(0, HighestEpoch::seconds_ahead)
     }
 
     /// From now on writes count when they are confirmed so. Tries whether this user may have them confirmed.
-    pub(crate) async fn confirm(&self, confirm: Confirm) -> Result<(), Failure> {
+    pub(crate) async fn confirm(&self, confirm: ReplicaConfirmation) -> Result<(), Failure> {
         self.send(&confirm.mark()).await?;
         if let Some(asked) = confirm.asks() {
             self.send(&asked).await?;
@@ -113,12 +114,12 @@ impl Connection {
     /// Runs a script, which the server knows or has to be sent.
     pub(crate) async fn run(
         &self,
-        call: &Call,
+        call: &ScriptCall,
         script: &Script,
         manner: SendMode,
     ) -> Result<Value, Failure> {
         let epoch = self.epoch.as_ref().filter(|_| script.makes_tokens);
-        let ahead = epoch.map(Epoch::argument).unwrap_or_default();
+        let ahead = epoch.map(HighestEpoch::argument).unwrap_or_default();
         let by_digest = |out: &mut Vec<u8>| call.write(BY_DIGEST, &script.digest, &ahead, out);
         let in_full = |out: &mut Vec<u8>| call.write(IN_FULL, &script.text, &ahead, out);
         if self.wants_in_full(script) {
@@ -165,24 +166,28 @@ impl Connection {
     /// # Cancel safety
     /// When this is dropped, the command is sent all the same, now if it was not yet, and its reply
     /// goes nowhere.
-    pub(crate) async fn call(&self, write: Write<'_>) -> Result<Value, Failure> {
+    pub(crate) async fn call(&self, write: CommandEncoder<'_>) -> Result<Value, Failure> {
         self.called(write, false, SendMode::Usual).await
     }
 
     /// The same for a write, which has to be confirmed where that is wanted.
-    pub(crate) async fn write(&self, write: Write<'_>, manner: SendMode) -> Result<Value, Failure> {
+    pub(crate) async fn write(
+        &self,
+        write: CommandEncoder<'_>,
+        manner: SendMode,
+    ) -> Result<Value, Failure> {
         self.called(write, true, manner).await
     }
 
     async fn called(
         &self,
-        write: Write<'_>,
+        write: CommandEncoder<'_>,
         counts: bool,
         manner: SendMode,
     ) -> Result<Value, Failure> {
         let (sender, answer) = oneshot::channel();
         self.pipeline.send(write, counts, manner, sender);
-        match self.told(answer).await? {
+        match self.await_reply(answer).await? {
             CallReply::Whole(Value::Error(error)) | CallReply::Refused(error) => {
                 Err(Failure::Server(error))
             }
@@ -196,12 +201,12 @@ impl Connection {
     pub(crate) async fn gather(
         &self,
         kind: &'static BatchKind,
-        call: &Call,
-        echo: &Echo,
-    ) -> Outcome {
+        call: &ScriptCall,
+        echo: &CorrelationId,
+    ) -> CallResult {
         let (sender, answer) = oneshot::channel();
         self.pipeline.gather(kind, call, echo, sender);
-        match self.told(answer).await? {
+        match self.await_reply(answer).await? {
             CallReply::Whole(Value::Error(error)) => Err(Failure::Server(error)),
             told => Ok(told),
         }
@@ -219,7 +224,7 @@ impl Connection {
         self.pipeline.send_row(row, counts, senders);
         let mut values = Vec::with_capacity(answers.len());
         for answer in answers {
-            match self.told(answer).await? {
+            match self.await_reply(answer).await? {
                 CallReply::Whole(value) => values.push(value),
                 CallReply::Part(_) | CallReply::Refused(_) => return Err(Failure::Nonsense),
             }
@@ -227,7 +232,7 @@ impl Connection {
         Ok(values)
     }
 
-    async fn told(&self, answer: oneshot::Receiver<Outcome>) -> Outcome {
+    async fn await_reply(&self, answer: oneshot::Receiver<CallResult>) -> CallResult {
         let mut call = PendingCall { pipeline: &self.pipeline, answered: false };
         let answer = answer.await;
         call.answered = true;
@@ -249,7 +254,7 @@ impl Connection {
     pub(crate) async fn learn(&self, kinds: &[&'static BatchKind]) {
         let learnt = kinds.iter().map(|kind| async move {
             let in_full = |out: &mut Vec<u8>| {
-                Call::default().write(IN_FULL, &kind.together.text, "", out);
+                ScriptCall::default().write(IN_FULL, &kind.together.text, "", out);
             };
             self.call(&in_full).await
         });
@@ -259,7 +264,7 @@ impl Connection {
     }
 
     /// How many answers have come over it.
-    pub(crate) fn heard(&self) -> u64 {
+    pub(crate) fn reply_count(&self) -> u64 {
         self.pipeline.lock().answered
     }
 

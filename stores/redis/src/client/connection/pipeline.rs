@@ -7,9 +7,10 @@ use std::{
 };
 
 use crate::client::{
-    BatchKind, Call, Confirm, Echo, Epoch, Failure, Value, command,
+    BatchKind, CorrelationId, Failure, HighestEpoch, ReplicaConfirmation, ScriptCall, Value,
+    command,
     connection::{
-        batch::{Answer, Batch, Expected},
+        batch::{Batch, ReplyRecipients, ReplySender},
         confirm::ReplicaQuorum,
         stream::Writer,
     },
@@ -37,14 +38,14 @@ pub(crate) enum SendMode {
 
 /// What calls and the driver share.
 pub(crate) struct Pipeline {
-    state: Mutex<State>,
-    /// Used by whoever has set [`State::writing`].
+    state: Mutex<PipelineState>,
+    /// Used by whoever has set [`PipelineState::writing`].
     pub(crate) writer: Mutex<Writer>,
     pub(crate) driver: AtomicWaker,
 }
 
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct PipelineState {
     /// Commands that nobody writes yet.
     pub(crate) out: Vec<u8>,
     /// What is to come, in its order.
@@ -69,9 +70,9 @@ pub(crate) struct State {
     pub(crate) watched: bool,
     closed: bool,
     /// By which tokens are ahead of the server's time, where they are.
-    pub(crate) epoch: Option<Epoch>,
+    pub(crate) epoch: Option<HighestEpoch>,
     /// What makes writes count, if more than the server's word is wanted.
-    pub(crate) confirm: Option<Confirm>,
+    pub(crate) confirm: Option<ReplicaConfirmation>,
     /// How many calls wait for the next confirmation.
     unconfirmed: usize,
     /// How many are awaited: further ones would queue up at the server, for as long each.
@@ -83,9 +84,9 @@ pub(crate) struct State {
 /// What a reply is for.
 pub(crate) enum PendingReply {
     /// A call, or several.
-    Reply(Expected),
+    Reply(ReplyRecipients),
     /// The same, told when it is confirmed.
-    Held(Expected),
+    Held(ReplyRecipients),
     /// What has a node do the next call, for a slot that is on its way.
     Asking,
     /// The write that is confirmed with all before it.
@@ -106,7 +107,7 @@ impl PendingReply {
         }
     }
 
-    fn answers(self) -> Vec<Answer> {
+    fn answers(self) -> Vec<ReplySender> {
         match self {
             Self::Reply(expected) | Self::Held(expected) => expected.answers(),
             Self::Asking | Self::Mark | Self::Followers(_) | Self::Confirmation { .. } => {
@@ -127,7 +128,7 @@ impl Pipeline {
         write: &dyn Fn(&mut Vec<u8>),
         counts: bool,
         manner: SendMode,
-        sender: Answer,
+        sender: ReplySender,
     ) {
         let mut state = self.lock();
         if state.refuses() {
@@ -140,19 +141,24 @@ impl Pipeline {
             state.waiting.push_back(PendingReply::Asking);
         }
         write(&mut state.out);
-        state.expect(Expected::One(sender), counts);
+        state.expect(ReplyRecipients::One(sender), counts);
         self.added(state, now);
     }
 
     /// Adds commands with nothing between them, of which each reply goes to one of `senders`; the one with the
     /// number `counts` has to be confirmed.
-    pub(crate) fn send_row(&self, row: &[Vec<&str>], counts: Option<usize>, senders: Vec<Answer>) {
+    pub(crate) fn send_row(
+        &self,
+        row: &[Vec<&str>],
+        counts: Option<usize>,
+        senders: Vec<ReplySender>,
+    ) {
         let mut state = self.lock();
         let Some(others) = row.len().checked_sub(1).filter(|_| !state.refuses()) else { return };
         let now = state.is_idle();
         for (number, (words, sender)) in row.iter().zip(senders).enumerate() {
             command(words, &mut state.out);
-            state.expect(Expected::One(sender), counts == Some(number));
+            state.expect(ReplyRecipients::One(sender), counts == Some(number));
         }
         state.calls += others;
         state.unwritten += others;
@@ -163,9 +169,9 @@ impl Pipeline {
     pub(crate) fn gather(
         &self,
         kind: &'static BatchKind,
-        call: &Call,
-        echo: &Echo,
-        sender: Answer,
+        call: &ScriptCall,
+        echo: &CorrelationId,
+        sender: ReplySender,
     ) {
         let mut state = self.lock();
         if state.refuses() {
@@ -181,7 +187,7 @@ impl Pipeline {
     }
 
     /// Sees to it that a call is written that was added.
-    fn added(&self, mut state: MutexGuard<'_, State>, now: bool) {
+    fn added(&self, mut state: MutexGuard<'_, PipelineState>, now: bool) {
         state.calls += 1;
         state.unwritten += 1;
         let mut wake = !std::mem::replace(&mut state.watched, true);
@@ -260,12 +266,12 @@ impl Pipeline {
         self.lock().closed
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, PipelineState> {
         lock(&self.state)
     }
 }
 
-impl State {
+impl PipelineState {
     /// Whether nothing is sent any more, or too much has no answer.
     fn refuses(&self) -> bool {
         self.closed || self.calls >= MOST_WAITING
@@ -325,7 +331,7 @@ impl State {
     }
 
     /// The next reply is for this one.
-    fn expect(&mut self, expected: Expected, counts: bool) {
+    fn expect(&mut self, expected: ReplyRecipients, counts: bool) {
         if counts && self.confirm.is_some() {
             self.unconfirmed += expected.count();
             self.waiting.push_back(PendingReply::Held(expected));
@@ -373,7 +379,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::{client::Tag, locks::scripts::ACQUIRES};
+    use crate::{client::HashTag, locks::scripts::ACQUIRES};
 
     /// One on which somebody is writing.
     async fn written_to() -> (Pipeline, TcpListener) {
@@ -388,7 +394,7 @@ mod tests {
     async fn what_was_given_up_goes_before_what_takes_it_back() {
         let (pipeline, _listener) = written_to().await;
         let (first, _one) = oneshot::channel();
-        pipeline.gather(&ACQUIRES, &Call::new(Tag::default()), &[b'0'; 32], first);
+        pipeline.gather(&ACQUIRES, &ScriptCall::new(HashTag::default()), &[b'0'; 32], first);
         assert!(pipeline.lock().out.is_empty());
         pipeline.flush();
         let before = pipeline.lock().out.len();
@@ -405,7 +411,7 @@ mod tests {
         assert!(!pipeline.write_now(Vec::new()));
         pipeline.lock().writing = true;
         let (sender, _told) = oneshot::channel();
-        pipeline.gather(&ACQUIRES, &Call::new(Tag::default()), &[b'0'; 32], sender);
+        pipeline.gather(&ACQUIRES, &ScriptCall::new(HashTag::default()), &[b'0'; 32], sender);
         // As the driver leaves it when somebody else is writing.
         pipeline.lock().told = false;
         assert!(pipeline.write_now(Vec::new()));
@@ -421,7 +427,7 @@ mod tests {
         for number in 1..=8 {
             let (sender, answer) = oneshot::channel();
             told.push(answer);
-            pipeline.gather(&ACQUIRES, &Call::new(Tag::default()), &[b'0'; 32], sender);
+            pipeline.gather(&ACQUIRES, &ScriptCall::new(HashTag::default()), &[b'0'; 32], sender);
             assert_eq!(pipeline.lock().waiting.is_empty(), number < 8);
         }
     }

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    client::{Failure, Journal, Step, connection::tls},
+    client::{ConnectStep, ConnectTrace, Failure, connection::tls},
     options::Address,
 };
 
@@ -72,7 +72,7 @@ impl Writer {
 pub(crate) async fn open(
     address: &Address,
     certificates: &Certificates,
-    journal: &mut Journal,
+    journal: &mut ConnectTrace,
 ) -> Result<(Reader, Writer), Failure> {
     match address {
         Address::Tcp { host, port } => {
@@ -81,7 +81,7 @@ pub(crate) async fn open(
         }
         #[cfg(unix)]
         Address::Unix(path) => {
-            journal.begin(Step::Connection);
+            journal.begin(ConnectStep::Connection);
             let (reader, writer) = UnixStream::connect(path).await?.into_split();
             journal.done(format!("{} is open", path.display()));
             Ok((Box::new(reader), Writer::Unix(writer)))
@@ -91,7 +91,7 @@ pub(crate) async fn open(
         #[cfg(feature = "tls")]
         Address::Tls { host, port } => {
             let stream = tcp(host, *port, journal).await?;
-            journal.begin(Step::Tls);
+            journal.begin(ConnectStep::Tls);
             let stream = tls::connect(host, stream, certificates).await?;
             let version = stream.get_ref().1.protocol_version();
             let version = version.and_then(|version| version.as_str()).unwrap_or("TLS");
@@ -101,16 +101,16 @@ pub(crate) async fn open(
         }
         #[cfg(not(feature = "tls"))]
         Address::Tls { .. } => {
-            journal.begin(Step::Tls);
+            journal.begin(ConnectStep::Tls);
             Err(tls::unknown(certificates))
         }
     }
 }
 
 /// Connects to the first address of `host` where something listens.
-async fn tcp(host: &str, port: u16, journal: &mut Journal) -> io::Result<TcpStream> {
+async fn tcp(host: &str, port: u16, journal: &mut ConnectTrace) -> io::Result<TcpStream> {
     let addresses = addresses(host, port, journal).await?;
-    journal.begin(Step::Connection);
+    journal.begin(ConnectStep::Connection);
     let mut failed = Vec::new();
     for address in &addresses {
         match TcpStream::connect(address).await {
@@ -133,11 +133,15 @@ async fn tcp(host: &str, port: u16, journal: &mut Journal) -> io::Result<TcpStre
 }
 
 /// What the name of a host leads to.
-async fn addresses(host: &str, port: u16, journal: &mut Journal) -> io::Result<Vec<SocketAddr>> {
+async fn addresses(
+    host: &str,
+    port: u16,
+    journal: &mut ConnectTrace,
+) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![(address, port).into()]);
     }
-    journal.begin(Step::Name);
+    journal.begin(ConnectStep::Name);
     let addresses = runtime::addresses(host, port).await?;
     if addresses.is_empty() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "it has none"));

@@ -8,10 +8,10 @@ const SENTINELS: [&str; 2] = ["-sentinel://", ", the primary of "];
 /// What can be done when nobody is there. Where another server takes over, most often nothing.
 pub(super) fn away(place: &str) -> &'static str {
     match form(place) {
-        Form::Server => {
+        DeploymentKind::Server => {
             "see that the server runs, that the URL is right, and that no firewall is between"
         }
-        Form::Sentinel | Form::Cluster => {
+        DeploymentKind::Sentinel | DeploymentKind::Cluster => {
             "another server takes over soon if that one is dead: ask again, or wait for the lock; if it lasts, \
              see that it runs and that no firewall is between"
         }
@@ -19,18 +19,18 @@ pub(super) fn away(place: &str) -> &'static str {
 }
 
 /// How the user wrote where servers are.
-pub(super) enum Form {
+pub(super) enum DeploymentKind {
     Server,
     Sentinel,
     Cluster,
 }
 
-pub(super) fn form(place: &str) -> Form {
+pub(super) fn form(place: &str) -> DeploymentKind {
     if place.contains(CLUSTER) {
-        Form::Cluster
+        DeploymentKind::Cluster
     } else if SENTINELS.iter().any(|mark| place.contains(mark)) {
-        Form::Sentinel
+        DeploymentKind::Sentinel
     } else {
-        Form::Server
+        DeploymentKind::Server
     }
 }

@@ -2,10 +2,10 @@
 
 mod form;
 
-use form::{CLUSTER, Form, away, form};
+use form::{CLUSTER, DeploymentKind, away, form};
 use tenure_core::{Fault, FaultKind};
 
-use crate::client::{Failure, Step, connection::tls};
+use crate::client::{ConnectStep, Failure, connection::tls};
 
 /// What a server does that has some keys of a call and gave away others.
 pub(crate) const MOVING: &str = "is moving the slot of this lock to another node";
@@ -139,7 +139,7 @@ pub(crate) fn said(error: Failure) -> Box<dyn std::error::Error + Send + Sync> {
 }
 
 /// What it means that a step of connecting failed. Nothing was sent that could have had an effect.
-pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
+pub(crate) fn of_step(place: &str, step: ConnectStep, error: Failure) -> Fault {
     if error.is_lack_of_files() {
         let what =
             format!("no connection to Redis at {place} can be opened: too many files are open");
@@ -151,45 +151,45 @@ pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
     let told = tls::trouble(&error).is_some();
     let gone = !told && matches!(error, Failure::Io(_) | Failure::Nonsense);
     let (what, help) = match step {
-        Step::Name if gone => (
+        ConnectStep::Name if gone => (
             format!("the host name in {place} does not resolve"),
             "correct the host in the URL, or see that this machine's DNS knows it",
         ),
-        Step::Connection if silent => {
+        ConnectStep::Connection if silent => {
             (format!("Redis at {place} cannot be reached: nothing answers there"), away(place))
         }
-        Step::Tls if silent => (
+        ConnectStep::Tls if silent => (
             format!("the server at {place} does not speak TLS"),
             match form(place) {
-                Form::Server => {
+                DeploymentKind::Server => {
                     "write redis:// if the port speaks no TLS, or raise connect_timeout in the URL"
                 }
-                Form::Cluster => {
+                DeploymentKind::Cluster => {
                     "write redis-cluster:// if its nodes speak no TLS, or raise connect_timeout in the URL"
                 }
-                Form::Sentinel => {
+                DeploymentKind::Sentinel => {
                     "write redis-sentinel:// where nothing speaks TLS, sentinel_tls=no where the sentinels \
                      alone do not, or raise connect_timeout in the URL"
                 }
             },
         ),
-        Step::Login if silent => (
+        ConnectStep::Login if silent => (
             format!("the server at {place} accepts connections, but does not answer"),
             "see that it is a Redis server and not stuck, or raise connect_timeout in the URL",
         ),
-        Step::Login if gone => (
+        ConnectStep::Login if gone => (
             format!("the server at {place} does not speak the protocol of Redis"),
             match form(place) {
                 _ if place.starts_with("rediss") => {
                     "see that it is a Redis server, and what its log says"
                 }
-                Form::Server => {
+                DeploymentKind::Server => {
                     "see that it is a Redis server; write rediss:// if the port wants TLS"
                 }
-                Form::Cluster => {
+                DeploymentKind::Cluster => {
                     "see that it is a node of a cluster; write rediss-cluster:// if they want TLS"
                 }
-                Form::Sentinel => {
+                DeploymentKind::Sentinel => {
                     "see what it is; write rediss-sentinel:// if servers and sentinels want TLS, \
                      sentinel_tls=yes if the sentinels alone do"
                 }

@@ -1,6 +1,6 @@
 //! How commands are written.
 
-use super::tag::Tag;
+use super::tag::HashTag;
 
 /// What most calls need; longer ones grow.
 const USUAL_CALL: usize = 384;
@@ -13,9 +13,9 @@ pub(crate) const IN_FULL: &str = "EVAL";
 
 /// Keys and arguments of a script's call, as they are sent.
 #[derive(Debug, Default)]
-pub(crate) struct Call {
+pub(crate) struct ScriptCall {
     /// That of its keys; a cluster takes no others in one call.
-    pub(crate) tag: Tag,
+    pub(crate) tag: HashTag,
     words: Vec<u8>,
     /// Where the arguments begin.
     split: usize,
@@ -25,8 +25,8 @@ pub(crate) struct Call {
     arguments: usize,
 }
 
-impl Call {
-    pub(crate) fn new(tag: Tag) -> Self {
+impl ScriptCall {
+    pub(crate) fn new(tag: HashTag) -> Self {
         Self { tag, words: Vec::with_capacity(USUAL_CALL), ..Self::default() }
     }
 
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_call_is_written_as_the_protocol_wants_it() {
-        let mut call = Call::new(Tag::default());
+        let mut call = ScriptCall::new(HashTag::default());
         call.key(&[b"a", b"bc"]).argument(&[]).number(0).number(u64::MAX);
         let mut out = Vec::new();
         call.write("EVALSHA", "digest", "", &mut out);

@@ -3,10 +3,10 @@
 use super::Value;
 
 /// What a reply begins with: whom it is for.
-pub(crate) type Echo = [u8; 32];
+pub(crate) type CorrelationId = [u8; 32];
 
 /// The reply behind its echo; `None` when it belongs to another call.
-pub(crate) fn behind(echo: &[u8], reply: Value) -> Option<Value> {
+pub(crate) fn strip_echo(echo: &[u8], reply: Value) -> Option<Value> {
     match reply {
         Value::Bytes(mut record) if record.starts_with(echo) => {
             record.drain(..echo.len());
@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn a_reply_to_another_owner_is_none() {
         for value in [text("other"), Value::Array(vec![text("other")]), Value::Int(1)] {
-            assert!(behind(b"owner", value).is_none());
+            assert!(strip_echo(b"owner", value).is_none());
         }
     }
 }

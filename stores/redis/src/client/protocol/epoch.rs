@@ -22,9 +22,9 @@ pub(crate) const fn ahead(epoch: u64) -> u64 {
 /// The greatest epoch that anybody has told of; clones are one. It never falls: what is known of it on one
 /// connection counts at once on all others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Epoch(Arc<AtomicU64>);
+pub(crate) struct HighestEpoch(Arc<AtomicU64>);
 
-impl Epoch {
+impl HighestEpoch {
     pub(crate) fn new(epoch: u64) -> Self {
         Self(Arc::new(AtomicU64::new(epoch)))
     }
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn tokens_are_a_minute_ahead_for_each_epoch_that_anybody_told_of() {
-        let known = Epoch::new(2);
+        let known = HighestEpoch::new(2);
         let same = known.clone();
         assert_eq!(known.argument(), "+120");
         same.hear(5);

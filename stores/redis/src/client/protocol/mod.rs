@@ -80,7 +80,7 @@ pub(crate) struct Nonsense;
 
 /// The first reply in `bytes` and how long it is, or how much more has to come at least before there is one.
 pub(crate) fn reply(bytes: &[u8]) -> Result<Result<(Value, usize), usize>, Nonsense> {
-    let mut reader = Reader { rest: bytes, room: LONGEST };
+    let mut reader = ReplyParser { rest: bytes, room: LONGEST };
     match reader.value(0) {
         Ok(value) => Ok(Ok((value, bytes.len() - reader.rest.len()))),
         Err(Stop::More(more)) if more <= LONGEST => Ok(Err(more)),
@@ -106,13 +106,13 @@ impl Stop {
 }
 
 /// What was not read yet.
-struct Reader<'a> {
+struct ReplyParser<'a> {
     rest: &'a [u8],
     /// What is left of the memory that it may take.
     room: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ReplyParser<'a> {
     fn value(&mut self, depth: usize) -> Result<Value, Stop> {
         if depth > DEEPEST {
             return Err(Stop::Nonsense);

@@ -12,9 +12,9 @@ const FNV_BASIS: u32 = 0x811c_9dc5;
 
 /// What a cluster hashes of the keys of a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tag(u16);
+pub(crate) struct HashTag(u16);
 
-impl Tag {
+impl HashTag {
     pub(crate) fn of(name: &LockName) -> Self {
         // There are fewer than that.
         Self(u16::try_from(tag(name)).unwrap_or_default())
@@ -79,7 +79,7 @@ mod tests {
         let mut seen = HashSet::from([anchor.clone()]);
         for text in ["wallet", "order", "", "a:b", "wallet~0"] {
             let beside = with_tag_of(&anchor, text).unwrap();
-            assert_eq!(Tag::of(&beside), Tag::of(&anchor), "{beside}");
+            assert_eq!(HashTag::of(&beside), HashTag::of(&anchor), "{beside}");
             assert!(seen.insert(beside));
         }
         // Other processes, and later versions, make the same one.

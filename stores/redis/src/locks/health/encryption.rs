@@ -4,23 +4,23 @@ use tenure_core::store::Diagnostic;
 
 use crate::{
     options::{Address, Deployment, HostPort, RedisOptions},
-    servers::Route,
+    servers::Topology,
 };
 
 /// A warning where nothing is encrypted on the way to another machine.
-pub(super) fn encryption(options: &RedisOptions, route: &Route) -> Option<Diagnostic> {
+pub(super) fn encryption(options: &RedisOptions, route: &Topology) -> Option<Diagnostic> {
     let hosts = match route {
-        Route::Sentinels(group) => {
+        Topology::Sentinels(group) => {
             let sentinels = group.known().0.into_iter().map(|(host, _)| host);
             let primary = group.named().map(|primary| primary.host);
             hosts(options, sentinels.collect(), primary.into_iter().collect())
         }
-        Route::Cluster(cluster) => {
+        Topology::Cluster(cluster) => {
             let map = cluster.map();
             let nodes = map.places().map(|(host, _)| host.clone());
             hosts(options, Vec::new(), nodes.collect())
         }
-        Route::Always(_) => hosts(options, Vec::new(), Vec::new()),
+        Topology::Always(_) => hosts(options, Vec::new(), Vec::new()),
     };
     Diagnostic::in_clear(hosts.iter().map(String::as_str), help(options))
 }

@@ -12,10 +12,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tenure_core::{Fault, Store, store::Diagnostic, trial};
 
 use crate::{
-    client::{Journal, Step, Value, field, text},
-    locks::wakeups::Watch,
+    client::{ConnectStep, ConnectTrace, Value, field, text},
+    locks::wakeups::WakeupSubscription,
     options::{Replicas, bracketed},
-    servers::{NodeRef, Route, TopologyClients, Transport, connect::walk, route::Role},
+    servers::{NodeRef, Topology, TopologyClients, Transport, connect::walk, route::Role},
 };
 
 /// What is looked at, and by what.
@@ -24,7 +24,7 @@ pub(crate) struct ProbeContext<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) transport: &'a Transport,
     /// By which this process hears its hints.
-    pub(crate) watch: &'a Watch,
+    pub(crate) watch: &'a WakeupSubscription,
 }
 
 /// Over how many nodes of a cluster the way is tried.
@@ -45,14 +45,14 @@ pub(crate) async fn look(probe: ProbeContext<'_>) -> Result<Vec<Diagnostic>, Fau
     diagnostics.extend([cycle, tried::hints(&probe).await]);
     diagnostics.extend(records::unread(&probe).await);
     match &*transport.route {
-        Route::Cluster(cluster) => {
+        Topology::Cluster(cluster) => {
             diagnostics.extend(nodes::look(transport, cluster, renewal).await?)
         }
-        Route::Sentinels(group) => {
+        Topology::Sentinels(group) => {
             diagnostics.extend(server(transport, &NodeRef::Only, renewal).await);
             diagnostics.extend(sentinels::look(transport, group).await);
         }
-        Route::Always(_) => diagnostics.extend(server(transport, &NodeRef::Only, renewal).await),
+        Topology::Always(_) => diagnostics.extend(server(transport, &NodeRef::Only, renewal).await),
     }
     Ok(diagnostics)
 }
@@ -100,14 +100,14 @@ fn one_of_many(info: Option<&str>) -> Option<Diagnostic> {
 
 /// The steps to a connection: all of them, or those that went well and the one that did not.
 async fn steps(transport: &Transport) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
-    let mut journal = Journal::new();
+    let mut journal = ConnectTrace::new();
     let mut walked = go(transport, &mut journal).await;
     // Which nodes are away is told of each; one of them is not the end of the way.
     for _ in 1..NODES {
         if walked.is_ok() || transport.route.cluster().is_none() {
             break;
         }
-        journal = Journal::new();
+        journal = ConnectTrace::new();
         walked = go(transport, &mut journal).await;
     }
     let done = journal.done.into_iter();
@@ -122,10 +122,10 @@ async fn steps(transport: &Transport) -> Result<Vec<Diagnostic>, Vec<Diagnostic>
     }
 }
 
-async fn go(transport: &Transport, journal: &mut Journal) -> Result<(), Fault> {
+async fn go(transport: &Transport, journal: &mut ConnectTrace) -> Result<(), Fault> {
     if transport.route.changes() {
         let in_cluster = transport.route.cluster().is_some();
-        journal.begin(if in_cluster { Step::Primaries } else { Step::Primary });
+        journal.begin(if in_cluster { ConnectStep::Primaries } else { ConnectStep::Primary });
     }
     let server = transport.route.ask(&TopologyClients::default()).await?;
     match (&server.role, transport.route.cluster()) {

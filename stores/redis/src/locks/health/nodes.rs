@@ -13,7 +13,7 @@ use crate::{
     client::{protocol::slots::SLOTS, text},
     servers::{
         NodeRef, Transport,
-        cluster::{Cluster, Map, written},
+        cluster::{Cluster, ClusterMap, written},
     },
 };
 
@@ -103,7 +103,7 @@ fn own(nodes: &str) -> impl Iterator<Item = u16> {
 }
 
 /// The slots of which a node says otherwise than the others whether they are its own.
-fn disputed(map: &Map, at: &str, nodes: &str) -> Vec<u16> {
+fn disputed(map: &ClusterMap, at: &str, nodes: &str) -> Vec<u16> {
     let own: BTreeSet<_> = own(nodes).collect();
     let place = map.nodes().iter().map(|node| &node.place).find(|place| written(place) == at);
     let is_its = |slot: &u16| map.owner(*slot).map(|node| &node.place) == place;

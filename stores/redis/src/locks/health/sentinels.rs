@@ -10,7 +10,7 @@ use crate::{
     options::Replicas,
     servers::{
         NodeRef, Transport,
-        sentinel::{Group, SentinelClients, Survey},
+        sentinel::{SentinelClients, SentinelGroup, SentinelSurvey},
     },
 };
 
@@ -18,14 +18,14 @@ use crate::{
 const ENOUGH: usize = 3;
 
 /// Asks all of them, and looks at what the primary does when it is cut off.
-pub(super) async fn look(transport: &Transport, group: &Group) -> Vec<Diagnostic> {
+pub(super) async fn look(transport: &Transport, group: &SentinelGroup) -> Vec<Diagnostic> {
     let survey = group.survey(&SentinelClients::default()).await;
     vec![sentinels(&survey), isolation(transport, survey.down_after).await]
 }
 
-fn sentinels(survey: &Survey) -> Diagnostic {
+fn sentinels(survey: &SentinelSurvey) -> Diagnostic {
     let what = "sentinels";
-    let &Survey { answered, of, alike, know, quorum, .. } = survey;
+    let &SentinelSurvey { answered, of, alike, know, quorum, .. } = survey;
     let mut found = format!("{answered} of {of} answer, and {alike} of them name the same primary");
     for why in survey.why() {
         found.push_str("; ");

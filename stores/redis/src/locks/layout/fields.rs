@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The fields of a reply, or a row of it.
-pub(crate) struct Fields(pub(crate) IntoIter<Value>);
+pub(crate) struct ReplyFields(pub(crate) IntoIter<Value>);
 
 /// Why a reply was no answer.
 #[derive(Debug)]
@@ -30,10 +30,10 @@ pub(crate) enum ReplyError {
     Queue(QueueError),
 }
 
-pub(crate) type Parsed<T> = Result<T, ReplyError>;
+pub(crate) type ParseResult<T> = Result<T, ReplyError>;
 
-impl Fields {
-    pub(crate) fn contender(&mut self) -> Parsed<Contender> {
+impl ReplyFields {
+    pub(crate) fn contender(&mut self) -> ParseResult<Contender> {
         let mode = self.mode()?;
         let (token, since) = self.grant()?;
         let left = match self.0.next() {
@@ -57,7 +57,7 @@ impl Fields {
         }
     }
 
-    pub(crate) fn waiting(&mut self) -> Parsed<(u64, Waiting)> {
+    pub(crate) fn waiting(&mut self) -> ParseResult<(u64, Waiting)> {
         let mode = self.mode()?;
         let place = self.text()?.parse().map_err(|_| ReplyError::Corrupt)?;
         let since = self.text()?.parse().ok();
@@ -67,12 +67,12 @@ impl Fields {
     }
 
     /// What a name is used as, if this version knows it.
-    fn kind(&mut self) -> Parsed<Option<Kind>> {
+    fn kind(&mut self) -> ParseResult<Option<Kind>> {
         let letter = self.text()?;
         Ok(Kind::ALL.into_iter().find(|kind| wire::letter(*kind) == letter))
     }
 
-    pub(crate) fn mode(&mut self) -> Parsed<Mode> {
+    pub(crate) fn mode(&mut self) -> ParseResult<Mode> {
         let text = self.text()?;
         let mut words = text.split([' ', '/']);
         let number =
@@ -90,7 +90,7 @@ impl Fields {
 
     /// A grant is written as its time, behind a slash the token it was raised to, and a mark where that was
     /// done without scripts.
-    pub(crate) fn grant(&mut self) -> Parsed<(Token, u64)> {
+    pub(crate) fn grant(&mut self) -> ParseResult<(Token, u64)> {
         let text = self.text()?;
         let text = text.strip_suffix(wire::WITHOUT_SCRIPTS).unwrap_or(&text);
         let (since, raised) = text.split_once('/').unwrap_or((text, ""));
@@ -102,14 +102,14 @@ impl Fields {
         Ok((token.ok_or(ReplyError::Corrupt)?, since))
     }
 
-    pub(crate) fn text(&mut self) -> Parsed<String> {
+    pub(crate) fn text(&mut self) -> ParseResult<String> {
         match self.0.next() {
             Some(Value::Bytes(bytes)) => String::from_utf8(bytes).map_err(|_| ReplyError::Corrupt),
             _ => Err(ReplyError::Corrupt),
         }
     }
 
-    pub(crate) fn number(&mut self) -> Parsed<u64> {
+    pub(crate) fn number(&mut self) -> ParseResult<u64> {
         match self.0.next() {
             // A lease that somebody made endless, or that is just over, shows as below zero.
             Some(Value::Int(number)) => Ok(u64::try_from(number).unwrap_or(0)),
@@ -118,21 +118,21 @@ impl Fields {
     }
 
     /// A number, or else a word.
-    pub(crate) fn word_or_number(&mut self) -> Parsed<Result<u64, String>> {
+    pub(crate) fn word_or_number(&mut self) -> ParseResult<Result<u64, String>> {
         match self.0.as_slice().first() {
             Some(Value::Int(_)) => self.number().map(Ok),
             _ => self.text().map(Err),
         }
     }
 
-    pub(crate) fn rows(&mut self) -> Parsed<Self> {
+    pub(crate) fn rows(&mut self) -> ParseResult<Self> {
         rows(self.0.next().ok_or(ReplyError::Corrupt)?)
     }
 }
 
-pub(crate) fn rows(value: Value) -> Parsed<Fields> {
+pub(crate) fn rows(value: Value) -> ParseResult<ReplyFields> {
     match value {
-        Value::Array(values) => Ok(Fields(values.into_iter())),
+        Value::Array(values) => Ok(ReplyFields(values.into_iter())),
         _ => Err(ReplyError::Corrupt),
     }
 }

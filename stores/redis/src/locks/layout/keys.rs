@@ -8,7 +8,7 @@
 
 use tenure_core::LockName;
 
-use crate::{client::Tag, servers::keys::LOCK};
+use crate::{client::HashTag, servers::keys::LOCK};
 
 /// One of the keys of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +30,14 @@ pub(crate) const ALL: [Key; 4] = [Key::Lock, Key::Clock, Key::Line, Key::Ends];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys<'a> {
     prefix: &'a str,
-    pub(crate) tag: Tag,
+    pub(crate) tag: HashTag,
     braced: [u8; 5],
     name: &'a str,
 }
 
 impl<'a> Keys<'a> {
     pub(crate) fn new(prefix: &'a str, name: &'a LockName) -> Self {
-        let tag = Tag::of(name);
+        let tag = HashTag::of(name);
         let [a, b, c] = tag.digits();
         Self { prefix, tag, braced: [b'{', a, b, c, b'}'], name: name.as_str() }
     }
@@ -129,7 +129,7 @@ mod tests {
         for key in ALL {
             assert_eq!(tag(key), tag(Key::Lock));
         }
-        let clock = format!("p:{{{:03x}}}clock", Tag::of(&name("a}{b")).number());
+        let clock = format!("p:{{{:03x}}}clock", HashTag::of(&name("a}{b")).number());
         assert_eq!(written("p:", "a}{b", Key::Clock), clock);
     }
 

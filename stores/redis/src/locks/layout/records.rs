@@ -19,17 +19,17 @@ const MOST: usize = 4_096;
 
 /// Records by their owners.
 #[derive(Default)]
-pub(crate) struct GrantedRecords(Mutex<Kept>);
+pub(crate) struct GrantedRecords(Mutex<RecordTable>);
 
 #[derive(Default)]
-struct Kept {
-    records: HashMap<Owner, Record>,
+struct RecordTable {
+    records: HashMap<Owner, GrantedRecord>,
     /// Most holds of a process have the same one.
     label: Arc<str>,
 }
 
 /// What stands behind the owner in a record.
-pub(crate) struct Record {
+pub(crate) struct GrantedRecord {
     mark: &'static str,
     mode: Mode,
     time: u64,
@@ -49,16 +49,16 @@ impl GrantedRecords {
         }
         let (mark, mode, time) = (wire::mark(ask), ask.mode, token.time());
         let label = kept.label.clone();
-        kept.records.insert(ask.owner, Record { mark, mode, time, label });
+        kept.records.insert(ask.owner, GrantedRecord { mark, mode, time, label });
     }
 
     /// The record of `owner`, if it is known. It is not kept any longer.
-    pub(crate) fn take(&self, owner: &Owner) -> Option<Record> {
+    pub(crate) fn take(&self, owner: &Owner) -> Option<GrantedRecord> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).records.remove(owner)
     }
 }
 
-impl Record {
+impl GrantedRecord {
     /// What stands in front of the label, as a script wrote it: owner, mark, time and permits.
     pub(crate) fn head(&self, owner: &OwnerText) -> Vec<u8> {
         let mut head = owner.to_vec();

@@ -15,7 +15,7 @@ use tenure_core::{
 
 use crate::{
     client::Value,
-    locks::layout::fields::{Fields, Parsed, ReplyError, rows},
+    locks::layout::fields::{ParseResult, ReplyError, ReplyFields, rows},
 };
 
 /// The shortest time after which a waiter is told to ask again.
@@ -26,16 +26,16 @@ pub(crate) enum Reply {
     /// The record of a grant, or nothing where there is nothing to say.
     Record(Vec<u8>),
     /// Words and numbers.
-    Fields(Fields),
+    Fields(ReplyFields),
 }
 
 impl From<Value> for Reply {
     fn from(behind_echo: Value) -> Self {
         match behind_echo {
             Value::Bytes(record) => Self::Record(record),
-            Value::Array(fields) => Self::Fields(Fields(fields.into_iter())),
+            Value::Array(fields) => Self::Fields(ReplyFields(fields.into_iter())),
             // Nothing of this makes sense as fields.
-            _ => Self::Fields(Fields(Vec::new().into_iter())),
+            _ => Self::Fields(ReplyFields(Vec::new().into_iter())),
         }
     }
 }
@@ -64,7 +64,7 @@ impl Reply {
     }
 
     /// The answer to an ask for a lease of `ttl`.
-    pub(crate) fn answer(self, ttl: Duration) -> Parsed<Answer> {
+    pub(crate) fn answer(self, ttl: Duration) -> ParseResult<Answer> {
         let mut fields = match self {
             Self::Record(record) => {
                 let left = Duration::from_millis(ceil_millis(ttl));
@@ -92,7 +92,7 @@ impl Reply {
     }
 
     /// The answer to a take-over for a lease of `ttl`.
-    pub(crate) fn taken_over(self, ttl: Duration) -> Parsed<TakenOver> {
+    pub(crate) fn taken_over(self, ttl: Duration) -> ParseResult<TakenOver> {
         if self.says("not-held") {
             return Ok(TakenOver::NotHeld);
         }
@@ -105,7 +105,7 @@ impl Reply {
     }
 
     /// The answer to a renewal.
-    pub(crate) fn renewed(self) -> Parsed<Renewed> {
+    pub(crate) fn renewed(self) -> ParseResult<Renewed> {
         let mut fields = self.fields()?;
         match fields.text()?.as_str() {
             "renewed" => {
@@ -118,7 +118,7 @@ impl Reply {
     }
 
     /// The answer to a release.
-    pub(crate) fn released(self) -> Parsed<Released> {
+    pub(crate) fn released(self) -> ParseResult<Released> {
         if let Self::Record(rest) = &self
             && rest.is_empty()
         {
@@ -132,7 +132,7 @@ impl Reply {
     }
 
     /// The answer to the raising of a token.
-    pub(crate) fn raised(self) -> Parsed<Raised> {
+    pub(crate) fn raised(self) -> ParseResult<Raised> {
         match self.fields()?.text()?.as_str() {
             "raised" => Ok(Raised::Raised),
             "stale" => Ok(Raised::Stale),
@@ -142,7 +142,7 @@ impl Reply {
     }
 
     /// Who was evicted.
-    pub(crate) fn evicted(self) -> Parsed<Vec<Contender>> {
+    pub(crate) fn evicted(self) -> ParseResult<Vec<Contender>> {
         let mut fields = self.fields()?;
         match fields.text()?.as_str() {
             // It is done, so what cannot be read of somebody must not look like a failure.
@@ -155,14 +155,15 @@ impl Reply {
     }
 
     /// Whose the hold of this id is, in an answer that says who holds a name.
-    pub(crate) fn owner_of(self, hold: HoldId) -> Parsed<Option<Owner>> {
+    pub(crate) fn owner_of(self, hold: HoldId) -> ParseResult<Option<Owner>> {
         let mut fields = self.fields()?;
         if fields.text()? != "seen" {
             return Err(ReplyError::Corrupt);
         }
         for value in fields.rows()?.0 {
             let mut row = rows(value)?;
-            let owner = row.0.next_back().and_then(|last| Fields(vec![last].into_iter()).owner());
+            let owner =
+                row.0.next_back().and_then(|last| ReplyFields(vec![last].into_iter()).owner());
             if owner.is_some_and(|owner| HoldId::of_owner(&owner) == hold) {
                 return Ok(owner);
             }
@@ -171,23 +172,23 @@ impl Reply {
     }
 
     /// Who holds a name and who waits for it, in the order of grants and places.
-    pub(crate) fn seen(self) -> Parsed<Snapshot> {
+    pub(crate) fn seen(self) -> ParseResult<Snapshot> {
         let mut fields = self.fields()?;
         if fields.text()? != "seen" {
             return Err(ReplyError::Corrupt);
         }
         let (holders, waiters) = (fields.rows()?, fields.rows()?);
         let mut holders =
-            holders.0.map(|value| rows(value)?.contender()).collect::<Parsed<Vec<_>>>()?;
+            holders.0.map(|value| rows(value)?.contender()).collect::<ParseResult<Vec<_>>>()?;
         holders.sort_by_key(|holder| holder.token);
         let mut waiters =
-            waiters.0.map(|value| rows(value)?.waiting()).collect::<Parsed<Vec<_>>>()?;
+            waiters.0.map(|value| rows(value)?.waiting()).collect::<ParseResult<Vec<_>>>()?;
         waiters.sort_by_key(|(place, _)| *place);
         let waiters = waiters.into_iter().map(|(_, waiting)| waiting).collect();
         Ok(Snapshot::new(holders, waiters))
     }
 
-    pub(crate) fn fields(self) -> Parsed<Fields> {
+    pub(crate) fn fields(self) -> ParseResult<ReplyFields> {
         match self {
             Self::Fields(fields) => match fields.0.as_slice() {
                 [Value::Bytes(word), Value::Bytes(number)] if word == b"format" => {
@@ -201,7 +202,7 @@ impl Reply {
 }
 
 /// What a call was granted that others went with; `None` when it is to ask by the larger script.
-pub(crate) fn part_granted(part: Value) -> Parsed<Option<Token>> {
+pub(crate) fn part_granted(part: Value) -> ParseResult<Option<Token>> {
     match part {
         Value::Nil => Ok(None),
         Value::Bytes(time) => time_of(&time).map(Some).ok_or(ReplyError::Granted),
@@ -210,7 +211,7 @@ pub(crate) fn part_granted(part: Value) -> Parsed<Option<Token>> {
 }
 
 /// What became of a release that others went with; `None` when it is to go by the larger script.
-pub(crate) fn part_released(part: Value) -> Parsed<Option<Released>> {
+pub(crate) fn part_released(part: Value) -> ParseResult<Option<Released>> {
     match part {
         Value::Nil => Ok(None),
         Value::Int(1) => Ok(Some(Released::Released)),
@@ -219,7 +220,7 @@ pub(crate) fn part_released(part: Value) -> Parsed<Option<Released>> {
     }
 }
 
-fn granted(fields: &mut Fields) -> Parsed<Answer> {
+fn granted(fields: &mut ReplyFields) -> ParseResult<Answer> {
     let (token, _) = fields.grant()?;
     let left = Duration::from_millis(fields.number()?);
     Ok(Answer::Granted { token, left, others_waiting: fields.number()? == 1 })
@@ -241,14 +242,14 @@ fn time_of(text: &[u8]) -> Option<Token> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::protocol::echo::behind;
+    use crate::client::protocol::echo::strip_echo;
 
     const TTL: Duration = Duration::from_secs(30);
 
     fn reply(fields: Vec<Value>) -> Reply {
         let mut reply = vec![text("owner")];
         reply.extend(fields);
-        Reply::from(behind(b"owner", Value::Array(reply)).unwrap())
+        Reply::from(strip_echo(b"owner", Value::Array(reply)).unwrap())
     }
 
     fn text(text: &str) -> Value {
@@ -285,13 +286,13 @@ mod tests {
             "ownersr1700000000000000 a label",
             "ownerp1700000000000000;1/20 a label",
         ] {
-            let reply = Reply::from(behind(b"owner", text(record)).unwrap());
+            let reply = Reply::from(strip_echo(b"owner", text(record)).unwrap());
             let token = Token::from_time(1_700_000_000_000_000).unwrap();
             let granted = Answer::Granted { token, left: TTL, others_waiting: false };
             assert_eq!(reply.answer(TTL).unwrap(), granted);
         }
         for record in ["owner", "owner1700000000000000", "ownersrx1 label", "owner12/13 label"] {
-            let reply = Reply::from(behind(b"owner", text(record)).unwrap());
+            let reply = Reply::from(strip_echo(b"owner", text(record)).unwrap());
             assert!(matches!(reply.answer(TTL), Err(ReplyError::Granted)), "{record}");
         }
     }
@@ -319,7 +320,8 @@ mod tests {
         let token = Token::from_time(1_700_000_000_000_000).unwrap();
         let granted =
             |left, others_waiting| TakenOver::Granted(Grant { token, left, others_waiting });
-        let alone = Reply::from(behind(b"owner", text("ownersr1700000000000000 label")).unwrap());
+        let alone =
+            Reply::from(strip_echo(b"owner", text("ownersr1700000000000000 label")).unwrap());
         assert_eq!(alone.taken_over(TTL).unwrap(), granted(TTL, false));
         let fields =
             vec![text("granted"), text("1700000000000000"), Value::Int(250), Value::Int(1)];

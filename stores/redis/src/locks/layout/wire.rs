@@ -10,7 +10,7 @@ use tenure_core::{
     },
 };
 
-use crate::client::{Call, Echo};
+use crate::client::{CorrelationId, ScriptCall};
 
 /// The mode as scripts write it.
 pub(crate) fn mode(mode: Mode) -> Cow<'static, str> {
@@ -62,7 +62,7 @@ pub(crate) const LAST_TIME: u64 = (1 << 53) - 1;
 pub(crate) const WITHOUT_SCRIPTS: char = '!';
 
 /// An owner as scripts write it.
-pub(crate) type OwnerText = Echo;
+pub(crate) type OwnerText = CorrelationId;
 
 pub(crate) fn owner(owner: &Owner) -> OwnerText {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -114,7 +114,11 @@ pub(crate) fn limits(limits: &Limits) -> String {
 }
 
 /// Adds to a call what every ask begins with: what its record is made of.
-pub(crate) fn begin<'a>(call: &'a mut Call, owner: &OwnerText, ask: &Ask) -> &'a mut Call {
+pub(crate) fn begin<'a>(
+    call: &'a mut ScriptCall,
+    owner: &OwnerText,
+    ask: &Ask,
+) -> &'a mut ScriptCall {
     call.argument(&[owner, mark(ask).as_bytes()]).number(ceil_millis(ask.ttl));
     call.argument(&[permits(ask.mode).as_bytes(), ask.label.as_bytes()])
 }

@@ -8,7 +8,7 @@ use tenure_core::{Fault, LockName};
 use crate::{
     locks::{listing, scripts::BATCHES},
     options::RedisOptions,
-    servers::{Route, Transport},
+    servers::{Topology, Transport},
 };
 
 /// The names on the server at `url` that begin with `prefix` and that somebody holds or waits for, as far
@@ -44,6 +44,6 @@ async fn looked(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
     let mut options = RedisOptions::from_url(url)?;
     options.only_looks = true;
     let options = Arc::new(options);
-    let route = Arc::new(Route::new(&options));
+    let route = Arc::new(Topology::new(&options));
     listing::names(&Transport::new(options, route, &BATCHES), prefix).await
 }

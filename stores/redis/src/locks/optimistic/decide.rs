@@ -12,9 +12,9 @@ use tenure_core::{
     },
 };
 
-use super::record::{self, Record};
+use super::record::{self, ParsedRecord};
 use crate::locks::layout::{
-    fields::{Parsed, ReplyError},
+    fields::{ParseResult, ReplyError},
     wire::LAST_TIME,
 };
 
@@ -29,7 +29,7 @@ pub(super) struct LockSnapshot {
     /// For how many milliseconds yet; below zero for ever.
     pub(super) left: i64,
     /// What its clock has.
-    pub(super) clock: Clock,
+    pub(super) clock: TokenClock,
     /// The server's time in microseconds, and by how much tokens are ahead of it.
     pub(super) now: u64,
     pub(super) ahead: u64,
@@ -43,12 +43,12 @@ pub(super) enum HolderState {
     /// One, with this record.
     Alone(Vec<u8>),
     /// Several, or some wait for it by scripts; what is known of them.
-    Crowd(Option<Crowd>),
+    Crowd(Option<ContenderSummary>),
 }
 
 /// What the head of a crowd says.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Crowd {
+pub(super) struct ContenderSummary {
     /// Who has the lock alone or is offered it so; empty when several share it.
     pub(super) sole: String,
     /// When that ends, in microseconds.
@@ -61,7 +61,7 @@ pub(super) struct Crowd {
 
 /// The clock of a lock.
 #[derive(Debug, Default)]
-pub(super) enum Clock {
+pub(super) enum TokenClock {
     #[default]
     New,
     At(Vec<u8>),
@@ -71,7 +71,7 @@ pub(super) enum Clock {
 
 /// What is to be written, all of it or nothing.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum WriteOperation {
     /// The clock goes on to this.
     Clock(u64),
     /// This record, and for how many milliseconds.
@@ -91,10 +91,10 @@ pub(super) enum Decision<T> {
     /// Nothing either: it was written before, perhaps over another connection.
     Before(T),
     /// Only with these.
-    With(Vec<Change>, T),
+    With(Vec<WriteOperation>, T),
 }
 
-pub(super) type DecisionResult<T> = Parsed<Decision<T>>;
+pub(super) type DecisionResult<T> = ParseResult<Decision<T>>;
 
 impl<T> Decision<T> {
     /// What it does, and what is answered then.
@@ -110,16 +110,16 @@ impl<T> Decision<T> {
 use Decision::{Before, Said, With};
 
 impl LockSnapshot {
-    fn record(&self) -> Parsed<Option<Record<'_>>> {
+    fn record(&self) -> ParseResult<Option<ParsedRecord<'_>>> {
         match &self.held {
             HolderState::Nobody => Ok(None),
-            HolderState::Alone(record) => Record::read(record).map(Some),
+            HolderState::Alone(record) => ParsedRecord::read(record).map(Some),
             HolderState::Crowd(_) => Err(ReplyError::Crowd),
         }
     }
 
     /// The record, if this owner has it.
-    fn of(&self, owner: &str) -> Parsed<Option<Record<'_>>> {
+    fn of(&self, owner: &str) -> ParseResult<Option<ParsedRecord<'_>>> {
         if self.is_of_others() {
             return Ok(None);
         }
@@ -132,11 +132,11 @@ impl LockSnapshot {
     }
 
     /// The last time of the clock.
-    fn last(&self) -> Parsed<u64> {
+    fn last(&self) -> ParseResult<u64> {
         let text = match &self.clock {
-            Clock::New => return Ok(0),
-            Clock::Other => return Err(ReplyError::Corrupt),
-            Clock::At(text) => std::str::from_utf8(text).map_err(|_| ReplyError::Corrupt)?,
+            TokenClock::New => return Ok(0),
+            TokenClock::Other => return Err(ReplyError::Corrupt),
+            TokenClock::At(text) => std::str::from_utf8(text).map_err(|_| ReplyError::Corrupt)?,
         };
         let digits = text.len() <= 16 && text.bytes().all(|byte| byte.is_ascii_digit());
         let at = text.parse().ok().filter(|at| digits && *at < LAST_TIME);
@@ -144,7 +144,7 @@ impl LockSnapshot {
     }
 
     /// The next time of the clock, and the token that is made of it.
-    fn tick(&self) -> Parsed<(u64, Token)> {
+    fn tick(&self) -> ParseResult<(u64, Token)> {
         let time = self.now.saturating_add(self.ahead).max(self.last()? + 1);
         Ok((time, Token::from_time(time).ok_or(ReplyError::Corrupt)?))
     }
@@ -177,7 +177,10 @@ pub(super) fn acquire(seen: &LockSnapshot, ask: &Ask) -> DecisionResult<Answer> 
             let (time, token) = seen.tick()?;
             let ttl = ceil_millis(ask.ttl);
             let left = Duration::from_millis(ttl);
-            let changes = vec![Change::Clock(time), Change::Grant(record::granted(ask, time), ttl)];
+            let changes = vec![
+                WriteOperation::Clock(time),
+                WriteOperation::Grant(record::granted(ask, time), ttl),
+            ];
             Ok(With(changes, Answer::Granted { token, left, others_waiting: false }))
         }
     }
@@ -193,7 +196,7 @@ pub(super) fn renew(seen: &LockSnapshot, owner: &str, ttl: Duration) -> Decision
     if u64::try_from(seen.left).is_ok_and(|left| left >= wanted) {
         return Ok(Before(renewed(seen.left())));
     }
-    Ok(With(vec![Change::Extend(wanted)], renewed(Duration::from_millis(wanted))))
+    Ok(With(vec![WriteOperation::Extend(wanted)], renewed(Duration::from_millis(wanted))))
 }
 
 pub(super) fn release(
@@ -202,9 +205,9 @@ pub(super) fn release(
     keep: Duration,
 ) -> DecisionResult<Released> {
     Ok(match seen.of(owner)? {
-        Some(_) if keep.is_zero() => With(vec![Change::Delete], Released::Released),
+        Some(_) if keep.is_zero() => With(vec![WriteOperation::Delete], Released::Released),
         Some(record) => {
-            let lingers = Change::Grant(record.lingering(), ceil_millis(keep));
+            let lingers = WriteOperation::Grant(record.lingering(), ceil_millis(keep));
             With(vec![lingers], Released::Released)
         }
         // It may have been given up over another connection.
@@ -231,7 +234,7 @@ pub(super) fn take_over(seen: &LockSnapshot, over: &TakeOver) -> DecisionResult<
     let (time, token) = seen.tick()?;
     let ttl = ceil_millis(over.ttl);
     let record = record::granted(&over.as_ask(), time);
-    let changes = vec![Change::Clock(time), Change::Grant(record, ttl)];
+    let changes = vec![WriteOperation::Clock(time), WriteOperation::Grant(record, ttl)];
     Ok(With(changes, granted(token, Duration::from_millis(ttl))))
 }
 
@@ -241,9 +244,9 @@ pub(super) fn raise(seen: &LockSnapshot, owner: &str, token: Token) -> DecisionR
     if token < record.token()? {
         return Ok(Said(Raised::Stale));
     }
-    let mut changes = vec![Change::Rewrite(record.raised(token)?)];
+    let mut changes = vec![WriteOperation::Rewrite(record.raised(token)?)];
     if token.time() > last {
-        changes.insert(0, Change::Clock(token.time()));
+        changes.insert(0, WriteOperation::Clock(token.time()));
     }
     Ok(With(changes, Raised::Raised))
 }
@@ -254,8 +257,8 @@ pub(super) fn evict(seen: &LockSnapshot) -> DecisionResult<Vec<Contender>> {
     {
         // It may have been evicted over another connection.
         Ok(None) => Ok(Before(Vec::new())),
-        Ok(Some(holder)) => Ok(With(vec![Change::Delete], vec![holder])),
-        Err(ReplyError::Corrupt) => Ok(With(vec![Change::Delete], Vec::new())),
+        Ok(Some(holder)) => Ok(With(vec![WriteOperation::Delete], vec![holder])),
+        Err(ReplyError::Corrupt) => Ok(With(vec![WriteOperation::Delete], Vec::new())),
         Err(refused) => Err(refused),
     }
 }
@@ -264,13 +267,13 @@ pub(super) fn evict(seen: &LockSnapshot) -> DecisionResult<Vec<Contender>> {
 pub(super) fn evict_hold(seen: &LockSnapshot, hold: HoldId) -> DecisionResult<Option<Contender>> {
     let holder = seen.record()?.map(|record| record.holder(seen.left)).transpose()?;
     match holder.filter(|holder| holder.id == Some(hold)) {
-        Some(holder) => Ok(With(vec![Change::Delete], Some(holder))),
+        Some(holder) => Ok(With(vec![WriteOperation::Delete], Some(holder))),
         None => Ok(Before(None)),
     }
 }
 
 /// Who has it; nobody knows without scripts who waits.
-pub(super) fn inspect(seen: &LockSnapshot) -> Parsed<Option<Contender>> {
+pub(super) fn inspect(seen: &LockSnapshot) -> ParseResult<Option<Contender>> {
     let HolderState::Crowd(Some(crowd)) = &seen.held else {
         return seen.record()?.map(|record| record.holder(seen.left)).transpose();
     };
@@ -278,7 +281,7 @@ pub(super) fn inspect(seen: &LockSnapshot) -> Parsed<Option<Contender>> {
     match (crowd.sole.split_at_checked(1), crowd.sharing) {
         (Some((kind @ ("h" | "l"), record)), _) if left > 0 => {
             let left = i64::try_from(left).map_err(|_| ReplyError::Corrupt)?;
-            let mut holder = Record::read(record.as_bytes())?.holder(left)?;
+            let mut holder = ParsedRecord::read(record.as_bytes())?.holder(left)?;
             holder.lingering = kind == "l";
             Ok(Some(holder))
         }
@@ -296,7 +299,7 @@ mod tests {
     const OWNER: &str = "00112233445566778899aabbccddeeff";
 
     fn crowd(sole: &str, end: u64, sharing: u64) -> LockSnapshot {
-        let crowd = Crowd { sole: sole.to_owned(), end, sharing, ours: false };
+        let crowd = ContenderSummary { sole: sole.to_owned(), end, sharing, ours: false };
         LockSnapshot { held: HolderState::Crowd(Some(crowd)), now: NOW, ..LockSnapshot::default() }
     }
 
@@ -321,7 +324,7 @@ mod tests {
         let others = crowd("", 0, 2);
         assert_eq!(renew(&others, OWNER, LOOK).unwrap(), Said(Renewed::Lost));
         assert_eq!(release(&others, OWNER, Duration::ZERO).unwrap(), Before(Released::NotHeld));
-        let ours = Crowd { ours: true, ..Crowd::default() };
+        let ours = ContenderSummary { ours: true, ..ContenderSummary::default() };
         for held in [HolderState::Crowd(Some(ours)), HolderState::Crowd(None)] {
             let seen = LockSnapshot { held, ..LockSnapshot::default() };
             assert!(matches!(renew(&seen, OWNER, LOOK), Err(ReplyError::Crowd)));

@@ -27,7 +27,7 @@ use tenure_core::{
 pub(crate) use self::decide::LOOK;
 use self::{
     decide::{Decision, DecisionResult, HolderState, LockSnapshot},
-    session::{Session, Watched},
+    session::{WatchScope, WatchTransaction},
 };
 use crate::{
     locks::{Context, LockingMethod, error, layout::keys::Keys},
@@ -42,14 +42,14 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(200), Duration::from
 const TOGETHER: usize = 64;
 
 /// Locks names by transactions: mutexes alone, without queues.
-pub(crate) struct Optimistic(pub(crate) Context);
+pub(crate) struct OptimisticMethod(pub(crate) Context);
 
 #[async_trait]
-impl LockingMethod for Optimistic {
+impl LockingMethod for OptimisticMethod {
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         self.can_do(ask.mode, ask.order)?;
         let mut answer =
-            self.transact(name, Watched::Clock, &[], |seen| decide::acquire(seen, ask)).await?;
+            self.transact(name, WatchScope::Clock, &[], |seen| decide::acquire(seen, ask)).await?;
         match &mut answer {
             Answer::Busy { holder, .. } => {
                 self.0.by_the_clock(holder);
@@ -89,22 +89,24 @@ impl LockingMethod for Optimistic {
     ) -> Result<Released, Fault> {
         let record = self.0.shared.records.take(owner);
         if let Some(record) = record.filter(|_| keep.is_zero()) {
-            let mut session = Session::open(&self.0, PoolKind::Other).await?;
+            let mut session = WatchTransaction::open(&self.0, PoolKind::Other).await?;
             let keys = Keys::new(self.0.prefix(), name);
             if session.delete_if(&keys, &record.without_scripts(owner)).await? {
                 return Ok(Released::Released);
             }
         }
         let owner = [owner.to_hex()];
-        self.transact(name, Watched::Locks, &owner, |seen| decide::release(seen, &owner[0], keep))
-            .await
+        self.transact(name, WatchScope::Locks, &owner, |seen| {
+            decide::release(seen, &owner[0], keep)
+        })
+        .await
     }
 
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
         self.can_do(over.mode, Order::Barging)?;
         let owners = [over.from.to_hex(), over.owner.to_hex()];
         let taken = self
-            .transact(name, Watched::Clock, &owners, |seen| decide::take_over(seen, over))
+            .transact(name, WatchScope::Clock, &owners, |seen| decide::take_over(seen, over))
             .await?;
         if matches!(taken, TakenOver::Granted(_)) {
             self.0.listen();
@@ -115,13 +117,13 @@ impl LockingMethod for Optimistic {
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
         let owner = [owner.to_hex()];
         let raise = |seen: &LockSnapshot| decide::raise(seen, &owner[0], token);
-        self.transact(name, Watched::Clock, &owner, raise).await
+        self.transact(name, WatchScope::Clock, &owner, raise).await
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
-        let mut session = Session::open(&self.0, PoolKind::Other).await?;
+        let mut session = WatchTransaction::open(&self.0, PoolKind::Other).await?;
         let keys = Keys::new(self.0.prefix(), name);
-        let seen = session.look(&[keys], Watched::Nothing, &[]).await?;
+        let seen = session.look(&[keys], WatchScope::Nothing, &[]).await?;
         let inspected = seen.first().map(decide::inspect).transpose();
         let mut holder = inspected.map_err(|refused| self.0.refused(refused))?.flatten();
         self.0.by_the_clock(&mut holder);
@@ -129,7 +131,7 @@ impl LockingMethod for Optimistic {
     }
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
-        let mut evicted = self.transact(name, Watched::Locks, &[], decide::evict).await?;
+        let mut evicted = self.transact(name, WatchScope::Locks, &[], decide::evict).await?;
         self.0.tell_eviction(name).await;
         self.0.by_the_clock(&mut evicted);
         Ok(evicted)
@@ -137,7 +139,7 @@ impl LockingMethod for Optimistic {
 
     async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
         let evict = |seen: &LockSnapshot| decide::evict_hold(seen, hold);
-        let mut evicted = self.transact(name, Watched::Locks, &[], evict).await?;
+        let mut evicted = self.transact(name, WatchScope::Locks, &[], evict).await?;
         if evicted.is_some() {
             self.0.tell_eviction(name).await;
         }
@@ -153,7 +155,7 @@ impl LockingMethod for Optimistic {
     }
 }
 
-impl Optimistic {
+impl OptimisticMethod {
     async fn renew_part(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         if holds.len() > 1 {
             let locks: Vec<_> = holds.iter().map(|hold| &hold.name).collect();
@@ -170,7 +172,7 @@ impl Optimistic {
                 renewed.push(answer);
                 effect
             };
-            let how = (Watched::Locks, PoolKind::Renewal);
+            let how = (WatchScope::Locks, PoolKind::Renewal);
             match self.round(&locks, how, &[], &mut decide).await {
                 Ok(true) => return renewed,
                 // Each has only itself in its way then.
@@ -185,7 +187,7 @@ impl Optimistic {
         let one = async |hold: &Renewal| {
             let owner = [hold.owner.to_hex()];
             let renew = |seen: &LockSnapshot| decide::renew(seen, &owner[0], hold.ttl);
-            let how = (Watched::Locks, PoolKind::Renewal);
+            let how = (WatchScope::Locks, PoolKind::Renewal);
             self.transact_so(&hold.name, how, &owner, renew).await
         };
         join_all(holds.iter().map(one)).await
@@ -194,7 +196,7 @@ impl Optimistic {
     async fn transact<T: Send>(
         &self,
         name: &LockName,
-        watched: Watched,
+        watched: WatchScope,
         owners: &[String],
         decide: impl Fn(&LockSnapshot) -> DecisionResult<T> + Send + Sync,
     ) -> Result<T, Fault> {
@@ -205,7 +207,7 @@ impl Optimistic {
     async fn transact_so<T: Send>(
         &self,
         name: &LockName,
-        how: (Watched, PoolKind),
+        how: (WatchScope, PoolKind),
         owners: &[String],
         decide: impl Fn(&LockSnapshot) -> DecisionResult<T> + Send + Sync,
     ) -> Result<T, Fault> {
@@ -238,12 +240,12 @@ impl Optimistic {
     async fn round(
         &self,
         names: &[&LockName],
-        (watched, purpose): (Watched, PoolKind),
+        (watched, purpose): (WatchScope, PoolKind),
         owners: &[String],
         decide: &mut (dyn FnMut(usize, &LockSnapshot) -> Decision<()> + Send),
     ) -> Result<bool, Fault> {
         let locks: Vec<_> = names.iter().map(|name| Keys::new(self.0.prefix(), name)).collect();
-        let mut session = Session::open(&self.0, purpose).await?;
+        let mut session = WatchTransaction::open(&self.0, purpose).await?;
         let seen = session.look(&locks, watched, owners).await?;
         let is_crowd = |seen: &LockSnapshot| matches!(seen.held, HolderState::Crowd(_));
         if locks.len() > 1 && seen.iter().any(is_crowd) {

@@ -8,14 +8,14 @@ use tenure_core::{
 use crate::{
     client::Value,
     locks::layout::{
-        fields::{Fields, Parsed, ReplyError},
+        fields::{ParseResult, ReplyError, ReplyFields},
         wire::{self, OwnerText, WITHOUT_SCRIPTS},
     },
 };
 
 /// What its parts are.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Record<'a> {
+pub(super) struct ParsedRecord<'a> {
     pub(super) owner: &'a str,
     /// All that stands behind it.
     rest: &'a str,
@@ -34,8 +34,8 @@ const NOBODY: &str = "--------------------------------";
 /// How long an owner is.
 const OWNER: usize = size_of::<OwnerText>();
 
-impl<'a> Record<'a> {
-    pub(super) fn read(text: &'a [u8]) -> Parsed<Self> {
+impl<'a> ParsedRecord<'a> {
+    pub(super) fn read(text: &'a [u8]) -> ParseResult<Self> {
         let text = std::str::from_utf8(text).map_err(|_| ReplyError::Corrupt)?;
         let (owner, rest) = text.split_at_checked(OWNER).ok_or(ReplyError::Corrupt)?;
         let (head, label) = rest.split_once(' ').ok_or(ReplyError::Corrupt)?;
@@ -64,16 +64,16 @@ impl<'a> Record<'a> {
         self.permits.is_empty() && !self.reads
     }
 
-    pub(super) fn token(&self) -> Parsed<Token> {
+    pub(super) fn token(&self) -> ParseResult<Token> {
         self.grant().map(|(token, _)| token)
     }
 
-    fn grant(&self) -> Parsed<(Token, u64)> {
-        Fields(vec![bytes(self.grant)].into_iter()).grant()
+    fn grant(&self) -> ParseResult<(Token, u64)> {
+        ReplyFields(vec![bytes(self.grant)].into_iter()).grant()
     }
 
     /// Who has it, and for how many milliseconds.
-    pub(super) fn holder(&self, left: i64) -> Parsed<Contender> {
+    pub(super) fn holder(&self, left: i64) -> ParseResult<Contender> {
         let fields = vec![
             bytes(&self.mode()),
             bytes(self.grant),
@@ -83,7 +83,7 @@ impl<'a> Record<'a> {
             bytes(self.used),
             bytes(self.owner),
         ];
-        Fields(fields.into_iter()).contender()
+        ReplyFields(fields.into_iter()).contender()
     }
 
     /// The same when its owner has let go, and the lock stays taken for a while.
@@ -92,7 +92,7 @@ impl<'a> Record<'a> {
     }
 
     /// The same with a greater token.
-    pub(super) fn raised(&self, token: Token) -> Parsed<String> {
+    pub(super) fn raised(&self, token: Token) -> ParseResult<String> {
         let (_, since) = self.grant()?;
         let stays = if self.grant.ends_with(WITHOUT_SCRIPTS) { "!" } else { "" };
         let Self { owner, used, label, .. } = self;
@@ -128,7 +128,7 @@ mod tests {
         let text = |rest: &str| format!("{OWNER}{rest}");
         let used = |rest: &str| {
             let text = text(rest);
-            let record = Record::read(text.as_bytes()).unwrap();
+            let record = ParsedRecord::read(text.as_bytes()).unwrap();
             let holder = record.holder(1_500).unwrap();
             (record.mode(), holder.kind, holder.label, holder.token.unwrap().time())
         };
@@ -143,11 +143,11 @@ mod tests {
         assert_eq!(used("p1700000000000000;1/20 a"), of("p 1/20", Kind::Semaphore, "a"));
         for rest in ["", "1700000000000000", "x ", "12/x a", "-1 a"] {
             let text = text(rest);
-            let record = Record::read(text.as_bytes()).and_then(|record| record.holder(1));
+            let record = ParsedRecord::read(text.as_bytes()).and_then(|record| record.holder(1));
             assert!(matches!(record, Err(ReplyError::Corrupt)), "{rest}");
         }
         for text in [&b"short a"[..], &[0xff; 40]] {
-            assert!(matches!(Record::read(text), Err(ReplyError::Corrupt)));
+            assert!(matches!(ParsedRecord::read(text), Err(ReplyError::Corrupt)));
         }
     }
 
@@ -162,11 +162,11 @@ mod tests {
             ("p1700000000000000;1/20 ", "p1700000000000000/1740800000000000007;1/20 "),
         ] {
             let text = format!("{OWNER}{rest}");
-            let record = Record::read(text.as_bytes()).unwrap();
+            let record = ParsedRecord::read(text.as_bytes()).unwrap();
             let token = Token::from_raw(1_740_800_000_000_000_007).unwrap();
             let written = record.raised(token).unwrap();
             assert_eq!(written, format!("{OWNER}{raised}"));
-            assert_eq!(Record::read(written.as_bytes()).unwrap().token().unwrap(), token);
+            assert_eq!(ParsedRecord::read(written.as_bytes()).unwrap().token().unwrap(), token);
         }
     }
 
@@ -176,7 +176,7 @@ mod tests {
             ["x1700000000000000 a", "sr1700000000000000/1740800000000000005! a", "p17;1/20 "]
                 .map(|rest| format!("{OWNER}{rest}"));
         fuzz(20_000, &examples.each_ref().map(String::as_bytes), |bytes| {
-            let Ok(record) = Record::read(bytes) else { return false };
+            let Ok(record) = ParsedRecord::read(bytes) else { return false };
             let _ = record.raised(Token::from_raw(1 << 20).unwrap());
             record.token().is_ok() && record.holder(1).is_ok()
         });

@@ -6,9 +6,9 @@
 
 use tenure_core::Fault;
 
-use super::decide::{Change, Clock, Crowd, HolderState, LockSnapshot};
+use super::decide::{ContenderSummary, HolderState, LockSnapshot, TokenClock, WriteOperation};
 use crate::{
-    client::{Failure, NoOutcome, ServerError, Value, error, pool::Pooled},
+    client::{Failure, NoOutcome, ServerError, Value, error, pool::PoolGuard},
     locks::{
         Context,
         error::{of_transaction, without_effect},
@@ -17,16 +17,16 @@ use crate::{
     servers::{links::LiveConnection, transport::lending::PoolKind},
 };
 
-pub(super) struct Session<'a> {
+pub(super) struct WatchTransaction<'a> {
     context: &'a Context,
-    pooled: Pooled<LiveConnection>,
+    pooled: PoolGuard<LiveConnection>,
     /// A transaction is begun.
     begun: bool,
 }
 
 /// What is watched beside the keys of the locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Watched {
+pub(super) enum WatchScope {
     /// Nothing, and they neither: nothing will be written.
     Nothing,
     /// Nothing: no token is made.
@@ -35,7 +35,7 @@ pub(super) enum Watched {
     Clock,
 }
 
-impl<'a> Session<'a> {
+impl<'a> WatchTransaction<'a> {
     pub(super) async fn open(context: &'a Context, purpose: PoolKind) -> Result<Self, Fault> {
         Ok(Self { context, pooled: context.transport.lend(purpose).await?, begun: false })
     }
@@ -45,7 +45,7 @@ impl<'a> Session<'a> {
     pub(super) async fn look(
         &mut self,
         locks: &[Keys<'_>],
-        watched: Watched,
+        watched: WatchScope,
         owners: &[String],
     ) -> Result<Vec<LockSnapshot>, Fault> {
         let mut seen = self.read(locks, watched).await.map_err(without_effect)?;
@@ -60,14 +60,14 @@ impl<'a> Session<'a> {
     async fn read(
         &mut self,
         locks: &[Keys<'_>],
-        watched: Watched,
+        watched: WatchScope,
     ) -> Result<Vec<LockSnapshot>, Fault> {
-        let clock = locks.first().filter(|_| watched == Watched::Clock);
+        let clock = locks.first().filter(|_| watched == WatchScope::Clock);
         let clock = clock.map(|keys| keys.text(Key::Clock));
         let keys: Vec<_> = locks.iter().map(|keys| keys.text(Key::Lock)).collect();
         // Who was here before may have left something begun, or watched.
         let mut row = vec![vec!["DISCARD"], vec!["UNWATCH"], vec!["TIME"]];
-        let writes = watched != Watched::Nothing;
+        let writes = watched != WatchScope::Nothing;
         if writes {
             let all = keys.iter().chain(&clock).map(String::as_str);
             row.insert(2, ["WATCH"].into_iter().chain(all).collect());
@@ -108,9 +108,9 @@ impl<'a> Session<'a> {
         }
         if let (Some(first), true) = (seen.first_mut(), clock.is_some()) {
             first.clock = match told.next() {
-                Some(Value::Bytes(text)) => Clock::At(text),
-                Some(Value::Nil) => Clock::New,
-                Some(Value::Error(error)) if error.code() == "WRONGTYPE" => Clock::Other,
+                Some(Value::Bytes(text)) => TokenClock::At(text),
+                Some(Value::Nil) => TokenClock::New,
+                Some(Value::Error(error)) if error.code() == "WRONGTYPE" => TokenClock::Other,
                 other => return Err(self.odd(other)),
             };
         }
@@ -122,7 +122,11 @@ impl<'a> Session<'a> {
     }
 
     /// What the head of a crowd says, as far as this user may see it. Nothing is watched any more.
-    async fn head(&mut self, keys: &Keys<'_>, owners: &[String]) -> Result<Option<Crowd>, Fault> {
+    async fn head(
+        &mut self,
+        keys: &Keys<'_>,
+        owners: &[String],
+    ) -> Result<Option<ContenderSummary>, Fault> {
         let key = keys.text(Key::Lock);
         let holds: Vec<_> = owners.iter().map(|owner| format!("h{owner}")).collect();
         let fields = ["x", "end", "n"].into_iter().chain(holds.iter().map(String::as_str));
@@ -135,11 +139,14 @@ impl<'a> Session<'a> {
         let is_sole = |owner: &String| sole.get(1..).is_some_and(|sole| sole.starts_with(owner));
         let ours = owners.iter().any(is_sole) || holds.iter().any(|hold| *hold != Value::Nil);
         let (Some(end), Some(sharing)) = (number(end), number(sharing)) else { return Ok(None) };
-        Ok(Some(Crowd { sole, end, sharing, ours }))
+        Ok(Some(ContenderSummary { sole, end, sharing, ours }))
     }
 
     /// Writes all of this, unless somebody has written since; then it is `false`, and nothing is written.
-    pub(super) async fn write(&mut self, changes: &[(&Keys<'_>, Change)]) -> Result<bool, Fault> {
+    pub(super) async fn write(
+        &mut self,
+        changes: &[(&Keys<'_>, WriteOperation)],
+    ) -> Result<bool, Fault> {
         if !self.begun {
             return Err(error::mixed_up(self.context.place()));
         }
@@ -149,7 +156,7 @@ impl<'a> Session<'a> {
         row.push(texts(&["EXEC"]));
         // Whoever may not tell others lets it go all the same.
         let freed = freed(self.context.prefix());
-        let gone = changes.iter().filter(|(_, change)| *change == Change::Delete);
+        let gone = changes.iter().filter(|(_, change)| *change == WriteOperation::Delete);
         row.extend(gone.map(|(keys, _)| texts(&["PUBLISH", &freed, &keys.text(Key::Lock)])));
         let row: Vec<Vec<&str>> =
             row.iter().map(|words| words.iter().map(String::as_str).collect()).collect();
@@ -263,23 +270,23 @@ fn number(value: &Value) -> Option<u64> {
 }
 
 /// The command that makes this change.
-fn words(keys: &Keys<'_>, change: &Change) -> Vec<String> {
+fn words(keys: &Keys<'_>, change: &WriteOperation) -> Vec<String> {
     let (lock, clock) = (keys.text(Key::Lock), keys.text(Key::Clock));
     let words = |words: [&str; 3]| words.map(str::to_owned).to_vec();
     match change {
-        Change::Clock(time) => words(["SET", &clock, &time.to_string()]),
-        Change::Grant(record, ttl) => {
+        WriteOperation::Clock(time) => words(["SET", &clock, &time.to_string()]),
+        WriteOperation::Grant(record, ttl) => {
             let mut set = words(["SET", &lock, record]);
             set.extend(["PX".to_owned(), ttl.to_string()]);
             set
         }
-        Change::Rewrite(record) => {
+        WriteOperation::Rewrite(record) => {
             let mut set = words(["SET", &lock, record]);
             set.push("KEEPTTL".to_owned());
             set
         }
-        Change::Extend(ttl) => words(["PEXPIRE", &lock, &ttl.to_string()]),
-        Change::Delete => vec!["DEL".to_owned(), lock],
+        WriteOperation::Extend(ttl) => words(["PEXPIRE", &lock, &ttl.to_string()]),
+        WriteOperation::Delete => vec!["DEL".to_owned(), lock],
     }
 }
 

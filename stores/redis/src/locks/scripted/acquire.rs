@@ -18,13 +18,13 @@ use crate::{
             wire::{self, OwnerText},
         },
         optimistic,
-        scripted::Scripted,
+        scripted::ScriptedMethod,
         scripts,
     },
     servers::ReplyOrPart,
 };
 
-impl Scripted {
+impl ScriptedMethod {
     pub(crate) async fn ask(
         &self,
         name: &LockName,

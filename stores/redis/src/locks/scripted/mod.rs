@@ -33,9 +33,9 @@ use crate::{
 };
 
 /// Locks names by scripts: all kinds, and queues that the server keeps.
-pub(crate) struct Scripted(pub(crate) Context);
+pub(crate) struct ScriptedMethod(pub(crate) Context);
 
-impl Scripted {
+impl ScriptedMethod {
     async fn inspected(&self, name: &LockName) -> Result<Reply, Fault> {
         let mut call = self.0.call(name, &[Key::Lock, Key::Line, Key::Ends]);
         let echo = self.0.echo();
@@ -63,7 +63,7 @@ impl Scripted {
 }
 
 #[async_trait]
-impl LockingMethod for Scripted {
+impl LockingMethod for ScriptedMethod {
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         self.ask(name, ask, None).await
     }

@@ -11,14 +11,14 @@ use tenure_core::{
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
-    client::{Call, Tag, error},
+    client::{HashTag, ScriptCall, error},
     locks::{
         layout::{
-            fields::{Fields, Parsed, ReplyError},
+            fields::{ParseResult, ReplyError, ReplyFields},
             keys::{self, Key, Keys},
             wire,
         },
-        scripted::Scripted,
+        scripted::ScriptedMethod,
         scripts,
     },
     servers::error::is_moving,
@@ -43,12 +43,12 @@ type IndexedRenewed = (usize, Result<Renewed, Fault>);
 /// Until when nodes of a cluster are waited for: one that says nothing must not keep what others have
 /// answered from who asks for all of them, and who waits for a quarter of a ttl.
 #[derive(Clone, Copy)]
-struct Limits {
+struct RenewalDeadlines {
     first: Instant,
     last: Instant,
 }
 
-impl Limits {
+impl RenewalDeadlines {
     fn of(holds: &[Renewal]) -> Self {
         let shortest = holds.iter().map(|hold| hold.ttl).min().unwrap_or_default().min(LONGEST);
         let now = Instant::now();
@@ -56,7 +56,7 @@ impl Limits {
     }
 }
 
-impl Scripted {
+impl ScriptedMethod {
     /// Renews holds, each for itself, and once more by another connection where one does not answer.
     pub(crate) async fn renew_all(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         // Who waits for replicas hears nothing for as long as these take.
@@ -65,7 +65,7 @@ impl Scripted {
         }
         let shortest = holds.iter().map(|hold| hold.ttl).min().unwrap_or_default();
         let gap = (shortest / PART).clamp(GAP.0, GAP.1);
-        let before = self.0.transport.heard();
+        let before = self.0.transport.reply_counts();
         let mut renewing = pin!(self.renew_once(holds));
         let told = match timeout(gap, &mut renewing).await {
             Ok(told) => return told,
@@ -89,7 +89,7 @@ impl Scripted {
         let parts = self.parts(&alone);
         // One node alone is in nobody's way, and may have to be connected to.
         let several = self.0.in_cluster() && parts.len() + crowded.len() > 1;
-        let until = several.then(|| Limits::of(holds));
+        let until = several.then(|| RenewalDeadlines::of(holds));
         let one = async |(number, hold): (usize, &Renewal)| {
             let renewal = self.renew_one(hold);
             let told = match until {
@@ -137,7 +137,7 @@ impl Scripted {
         }
         let mut slots: HashMap<u16, Vec<_>> = HashMap::new();
         for hold in holds {
-            slots.entry(Tag::of(&hold.1.name).slot()).or_default().push(*hold);
+            slots.entry(HashTag::of(&hold.1.name).slot()).or_default().push(*hold);
         }
         slots
             .into_values()
@@ -161,7 +161,7 @@ impl Scripted {
     async fn renew_alone(&self, holds: &[IndexedRenewal<'_>]) -> Vec<IndexedRenewed> {
         let Some((_, first)) = holds.first() else { return Vec::new() };
         let echo = self.0.echo();
-        let mut call = Call::new(Tag::of(&first.name));
+        let mut call = ScriptCall::new(HashTag::of(&first.name));
         for (_, hold) in holds {
             call.key(&Keys::new(self.0.prefix(), &hold.name).parts(Key::Lock));
         }
@@ -196,7 +196,7 @@ impl Scripted {
 }
 
 /// What the script says of so many holds; none of one that others are at.
-fn renewed(mut fields: Fields, count: usize) -> Parsed<Vec<Option<Renewed>>> {
+fn renewed(mut fields: ReplyFields, count: usize) -> ParseResult<Vec<Option<Renewed>>> {
     let answers = (0..count).map(|_| match fields.word_or_number()? {
         Ok(left) => {
             let left = Duration::from_millis(left);

@@ -12,15 +12,15 @@ use tenure_core::{
 };
 
 use crate::{
-    client::{Call, Tag},
+    client::{HashTag, ScriptCall},
     locks::{
         layout::{
-            fields::{Fields, Parsed, ReplyError},
+            fields::{ParseResult, ReplyError, ReplyFields},
             keys::{Key, Keys},
             reply::Reply,
             wire,
         },
-        scripted::Scripted,
+        scripted::ScriptedMethod,
         scripts,
     },
 };
@@ -33,7 +33,7 @@ enum TogetherReply {
     Apart(usize),
 }
 
-impl Scripted {
+impl ScriptedMethod {
     /// Asks for names that at most one holder has.
     pub(crate) async fn ask_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
         check_together(asks)?;
@@ -42,11 +42,13 @@ impl Scripted {
         if asks.iter().any(|(_, ask)| matches!(ask.mode, Mode::Permits { .. })) {
             return Ok(Together::Apart);
         }
-        let tag = Tag::of(name);
-        if self.0.in_cluster() && asks.iter().any(|(name, _)| Tag::of(name).slot() != tag.slot()) {
+        let tag = HashTag::of(name);
+        if self.0.in_cluster()
+            && asks.iter().any(|(name, _)| HashTag::of(name).slot() != tag.slot())
+        {
             return Ok(Together::Apart);
         }
-        let mut call = Call::new(tag);
+        let mut call = ScriptCall::new(tag);
         for (name, _) in asks {
             let keys = Keys::new(self.0.prefix(), name);
             call.key(&keys.parts(Key::Lock)).key(&keys.parts(Key::Clock));
@@ -75,11 +77,11 @@ impl Scripted {
 }
 
 /// The reply to an ask for so many names.
-fn decided(reply: Reply, count: usize) -> Parsed<TogetherReply> {
+fn decided(reply: Reply, count: usize) -> ParseResult<TogetherReply> {
     let mut fields = reply.fields()?;
     match fields.text()?.as_str() {
         "granted" => {
-            let grants = (0..count).map(|_| grant(&mut fields)).collect::<Parsed<_>>();
+            let grants = (0..count).map(|_| grant(&mut fields)).collect::<ParseResult<_>>();
             let grants = grants.map_err(|_| ReplyError::Granted)?;
             Ok(TogetherReply::Now(Together::Granted(grants)))
         }
@@ -94,13 +96,13 @@ fn decided(reply: Reply, count: usize) -> Parsed<TogetherReply> {
 }
 
 /// Nobody waits for a name that one holder has alone.
-fn grant(fields: &mut Fields) -> Parsed<Grant> {
+fn grant(fields: &mut ReplyFields) -> ParseResult<Grant> {
     let (token, _) = fields.grant()?;
     let left = Duration::from_millis(fields.number()?);
     Ok(Grant { token, left, others_waiting: false })
 }
 
-fn index(fields: &mut Fields, count: usize) -> Parsed<usize> {
+fn index(fields: &mut ReplyFields, count: usize) -> ParseResult<usize> {
     let index = usize::try_from(fields.number()?).ok();
     index.filter(|index| *index < count).ok_or(ReplyError::Corrupt)
 }
@@ -108,15 +110,15 @@ fn index(fields: &mut Fields, count: usize) -> Parsed<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::{Value, protocol::echo::behind};
+    use crate::client::{Value, protocol::echo::strip_echo};
 
     fn text(text: &str) -> Value {
         Value::Bytes(text.as_bytes().to_vec())
     }
 
-    fn reply(fields: Vec<Value>) -> Parsed<TogetherReply> {
+    fn reply(fields: Vec<Value>) -> ParseResult<TogetherReply> {
         let fields = [text("owner")].into_iter().chain(fields).collect();
-        decided(Reply::from(behind(b"owner", Value::Array(fields)).unwrap()), 2)
+        decided(Reply::from(strip_echo(b"owner", Value::Array(fields)).unwrap()), 2)
     }
 
     #[test]

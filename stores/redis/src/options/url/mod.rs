@@ -47,7 +47,7 @@ impl RedisOptions {
         let mut url = DIALECT.read(url)?;
         let scheme = Scheme::of(&url.scheme);
         spellings::unify(&mut url, scheme)?;
-        let files = Files::of(&mut url.settings, ["ca", "cert", "key"]);
+        let files = PemFiles::of(&mut url.settings, ["ca", "cert", "key"]);
         let mut files_of_sentinels = None;
         let mut options = match scheme {
             Scheme::Server { tls } => {
@@ -55,7 +55,7 @@ impl RedisOptions {
                 Self::new(Address::of(tls, &host, port))
             }
             Scheme::Sentinel { tls } | Scheme::SentinelOfPath { tls } => {
-                files_of_sentinels = Some(Files::of_sentinels(&mut url.settings));
+                files_of_sentinels = Some(PemFiles::of_sentinels(&mut url.settings));
                 Self::found_by(sentinels(&mut url, scheme)?).tls(tls)
             }
             Scheme::Cluster { tls } => Self::in_cluster(url.servers(DEFAULT_PORT)?)?.tls(tls),
@@ -108,7 +108,7 @@ impl RedisOptions {
         }
         options.certificates = files.read()?;
         if let Deployment::Sentinels(sentinels) = &mut options.deployment {
-            let own = files_of_sentinels.filter(Files::are_given);
+            let own = files_of_sentinels.filter(PemFiles::are_given);
             sentinels.certificates = match own {
                 Some(files) => files.read()?,
                 None if sentinels.tls => options.certificates.clone(),
@@ -121,9 +121,9 @@ impl RedisOptions {
 }
 
 /// Settings that name files in PEM, and the paths: authorities, a certificate and its key.
-struct Files([(&'static str, Option<String>); 3]);
+struct PemFiles([(&'static str, Option<String>); 3]);
 
-impl Files {
+impl PemFiles {
     fn of(settings: &mut Settings, names: [&'static str; 3]) -> Self {
         Self(names.map(|name| (name, settings.take(name))))
     }

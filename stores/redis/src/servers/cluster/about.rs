@@ -8,7 +8,7 @@ const NOBODY: &str = "-";
 /// A replica of a node that was replaced: it has not heard who has taken over, as it was away, and follows them as
 /// soon as it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LeftBehind {
+pub(super) struct OrphanedReplica {
     /// Whom it followed; empty where nobody knows.
     pub(super) of: String,
     /// The epoch of that one.
@@ -48,7 +48,7 @@ pub(super) fn nodes(told: &str) -> HashMap<&str, NodeInfo> {
 }
 
 /// Replicas of nodes that were replaced. `has_slots` says who was not.
-pub(super) fn left_behind(told: &str, has_slots: impl Fn(&str) -> bool) -> Vec<LeftBehind> {
+pub(super) fn left_behind(told: &str, has_slots: impl Fn(&str) -> bool) -> Vec<OrphanedReplica> {
     // One without slots that is there has none yet, and keeps its replicas.
     let primaries: HashSet<_> = lines(told)
         .filter(|line| line.is_primary && (!line.is_gone || has_slots(line.id)))
@@ -58,7 +58,7 @@ pub(super) fn left_behind(told: &str, has_slots: impl Fn(&str) -> bool) -> Vec<L
         .filter(|line| line.is_replica && !primaries.contains(line.of))
         .map(|line| {
             let of = if line.of == NOBODY { "" } else { line.of };
-            LeftBehind { of: of.to_owned(), epoch: line.epoch }
+            OrphanedReplica { of: of.to_owned(), epoch: line.epoch }
         })
         .collect()
 }

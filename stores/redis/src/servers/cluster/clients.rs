@@ -10,9 +10,9 @@ use tenure_core::{Fault, FaultKind};
 
 use super::{lock, map::NodeView};
 use crate::{
-    client::{Connection, Endpoint, Failure, Journal, error, greet},
+    client::{ConnectTrace, Connection, Endpoint, Failure, error, greet},
     options::{Address, HostPort, RedisOptions},
-    servers::spares::Spares,
+    servers::spares::SpareConnections,
 };
 
 /// How many connections are kept.
@@ -31,7 +31,7 @@ impl NodeClients {
     pub(super) async fn ask(
         &self,
         options: &RedisOptions,
-        spares: &Spares,
+        spares: &SpareConnections,
         place: &HostPort,
     ) -> Result<NodeView, Fault> {
         let at = options.location_of(&Address::of(options.tls, &place.0, place.1));
@@ -75,7 +75,7 @@ impl NodeClients {
         if let Some(connection) = known {
             return Ok((connection, false));
         }
-        let mut journal = Journal::new();
+        let mut journal = ConnectTrace::new();
         let greeting = async {
             let whom = Endpoint {
                 address: &Address::of(options.tls, &place.0, place.1),

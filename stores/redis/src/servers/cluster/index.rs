@@ -8,14 +8,14 @@ use super::node::{NOBODY, Node};
 /// The numbers of nodes. Two are the same if both are known by one identity, or are at one place where that of either
 /// is not known.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct NodeIndex {
     by_id: HashMap<String, usize>,
     by_place: HashMap<HostPort, usize>,
     /// Those of which no more is known than their place.
     unnamed: HashMap<HostPort, usize>,
 }
 
-impl Index {
+impl NodeIndex {
     pub(super) fn of(nodes: &[Node]) -> Self {
         let mut index = Self::default();
         for (number, node) in nodes.iter().enumerate() {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_node_is_found_by_who_it_is_and_else_by_where() {
-        let index = Index::of(&[node("a", 7), node("", 8), node("b", 7), node("c", 8)]);
+        let index = NodeIndex::of(&[node("a", 7), node("", 8), node("b", 7), node("c", 8)]);
         let found = [("a", 1), ("b", 9), ("x", 8), ("c", 1), ("c", 8), ("", 7), ("x", 7), ("", 9)]
             .map(|(id, port)| index.find(&node(id, port)));
         assert_eq!(found, [Some(0), Some(2), Some(1), Some(3), Some(1), Some(0), None, None]);
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn who_is_kept_twice_has_one_number() {
-        let (mut index, mut nodes) = (Index::default(), Vec::new());
+        let (mut index, mut nodes) = (NodeIndex::default(), Vec::new());
         let numbers =
             [("a", 7), ("b", 8), ("a", 9)].map(|(id, port)| index.keep(&mut nodes, node(id, port)));
         assert_eq!((numbers, nodes.len()), ([0, 1, 0], 2));

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use super::{
-    about::{self, LeftBehind, NodeInfo},
-    index::Index,
+    about::{self, NodeInfo, OrphanedReplica},
+    index::NodeIndex,
     node::{NOBODY, Node},
-    replaced::Replaced,
+    replaced::ReplacedNodes,
 };
 use crate::{
     client::{
@@ -28,29 +28,29 @@ const NUMBERS: u32 = 1 << 20;
 
 /// What is known of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Map {
+pub(crate) struct ClusterMap {
     pub(super) nodes: Vec<Node>,
     /// The number of the node that has the slot.
     pub(super) owners: Box<[u16]>,
     /// Where replicas are, who can be asked as well.
     pub(crate) replicas: Vec<HostPort>,
-    pub(super) replaced: Replaced,
+    pub(super) replaced: ReplacedNodes,
 }
 
-impl Default for Map {
+impl Default for ClusterMap {
     fn default() -> Self {
         let owners = vec![NOBODY; usize::from(SLOTS)].into_boxed_slice();
-        Self { nodes: Vec::new(), owners, replicas: Vec::new(), replaced: Replaced::default() }
+        Self { nodes: Vec::new(), owners, replicas: Vec::new(), replaced: ReplacedNodes::default() }
     }
 }
 
 /// What one node says.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeView {
-    pub(crate) map: Map,
+    pub(crate) map: ClusterMap,
     /// All nodes that it knows.
     pub(super) ids: HashSet<String>,
-    pub(super) left_behind: Vec<LeftBehind>,
+    pub(super) left_behind: Vec<OrphanedReplica>,
     /// The greatest epoch that it knows.
     pub(super) newest: u64,
     /// Where it is.
@@ -68,7 +68,7 @@ impl NodeView {
         }
         let about = about::nodes(&nodes);
         let Value::Array(ranges) = slots else { return None };
-        let (mut map, mut index, mut covered) = (Map::default(), Index::default(), 0);
+        let (mut map, mut index, mut covered) = (ClusterMap::default(), NodeIndex::default(), 0);
         let mut seen = HashSet::new();
         for range in ranges {
             let Value::Array(range) = range else { return None };
@@ -113,13 +113,13 @@ impl NodeView {
     }
 
     /// Whether it says so of the cluster that is known: it knows one of its nodes.
-    pub(crate) fn is_of(&self, known: &Map) -> bool {
+    pub(crate) fn is_of(&self, known: &ClusterMap) -> bool {
         known.nodes.iter().any(|node| self.ids.contains(&node.id))
             || known.nodes.iter().all(|node| node.id.is_empty())
     }
 }
 
-impl Map {
+impl ClusterMap {
     /// Who has the slot.
     pub(crate) fn owner(&self, slot: u16) -> Option<&Node> {
         self.nodes.get(usize::from(*self.owners.get(usize::from(slot))?))
@@ -166,7 +166,7 @@ impl Map {
         let epoch = self.owner(slot).map_or(0, |node| node.epoch);
         let (id, place) = (String::new(), place.clone());
         let unknown = Node { id, place, epoch, replicas: u32::MAX, left_behind: 0 };
-        let number = Index::of(&map.nodes).keep(&mut map.nodes, unknown);
+        let number = NodeIndex::of(&map.nodes).keep(&mut map.nodes, unknown);
         if let Some(owner) = map.owners.get_mut(usize::from(slot)) {
             *owner = number;
         }
@@ -203,7 +203,7 @@ impl Map {
 
     /// Whether both say the same of who has which slots.
     pub(crate) fn agrees(&self, other: &Self) -> bool {
-        fn at(map: &Map, slot: u16) -> Option<(&HostPort, u64)> {
+        fn at(map: &ClusterMap, slot: u16) -> Option<(&HostPort, u64)> {
             map.owner(slot).map(|node| (&node.place, node.epoch))
         }
         self.owners == other.owners && self.nodes == other.nodes
@@ -254,8 +254,8 @@ mod tests {
         told(vec![range(0, 16_383, port, id)], &nodes).unwrap()
     }
 
-    fn known(told: &NodeView) -> Map {
-        Map::default().and(told, &[])
+    fn known(told: &NodeView) -> ClusterMap {
+        ClusterMap::default().merge(told, &[])
     }
 
     const A: &str = "a h:7@1 slave b 0 0 0 connected\n";
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn of_two_owners_the_one_with_the_greater_epoch_counts() {
         let (old, new) = (all_at(7, "a", 1, B), all_at(8, "b", 2, A));
-        for map in [known(&old).and(&new, &[]), known(&new).and(&old, &[])] {
+        for map in [known(&old).merge(&new, &[]), known(&new).merge(&old, &[])] {
             assert_eq!(map.owner(5).unwrap().id, "b");
         }
     }
@@ -327,7 +327,7 @@ mod tests {
     fn what_was_is_not_taken_for_what_is() {
         let map = known(&all_at(8, "b", 10, A));
         // One that was cut off tells an older epoch of the same node, and another one of an older owner.
-        let map = map.and(&all_at(9, "b", 3, A), &[]).and(&all_at(7, "a", 8, B), &[]);
+        let map = map.merge(&all_at(9, "b", 3, A), &[]).merge(&all_at(7, "a", 8, B), &[]);
         let owner = map.owner(5).unwrap();
         assert_eq!((owner.id.as_str(), owner.epoch, owner.place.1), ("b", 10, 8));
     }
@@ -335,8 +335,8 @@ mod tests {
     #[test]
     fn a_node_is_elsewhere_when_nobody_is_where_it_was() {
         let (map, elsewhere) = (known(&all_at(8, "b", 10, "")), all_at(9, "b", 10, ""));
-        assert_eq!(map.and(&elsewhere, &[]).owner(5).unwrap().place.1, 8);
-        assert_eq!(map.and(&elsewhere, &[place(8)]).owner(5).unwrap().place.1, 9);
+        assert_eq!(map.merge(&elsewhere, &[]).owner(5).unwrap().place.1, 8);
+        assert_eq!(map.merge(&elsewhere, &[place(8)]).owner(5).unwrap().place.1, 9);
     }
 
     #[test]
@@ -348,9 +348,9 @@ mod tests {
                 .collect();
             all_at(port, "a", 5, &lines.concat())
         };
-        let map = known(&with(7, 1)).and(&with(7, 2), &[]).and(&with(7, 1), &[]);
+        let map = known(&with(7, 1)).merge(&with(7, 2), &[]).merge(&with(7, 1), &[]);
         assert_eq!(map.replicas_of(&place(7)), 2);
-        let own = known(&with(1, 2)).and(&with(1, 1), &[]);
+        let own = known(&with(1, 2)).merge(&with(1, 1), &[]);
         assert_eq!(own.replicas_of(&place(1)), 1);
     }
 
@@ -386,23 +386,24 @@ mod tests {
             let first = format!("{id} h:{at}@1 master - 0 0 {epoch} connected 0-99\n");
             told(ranges, &format!("{first}{}{others}", other(4))).unwrap()
         };
-        let counts = |map: &Map, at| (map.replicas_of(&place(at)), map.replicas_of(&place(8)));
+        let counts =
+            |map: &ClusterMap, at| (map.replicas_of(&place(at)), map.replicas_of(&place(8)));
         let before = known(&halves(7, "old", 3, away));
         assert_eq!(counts(&before, 7), (1, 0));
         let gone = "old h:7@1 master,fail - 0 0 3 disconnected\n";
         let after = halves(6, "new", 5, &format!("{away}{gone}"));
-        assert_eq!(counts(&before.and(&after, &[]), 6), (1, 0));
+        assert_eq!(counts(&before.merge(&after, &[]), 6), (1, 0));
         // Whoever has not seen it does not know for whom.
         assert_eq!(counts(&known(&after), 6), (1, 1));
         // Once more.
         let map =
-            before.and(&after, &[]).and(&halves(5, "newer", 6, &format!("{away}{gone}")), &[]);
+            before.merge(&after, &[]).merge(&halves(5, "newer", 6, &format!("{away}{gone}")), &[]);
         assert_eq!(counts(&map, 5), (1, 0));
         // One that was cut off does not say that it is back.
-        assert_eq!(counts(&map.and(&halves(7, "old", 3, ""), &[]), 5), (1, 0));
+        assert_eq!(counts(&map.merge(&halves(7, "old", 3, ""), &[]), 5), (1, 0));
         let back = "away h:9@1 slave newer 0 0 6 connected\n";
-        assert_eq!(counts(&map.and(&halves(5, "newer", 6, back), &[]), 5), (1, 0));
-        assert_eq!(counts(&map.and(&halves(5, "newer", 6, gone), &[]), 5), (0, 0));
+        assert_eq!(counts(&map.merge(&halves(5, "newer", 6, back), &[]), 5), (1, 0));
+        assert_eq!(counts(&map.merge(&halves(5, "newer", 6, gone), &[]), 5), (0, 0));
     }
 
     #[test]
@@ -412,9 +413,9 @@ mod tests {
         let range = |member| vec![Value::Array(vec![Value::Int(0), Value::Int(16_383), member])];
         let nodes = "b ?:8@1 master - 0 0 12 connected 0-16383\na h:7@1 master - 0 0 9 connected\n";
         let at = |host| told(range(member(host, 8)), nodes).unwrap();
-        let map = known(&all_at(7, "a", 9, "")).and(&at("?"), &[]);
+        let map = known(&all_at(7, "a", 9, "")).merge(&at("?"), &[]);
         assert_eq!(map.owner(5).unwrap().id, "a");
-        assert_eq!(map.and(&at("other"), &[]).owner(5).unwrap().place.0, "other");
+        assert_eq!(map.merge(&at("other"), &[]).owner(5).unwrap().place.0, "other");
         assert!(known(&at("?")).owner(5).is_none());
     }
 
@@ -423,10 +424,10 @@ mod tests {
         let map = known(&all_at(7, "a", 50, ""));
         let rebuilt = all_at(8, "c", 1, "");
         assert!(!rebuilt.is_of(&map) && all_at(8, "b", 1, A).is_of(&map));
-        assert_eq!(map.and(&rebuilt, &[place(7)]).owner(5).unwrap().id, "c");
-        assert_eq!(map.and(&all_at(8, "c", 51, ""), &[]).owner(5).unwrap().id, "c");
+        assert_eq!(map.merge(&rebuilt, &[place(7)]).owner(5).unwrap().id, "c");
+        assert_eq!(map.merge(&all_at(8, "c", 51, ""), &[]).owner(5).unwrap().id, "c");
         // One that was cut off before a came knows nothing of it.
-        assert_eq!(map.and(&rebuilt, &[]).owner(5).unwrap().id, "a");
+        assert_eq!(map.merge(&rebuilt, &[]).owner(5).unwrap().id, "a");
     }
 
     #[test]
@@ -435,8 +436,8 @@ mod tests {
         assert_eq!((map.owner(5).unwrap().place.1, map.owner(6).unwrap().place.1), (8, 7));
         assert_eq!(map.replicas_of(&place(8)), u32::MAX);
         // One that has not heard of it changes nothing, and one that has says who it is.
-        assert_eq!(map.and(&all_at(7, "a", 9, ""), &[]).owner(5).unwrap().place.1, 8);
-        let map = map.and(&all_at(8, "b", 12, "a h:7@1 master - 0 0 9 connected\n"), &[]);
+        assert_eq!(map.merge(&all_at(7, "a", 9, ""), &[]).owner(5).unwrap().place.1, 8);
+        let map = map.merge(&all_at(8, "b", 12, "a h:7@1 master - 0 0 9 connected\n"), &[]);
         assert_eq!((map.owner(5).unwrap().id.as_str(), map.nodes().len()), ("b", 1));
     }
 

@@ -4,8 +4,8 @@ use crate::options::HostPort;
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    index::Index,
-    map::{Map, NodeView},
+    index::NodeIndex,
+    map::{ClusterMap, NodeView},
     node::{NOBODY, Node},
 };
 
@@ -24,18 +24,18 @@ impl NodeView {
     }
 }
 
-impl Map {
+impl ClusterMap {
     /// What is known when this is told, too. Of two who are said to have a slot the one with the greater
     /// epoch has it, as nodes decide it among themselves: a node that was cut off tells what was. Who is not
     /// known to one who tells of as great an epoch was forgotten, and so was who does not answer either. `doubted` are places where something is wrong.
     #[must_use]
-    pub(crate) fn and(&self, told: &NodeView, doubted: &[HostPort]) -> Self {
+    pub(crate) fn merge(&self, told: &NodeView, doubted: &[HostPort]) -> Self {
         let (replicas, replaced) = (told.map.replicas.clone(), self.replaced.clone());
         let mut map = Self { replicas, replaced, ..Self::default() };
         let doubted: HashSet<_> = doubted.iter().collect();
         // First the nodes, each by what is newest of it, then who has what.
-        let (of_told, of_known) = (Index::of(&told.map.nodes), Index::of(&self.nodes));
-        let mut index = Index::default();
+        let (of_told, of_known) = (NodeIndex::of(&told.map.nodes), NodeIndex::of(&self.nodes));
+        let mut index = NodeIndex::default();
         let mut number = |node: &Node, also: Option<&Node>| {
             let mut newer = also.map_or(node, |also| newest(node, also, &doubted)).clone();
             if let Some(also) = also {
@@ -108,7 +108,7 @@ impl Map {
     fn count_left_behind(&mut self, told: &NodeView, known: &Self) {
         // It may have been cut off since before somebody was left behind.
         let is_behind = known.nodes.iter().any(|node| node.epoch > told.newest);
-        let index = Index::of(&self.nodes);
+        let index = NodeIndex::of(&self.nodes);
         let mut by_heir: HashMap<&str, usize> = HashMap::new();
         let mut unseen = Vec::new();
         for left in &told.left_behind {

@@ -25,14 +25,14 @@ use tokio::sync::{Notify, watch};
 pub(crate) use self::{
     about::{myself, newest},
     clients::{NodeClients, no_cluster},
-    map::{Map, NodeView},
+    map::{ClusterMap, NodeView},
     node::Node,
     redirect::Redirect,
 };
 use crate::{
-    client::{Connection, Epoch, Failure, text},
+    client::{Connection, Failure, HighestEpoch, text},
     options::{HostPort, RedisOptions, bracketed},
-    servers::spares::Spares,
+    servers::spares::SpareConnections,
 };
 
 /// How many nodes are asked together when one did not do what it should.
@@ -56,13 +56,13 @@ pub(crate) struct Cluster {
     pub(crate) options: Arc<RedisOptions>,
     seeds: Vec<HostPort>,
     state: Mutex<State>,
-    map: watch::Sender<Arc<Map>>,
+    map: watch::Sender<Arc<ClusterMap>>,
     /// By which tokens are ahead, at whichever node: one that gets a slot by force may have a lesser epoch than the
     /// one that had it, and knows of the greater one.
-    pub(crate) epoch: Epoch,
+    pub(crate) epoch: HighestEpoch,
     /// A node did not do what it should.
     doubts: Notify,
-    spares: Spares,
+    spares: SpareConnections,
 }
 
 #[derive(Debug, Default)]
@@ -72,14 +72,14 @@ struct State {
     /// When one was asked that answered, if any ever was.
     heard: Option<Instant>,
     /// Who did not do what they should, and has not answered since then.
-    doubts: Vec<Doubt>,
+    doubts: Vec<SuspectNode>,
     /// Counts questions, so that another one is asked first each time.
     turn: usize,
 }
 
 /// That something was wrong at a place, and when last.
 #[derive(Debug)]
-struct Doubt {
+struct SuspectNode {
     place: HostPort,
     last: Instant,
 }
@@ -87,7 +87,7 @@ struct Doubt {
 impl State {
     /// Whether something was wrong there a moment ago.
     fn doubts_now(&self, place: &HostPort) -> bool {
-        let fresh = |doubt: &Doubt| doubt.place == *place && doubt.last.elapsed() < PAUSES.1;
+        let fresh = |doubt: &SuspectNode| doubt.place == *place && doubt.last.elapsed() < PAUSES.1;
         self.doubts.iter().any(fresh)
     }
 
@@ -120,19 +120,19 @@ impl Cluster {
             seeds,
             state,
             map,
-            epoch: Epoch::default(),
+            epoch: HighestEpoch::default(),
             doubts,
-            spares: Spares::default(),
+            spares: SpareConnections::default(),
         }
     }
 
     /// What is known now.
-    pub(crate) fn map(&self) -> Arc<Map> {
+    pub(crate) fn map(&self) -> Arc<ClusterMap> {
         self.map.borrow().clone()
     }
 
     /// What is known, now and later.
-    pub(crate) fn watch(&self) -> watch::Receiver<Arc<Map>> {
+    pub(crate) fn watch(&self) -> watch::Receiver<Arc<ClusterMap>> {
         self.map.subscribe()
     }
 
@@ -266,15 +266,15 @@ impl Cluster {
             lock(&self.state).doubts.iter().map(|doubt| doubt.place.clone()).collect();
         self.learn(|known| {
             let is_replaced = is_replaced && *known == *judged;
-            let known = if is_replaced { Map::default() } else { known.clone() };
+            let known = if is_replaced { ClusterMap::default() } else { known.clone() };
             // Somebody else may have heard of another cluster meanwhile.
-            let and = |known: Map, told: &NodeView| {
+            let and = |known: ClusterMap, told: &NodeView| {
                 if !told.is_of(&known) {
                     return known;
                 }
                 // Before it is known who has which slots now.
                 self.epoch.hear(told.epoch());
-                known.and(told, &doubted)
+                known.merge(told, &doubted)
             };
             told.iter().fold(known, |known, (told, _)| and(known, told))
         });
@@ -296,7 +296,7 @@ impl Cluster {
     }
 
     /// Takes over what is known now.
-    fn learn(&self, now: impl FnOnce(&Map) -> Map) {
+    fn learn(&self, now: impl FnOnce(&ClusterMap) -> ClusterMap) {
         self.map.send_if_modified(|known| {
             let now = now(known);
             let is_new = **known != now;
@@ -319,7 +319,7 @@ impl Cluster {
             doubt.last = last;
             return false;
         }
-        state.doubts.push(Doubt { place: place.clone(), last });
+        state.doubts.push(SuspectNode { place: place.clone(), last });
         true
     }
 
@@ -350,11 +350,11 @@ impl Cluster {
 
     /// Returns when the node there has no slots any more, or a greater epoch than this: it may have been
     /// replaced and come back meanwhile.
-    pub(crate) async fn leaves(&self, place: &HostPort, epoch: u64) {
+    pub(crate) async fn wait_until_replaced(&self, place: &HostPort, epoch: u64) {
         let mut map = self.map.subscribe();
         // One that gets its first slot is not there yet.
         let mut had = false;
-        let leaves = |map: &Arc<Map>| match map.at(place) {
+        let leaves = |map: &Arc<ClusterMap>| match map.at(place) {
             Some(node) => {
                 had = true;
                 !node.id.is_empty() && node.epoch > epoch
@@ -374,7 +374,7 @@ impl Cluster {
     /// slots have other owners `moved` is called.
     pub(crate) async fn follow(&self, moved: impl Fn() + Send) {
         let clients = NodeClients::default();
-        let mut last: Option<Arc<Map>> = None;
+        let mut last: Option<Arc<ClusterMap>> = None;
         let mut pause = PAUSES.1;
         loop {
             let manner =

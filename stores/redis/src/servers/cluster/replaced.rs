@@ -5,9 +5,9 @@ const KEPT: usize = 64;
 
 /// Who lost all its slots to one other node, by identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Replaced(Vec<(String, String)>);
+pub(super) struct ReplacedNodes(Vec<(String, String)>);
 
-impl Replaced {
+impl ReplacedNodes {
     /// Takes in that the slots of `id` have gone to the node `by`.
     pub(super) fn note(&mut self, id: &str, by: &str) {
         if id.is_empty() || by.is_empty() || id == by {
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_last_of_a_row_has_it() {
-        let mut replaced = Replaced::default();
+        let mut replaced = ReplacedNodes::default();
         replaced.note("a", "b");
         replaced.note("b", "c");
         assert_eq!(
@@ -60,16 +60,16 @@ mod tests {
 
     #[test]
     fn who_is_not_known_took_over_from_nobody() {
-        let mut replaced = Replaced::default();
+        let mut replaced = ReplacedNodes::default();
         replaced.note("", "b");
         replaced.note("b", "");
         replaced.note("b", "b");
-        assert_eq!(replaced, Replaced::default());
+        assert_eq!(replaced, ReplacedNodes::default());
     }
 
     #[test]
     fn only_so_many_are_kept_in_mind() {
-        let mut replaced = Replaced::default();
+        let mut replaced = ReplacedNodes::default();
         for number in 0..=KEPT {
             replaced.note(&format!("old{number}"), "new");
         }

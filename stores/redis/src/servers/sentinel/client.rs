@@ -13,12 +13,14 @@ use tenure_core::{Fault, FaultKind};
 use tokio::sync::Notify;
 
 use super::{
-    Group, lock,
-    told::{others, told},
+    SentinelGroup, lock,
+    told::{others, parse_report},
     verdict::SentinelReport,
 };
 use crate::{
-    client::{Connection, Endpoint, Failure, Journal, PushHandler, Step, command, greet, text},
+    client::{
+        ConnectStep, ConnectTrace, Connection, Endpoint, Failure, PushHandler, command, greet, text,
+    },
     options::{Address, HostPort, bracketed},
     servers::error,
 };
@@ -42,7 +44,7 @@ impl SentinelClient {
     /// later is told to `switched`.
     pub(super) async fn ask(
         &self,
-        group: &Group,
+        group: &SentinelGroup,
         switched: Option<&Arc<Notify>>,
     ) -> Result<(SentinelReport, Vec<HostPort>), Fault> {
         let connection = match self.open(group, switched).await {
@@ -66,12 +68,12 @@ impl SentinelClient {
             if !failure.is_an_answer() {
                 self.leave(&connection);
             }
-            error::of_sentinel(&self.at(), Step::Login, failure)
+            error::of_sentinel(&self.at(), ConnectStep::Login, failure)
         };
         let (id, about) = (id.map_err(failed)?, about.map_err(failed)?);
         let (before, after) = (before.map_err(failed)?, after.map_err(failed)?);
         let list = list.map_err(failed)?;
-        match told(&id, &before, &about, &after) {
+        match parse_report(&id, &before, &about, &after) {
             Some(told) => Ok((told, others(&list).collect())),
             None => Err(failed(Failure::Nonsense)),
         }
@@ -86,7 +88,7 @@ impl SentinelClient {
 
     async fn open(
         &self,
-        group: &Group,
+        group: &SentinelGroup,
         switched: Option<&Arc<Notify>>,
     ) -> Result<Arc<Connection>, Fault> {
         let current = lock(&self.connection).clone();
@@ -113,7 +115,7 @@ impl SentinelClient {
     /// A connection over which it tells of fail-overs; nothing if this user may not hear of them.
     async fn listening(
         &self,
-        group: &Group,
+        group: &SentinelGroup,
         switched: &Arc<Notify>,
     ) -> Result<Option<Connection>, Fault> {
         let hear = hear(group.service(), switched.clone());
@@ -128,11 +130,15 @@ impl SentinelClient {
         match subscribed.await {
             Ok(_) => Ok(Some(connection)),
             Err(failure) if failure.code() == Some("NOPERM") => Ok(None),
-            Err(failure) => Err(error::of_sentinel(&self.at(), Step::Login, failure)),
+            Err(failure) => Err(error::of_sentinel(&self.at(), ConnectStep::Login, failure)),
         }
     }
 
-    async fn connect(&self, group: &Group, hear: Option<PushHandler>) -> Result<Connection, Fault> {
+    async fn connect(
+        &self,
+        group: &SentinelGroup,
+        hear: Option<PushHandler>,
+    ) -> Result<Connection, Fault> {
         let sentinels = &group.sentinels;
         let secret = sentinels.login.secret(&self.at(), group.options.connect_timeout).await?;
         let whom = Endpoint {
@@ -142,7 +148,7 @@ impl SentinelClient {
             secret,
             patience: group.options.response_timeout,
         };
-        let mut journal = Journal::new();
+        let mut journal = ConnectTrace::new();
         let greeted = greet(&whom, hear, &mut journal).await;
         match greeted {
             Ok((connection, greeting)) if greeting.is_sentinel() => {

@@ -11,7 +11,7 @@ use tenure_core::{Fault, FaultKind};
 use tokio::sync::Notify;
 
 use super::{
-    Group,
+    SentinelGroup,
     client::{SentinelClient, at},
     lock,
     verdict::{Primary, SentinelReport, Verdict, counts, verdict},
@@ -29,7 +29,7 @@ pub(crate) struct SentinelClients {
 }
 
 /// What a majority says.
-pub(super) struct Agreed {
+pub(super) struct SentinelMajority {
     pub(super) primary: Primary,
     /// For how long no majority can think that it is down.
     pub(super) patience: Duration,
@@ -43,7 +43,7 @@ pub(super) struct Agreed {
 
 /// What each of them made of the question.
 #[derive(Debug)]
-pub(crate) struct Survey {
+pub(crate) struct SentinelSurvey {
     pub(crate) answered: usize,
     /// How many there are, as far as those know who answered.
     pub(crate) of: usize,
@@ -60,7 +60,7 @@ pub(crate) struct Survey {
     pub(crate) silent: HashSet<HostPort>,
 }
 
-impl Survey {
+impl SentinelSurvey {
     /// Why those who did not answer did not.
     pub(crate) fn why(&self) -> Vec<String> {
         why(&self.faults, &self.silent)
@@ -97,7 +97,7 @@ impl SentinelClients {
     }
 
     /// Asks until a majority has said the same, and can be counted on for a while.
-    pub(super) async fn ask(&self, group: &Group) -> Result<Agreed, Fault> {
+    pub(super) async fn ask(&self, group: &SentinelGroup) -> Result<SentinelMajority, Fault> {
         let enough = |said: &Verdict| matches!(said, Verdict::Agreed { patience, .. } if !patience.is_zero());
         let mut heard = self.hear(group, enough).await;
         let verdict = verdict(&heard.answers, heard.at_least);
@@ -111,25 +111,25 @@ impl SentinelClients {
                 // A majority of as many as were known before has told of them.
                 let (_, of, _) = counts(&heard.answers, 1);
                 let replicas = heard.answers.iter().map(|told| told.replicas).max().unwrap_or(0);
-                Ok(Agreed { primary, patience, places: heard.places, of, replicas })
+                Ok(SentinelMajority { primary, patience, places: heard.places, of, replicas })
             }
             undecided => Err(unknown(group, &undecided, &heard)),
         }
     }
 
     /// Asks all of them.
-    pub(super) async fn survey(&self, group: &Group) -> Survey {
+    pub(super) async fn survey(&self, group: &SentinelGroup) -> SentinelSurvey {
         let SentinelAnswers { answers, faults, at_least, silent, .. } =
             self.hear(group, |_| false).await;
         let (answered, of, alike) = counts(&answers, at_least);
         let know = answers.iter().map(|told| told.others + 1).min().unwrap_or(0);
         let down_after = answers.iter().map(|told| told.down_after).min();
         let quorum = answers.iter().filter_map(|told| told.quorum).max();
-        Survey { answered, of, alike, know, down_after, quorum, faults, silent }
+        SentinelSurvey { answered, of, alike, know, down_after, quorum, faults, silent }
     }
 
     /// Asks all sentinels together, those too that the answers tell of, until they say enough.
-    async fn hear(&self, group: &Group, enough: fn(&Verdict) -> bool) -> SentinelAnswers {
+    async fn hear(&self, group: &SentinelGroup, enough: fn(&Verdict) -> bool) -> SentinelAnswers {
         let (places, at_least) = group.known();
         lock(&self.clients).retain(|client| places.contains(&client.place));
         let mut asked: HashSet<HostPort> = places.iter().cloned().collect();
@@ -165,7 +165,7 @@ impl SentinelClients {
 
     async fn ask_one(
         &self,
-        group: &Group,
+        group: &SentinelGroup,
         place: HostPort,
     ) -> (HostPort, Result<(SentinelReport, Vec<HostPort>), Fault>) {
         let answer = self.client(place.clone()).ask(group, self.switched.as_ref()).await;
@@ -184,7 +184,7 @@ impl SentinelClients {
 }
 
 /// Why nobody knows which server is the primary.
-fn unknown(group: &Group, verdict: &Verdict, heard: &SentinelAnswers) -> Fault {
+fn unknown(group: &SentinelGroup, verdict: &Verdict, heard: &SentinelAnswers) -> Fault {
     let place = group.place();
     let (faults, why) = (&heard.faults, why(&heard.faults, &heard.silent));
     let fault = match verdict {

@@ -19,14 +19,14 @@ use std::{
 use tenure_core::Fault;
 use tokio::sync::{Notify, watch};
 
-use self::clients::Agreed;
+use self::clients::SentinelMajority;
 pub(crate) use self::{
-    clients::{SentinelClients, Survey},
+    clients::{SentinelClients, SentinelSurvey},
     verdict::Primary,
 };
 use crate::{
     options::{HostPort, RedisOptions, Sentinels},
-    servers::spares::Spares,
+    servers::spares::SpareConnections,
 };
 
 /// For so long a part of the time in which no majority can think that the primary is down an answer counts.
@@ -43,7 +43,7 @@ const HURRIED: u32 = 30;
 
 /// The sentinels of a service, for all connections of a store.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct SentinelGroup {
     pub(crate) options: Arc<RedisOptions>,
     sentinels: Sentinels,
     state: Mutex<State>,
@@ -55,7 +55,7 @@ pub(crate) struct Group {
     is_there: AtomicBool,
     /// How many replicas there are.
     pub(crate) replicas: Arc<AtomicU32>,
-    spares: Spares,
+    spares: SpareConnections,
 }
 
 #[derive(Debug)]
@@ -78,7 +78,7 @@ struct MajorityAnswer {
     counts_for: Duration,
 }
 
-impl Group {
+impl SentinelGroup {
     pub(crate) fn new(options: Arc<RedisOptions>, sentinels: Sentinels) -> Self {
         let mut known = sentinels.seeds.clone();
         known.sort_unstable();
@@ -86,7 +86,7 @@ impl Group {
         let state = State { of: known.len(), known, said: None, doubted: None };
         let (state, named) = (Mutex::new(state), watch::Sender::new(None));
         let (following, is_there) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let (replicas, spares) = (Arc::default(), Spares::default());
+        let (replicas, spares) = (Arc::default(), SpareConnections::default());
         Self { options, sentinels, state, named, following, is_there, replicas, spares }
     }
 
@@ -128,7 +128,8 @@ impl Group {
     /// Cancel-safe.
     pub(crate) async fn ask(&self, clients: &SentinelClients) -> Result<Primary, Fault> {
         let asked = Instant::now();
-        let Agreed { primary, patience, places, of, replicas } = clients.ask(self).await?;
+        let SentinelMajority { primary, patience, places, of, replicas } =
+            clients.ask(self).await?;
         let mut state = lock(&self.state);
         let later = state.said.as_ref().is_some_and(|said| said.asked > asked);
         if later || state.doubted.is_some_and(|doubted| doubted > asked) {
@@ -179,7 +180,7 @@ impl Group {
     }
 
     /// Asks all of them, and says what each made of it.
-    pub(crate) async fn survey(&self, clients: &SentinelClients) -> Survey {
+    pub(crate) async fn survey(&self, clients: &SentinelClients) -> SentinelSurvey {
         clients.survey(self).await
     }
 
@@ -285,7 +286,8 @@ mod tests {
     #[test]
     fn without_anybody_who_hears_of_fail_overs_an_answer_counts_for_a_moment() {
         let sentinels = Sentinels::new([("a", 1)], "m").unwrap();
-        let group = Group::new(Arc::new(RedisOptions::found_by(sentinels.clone())), sentinels);
+        let group =
+            SentinelGroup::new(Arc::new(RedisOptions::found_by(sentinels.clone())), sentinels);
         let primary = Primary { host: "b".to_owned(), port: 1, epoch: 1 };
         let asked = Instant::now().checked_sub(UNHEARD).unwrap();
         let counts_for = Duration::from_secs(60);

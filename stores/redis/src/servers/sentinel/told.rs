@@ -16,7 +16,7 @@ const DOWN: [&str; 2] = ["s_down", "o_down"];
 /// As soon as a replica has been made the primary, its address is at `before` and `after`, and the number of
 /// the fail-over in `about`. The address in there is that of the old one for as long as the other
 /// replicas take to follow the new one.
-pub(super) fn told(
+pub(super) fn parse_report(
     id: &Value,
     before: &Value,
     about: &Value,
@@ -104,7 +104,7 @@ mod tests {
             pairs.retain(|(known, _)| known != name);
             pairs.push((name, value));
         }
-        told(&bytes("abc"), &at(port), &map(&pairs), &at(port))
+        parse_report(&bytes("abc"), &at(port), &map(&pairs), &at(port))
     }
 
     const PRIMARY: [(&str, &str); 9] = [
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn an_answer_in_the_midst_of_a_change_is_none() {
-        assert_eq!(told(&bytes("abc"), &at("6379"), &map(&PRIMARY), &at("6380")), None);
+        assert_eq!(parse_report(&bytes("abc"), &at("6379"), &map(&PRIMARY), &at("6380")), None);
     }
 
     #[test]
@@ -162,13 +162,21 @@ mod tests {
             }
             let mut pairs = PRIMARY.to_vec();
             pairs.remove(missing);
-            assert_eq!(told(&bytes("abc"), &at("6379"), &map(&pairs), &at("6379")), None, "{name}");
+            assert_eq!(
+                parse_report(&bytes("abc"), &at("6379"), &map(&pairs), &at("6379")),
+                None,
+                "{name}"
+            );
         }
         for id in [Value::Nil, bytes("")] {
-            assert_eq!(told(&id, &at("6379"), &map(&PRIMARY), &at("6379")), None);
+            assert_eq!(parse_report(&id, &at("6379"), &map(&PRIMARY), &at("6379")), None);
         }
         for place in [Value::Nil, at("0"), at(""), Value::Array(vec![bytes(""), bytes("1")])] {
-            assert_eq!(told(&bytes("abc"), &place, &map(&PRIMARY), &place), None, "{place:?}");
+            assert_eq!(
+                parse_report(&bytes("abc"), &place, &map(&PRIMARY), &place),
+                None,
+                "{place:?}"
+            );
         }
     }
 
@@ -205,7 +213,7 @@ mod tests {
             else {
                 return false;
             };
-            told(&id, &before, &about, &after).is_some()
+            parse_report(&id, &before, &about, &after).is_some()
         });
     }
 }

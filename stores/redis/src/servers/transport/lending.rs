@@ -9,7 +9,7 @@ use super::{Transport, opening::ATTEMPTS};
 use crate::{
     client::{
         Failure, error,
-        pool::{Pool, PoolPermit, Pooled},
+        pool::{Pool, PoolGuard, PoolPermit},
     },
     servers::{
         NodeRef,
@@ -38,8 +38,8 @@ impl Transport {
     ///
     /// # Cancel safety
     /// Cancel-safe: nothing is lent then.
-    pub(crate) async fn lend(&self, purpose: PoolKind) -> Result<Pooled<LiveConnection>, Fault> {
-        let here = self.runtimes.here()?;
+    pub(crate) async fn lend(&self, purpose: PoolKind) -> Result<PoolGuard<LiveConnection>, Fault> {
+        let here = self.runtimes.of_current_runtime()?;
         let renews = purpose == PoolKind::Renewal;
         let pool = if renews { &here.renewal_pool } else { &here.pool };
         let turn = pool.turn().await.ok_or_else(|| error::mixed_up(&self.place))?;
@@ -58,7 +58,7 @@ impl Transport {
         &self,
         here: &RuntimeConnections,
         turn: &PoolPermit<LiveConnection>,
-    ) -> Result<Result<Pooled<LiveConnection>, OpenFailure>, Fault> {
+    ) -> Result<Result<PoolGuard<LiveConnection>, OpenFailure>, Fault> {
         for _ in 0..ATTEMPTS {
             let idle = turn.idle(|open| !open.connection.is_closed());
             let idle = match idle {
@@ -91,7 +91,7 @@ impl Transport {
         turn: &PoolPermit<LiveConnection>,
         renews: bool,
         refused: Option<OpenFailure>,
-    ) -> Result<Pooled<LiveConnection>, Fault> {
+    ) -> Result<PoolGuard<LiveConnection>, Fault> {
         if refused.is_some() {
             self.shortage.refused();
         }
@@ -141,7 +141,11 @@ impl Transport {
     }
 
     /// What a failure over a connection that was lent means; the connection goes back, or ends.
-    pub(crate) fn failed_over(&self, pooled: &mut Pooled<LiveConnection>, error: Failure) -> Fault {
+    pub(crate) fn failed_over(
+        &self,
+        pooled: &mut PoolGuard<LiveConnection>,
+        error: Failure,
+    ) -> Fault {
         if self.ends(pooled, &error) {
             pooled.give_up();
         }

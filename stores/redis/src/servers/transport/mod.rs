@@ -15,23 +15,24 @@ use std::sync::{
 
 use tenure_core::Fault;
 
-use self::shortage::Shortage;
+use self::shortage::ConnectionQueue;
 use crate::{
     client::{
-        BatchKind, Call, Connection, Echo, Failure, NoOutcome, Script, Tag, Value,
+        BatchKind, Connection, CorrelationId, Failure, HashTag, NoOutcome, Script, ScriptCall,
+        Value,
         connection::{batch::CallReply, pipeline::SendMode},
         error,
         protocol::{call::delete_if, echo, tag::TAGS},
     },
     options::RedisOptions,
     servers::{
-        NodeRef, Route,
+        NodeRef, Topology,
         cluster::Redirect,
-        connect::Purpose,
+        connect::ConnectionPurpose,
         error::{of_scan, sent_around},
         format::{self, FormatError},
         keys,
-        links::{LiveConnection, RuntimeConnections, Runtimes, ServerLink},
+        links::{ConnectionsByRuntime, LiveConnection, RuntimeConnections, ServerLink},
     },
 };
 
@@ -52,11 +53,11 @@ pub(crate) enum ReplyOrPart<Whole = Value> {
 pub(crate) struct Transport {
     pub(crate) options: Arc<RedisOptions>,
     pub(crate) place: String,
-    pub(crate) route: Arc<Route>,
-    runtimes: Arc<Runtimes>,
+    pub(crate) route: Arc<Topology>,
+    runtimes: Arc<ConnectionsByRuntime>,
     /// Those of another transport, over whose connections calls go where none can be opened.
-    others: Option<Arc<Runtimes>>,
-    shortage: Arc<Shortage>,
+    others: Option<Arc<ConnectionsByRuntime>>,
+    shortage: Arc<ConnectionQueue>,
     /// What goes together over one connection.
     batches: &'static [&'static BatchKind],
     compares: AtomicBool,
@@ -74,19 +75,19 @@ struct RoutedConnection {
 /// What is sent about one lock.
 #[derive(Clone, Copy)]
 enum Request<'a> {
-    Script(&'a Script, &'a Call),
+    Script(&'a Script, &'a ScriptCall),
     /// Deletes a key with this tag if it has the value; both are written in parts.
-    DeleteIf(Tag, &'a [&'a [u8]], &'a [&'a [u8]]),
+    DeleteIf(HashTag, &'a [&'a [u8]], &'a [&'a [u8]]),
     /// A command about another key.
     Words(&'a [&'a str]),
 }
 
 impl Request<'_> {
-    fn tag(&self) -> Tag {
+    fn tag(&self) -> HashTag {
         match self {
             Self::Script(_, call) => call.tag,
             Self::DeleteIf(tag, ..) => *tag,
-            Self::Words(_) => Tag::default(),
+            Self::Words(_) => HashTag::default(),
         }
     }
 
@@ -111,13 +112,13 @@ impl Request<'_> {
 
 impl Transport {
     /// What its connections are for.
-    pub(crate) fn purpose(&self) -> Purpose {
-        Purpose::Calls(self.batches)
+    pub(crate) fn purpose(&self) -> ConnectionPurpose {
+        ConnectionPurpose::Calls(self.batches)
     }
 
     pub(crate) fn new(
         options: Arc<RedisOptions>,
-        route: Arc<Route>,
+        route: Arc<Topology>,
         batches: &'static [&'static BatchKind],
     ) -> Self {
         let place = options.location();
@@ -128,7 +129,7 @@ impl Transport {
 
     /// One with connections of its own, for what is not to wait for the calls of this one. While it cannot open one, as
     /// where descriptors are lacking, it uses one of these.
-    pub(crate) fn beside(&self) -> Self {
+    pub(crate) fn with_own_connections(&self) -> Self {
         let mut beside = Self::new(self.options.clone(), self.route.clone(), self.batches);
         beside.others = Some(self.runtimes.clone());
         beside.shortage = self.shortage.clone();
@@ -139,8 +140,8 @@ impl Transport {
     pub(crate) async fn run(
         &self,
         script: &Script,
-        echo: &Echo,
-        call: Call,
+        echo: &CorrelationId,
+        call: ScriptCall,
     ) -> Result<Value, Fault> {
         let (at, answer) = self.request(Request::Script(script, &call)).await?;
         self.reply(&at, echo, answer)
@@ -207,8 +208,8 @@ impl Transport {
     pub(crate) async fn run_batched(
         &self,
         kind: &'static BatchKind,
-        echo: &Echo,
-        call: Call,
+        echo: &CorrelationId,
+        call: ScriptCall,
     ) -> Result<ReplyOrPart, Fault> {
         let at = self.reach(call.tag).await?;
         let connection = &*at.open.connection;
@@ -249,18 +250,18 @@ impl Transport {
     fn reply(
         &self,
         at: &RoutedConnection,
-        echo: &Echo,
+        echo: &CorrelationId,
         answer: Result<Value, Failure>,
     ) -> Result<Value, Fault> {
         let value = answer.map_err(|error| self.failed(at, error))?;
-        echo::behind(echo, value).ok_or_else(|| self.mixed_up(at))
+        echo::strip_echo(echo, value).ok_or_else(|| self.mixed_up(at))
     }
 
     /// Deletes a key with this tag if it has this value, both of which are written in parts, by one command
     /// that compares. `false` when it had another, and where the server has no such command.
     pub(crate) async fn delete_if(
         &self,
-        tag: Tag,
+        tag: HashTag,
         key: &[&[u8]],
         value: &[&[u8]],
     ) -> Result<bool, Fault> {
@@ -282,23 +283,23 @@ impl Transport {
 
     /// All servers that have locks.
     pub(crate) async fn node_refs(&self) -> Result<Vec<NodeRef>, Fault> {
-        self.route.node_refs(&self.runtimes.here()?.clients).await
+        self.route.node_refs(&self.runtimes.of_current_runtime()?.clients).await
     }
 
     /// From here on a server is used only if it was named after the call.
     pub(crate) async fn ask_anew(&self) -> Result<(), Fault> {
-        self.route.ask_anew(&self.runtimes.here()?.clients).await
+        self.route.ask_anew(&self.runtimes.of_current_runtime()?.clients).await
     }
 
     /// Sends one command that is no script to this server.
     pub(crate) async fn send(&self, node_ref: &NodeRef, words: &[&str]) -> Result<Value, Fault> {
-        let at = self.reach_node(self.runtimes.here()?, node_ref).await?;
+        let at = self.reach_node(self.runtimes.of_current_runtime()?, node_ref).await?;
         at.open.connection.send(words).await.map_err(|error| self.failed(&at, error))
     }
 
     /// The same for a step of a walk over the keys.
     pub(crate) async fn scan(&self, node_ref: &NodeRef, words: &[&str]) -> Result<Value, Fault> {
-        let at = self.reach_node(self.runtimes.here()?, node_ref).await?;
+        let at = self.reach_node(self.runtimes.of_current_runtime()?, node_ref).await?;
         at.open.connection.send(words).await.map_err(|error| {
             of_scan(&self.place, &error).unwrap_or_else(|| self.failed(&at, error))
         })
@@ -306,13 +307,13 @@ impl Transport {
 
     /// Whether a connection to this server is open.
     pub(crate) fn is_open_to(&self, node_ref: &NodeRef) -> bool {
-        let link = self.runtimes.here().map(|here| here.link(node_ref, &self.route));
+        let link = self.runtimes.of_current_runtime().map(|here| here.link(node_ref, &self.route));
         link.is_ok_and(|link| link.current().is_some())
     }
 
     /// Gives up a connection that was opened for one look, where many are open: a cluster has as many nodes as it says.
     pub(crate) fn leave(&self, node_ref: &NodeRef) {
-        let Ok(here) = self.runtimes.here() else { return };
+        let Ok(here) = self.runtimes.of_current_runtime() else { return };
         if here.open().len() > MOST_LEFT_OPEN {
             let link = here.link(node_ref, &self.route);
             link.current().inspect(|open| link.condemn(open));
@@ -321,15 +322,15 @@ impl Transport {
 
     /// Opens a connection of this runtime, if none is open.
     pub(crate) async fn open(&self) -> Result<(), Fault> {
-        let here = self.runtimes.here()?;
+        let here = self.runtimes.of_current_runtime()?;
         let node_ref = Box::pin(self.route.any(&here.clients)).await?;
         self.reach_node(here, &node_ref).await.map(drop)
     }
 
     /// The connections of this runtime, and how many answers came over each.
-    pub(crate) fn heard(&self) -> Vec<(LiveConnection, u64)> {
-        let open = self.runtimes.here().map(|here| here.open()).unwrap_or_default();
-        let heard = open.into_iter().map(|open| (open.connection.heard(), open));
+    pub(crate) fn reply_counts(&self) -> Vec<(LiveConnection, u64)> {
+        let open = self.runtimes.of_current_runtime().map(|here| here.open()).unwrap_or_default();
+        let heard = open.into_iter().map(|open| (open.connection.reply_count(), open));
         heard.map(|(heard, open)| (open, heard)).collect()
     }
 
@@ -370,8 +371,8 @@ impl Transport {
     }
 
     /// A connection to the server that has the locks with this tag.
-    async fn reach(&self, tag: Tag) -> Result<RoutedConnection, Fault> {
-        let here = self.runtimes.here()?;
+    async fn reach(&self, tag: HashTag) -> Result<RoutedConnection, Fault> {
+        let here = self.runtimes.of_current_runtime()?;
         match self.route.known(tag) {
             Some(node_ref) if self.knows_format(tag) => self.reach_node(here, &node_ref).await,
             // Rare and large: in a box of its own it does not make every call large.
@@ -383,7 +384,7 @@ impl Transport {
     async fn find(
         &self,
         here: Arc<RuntimeConnections>,
-        tag: Tag,
+        tag: HashTag,
     ) -> Result<RoutedConnection, Fault> {
         if !self.knows_format(tag) {
             self.ask_for_format(here.clone(), tag).await?;
@@ -393,7 +394,11 @@ impl Transport {
     }
 
     /// Asks for the number of the format of locks with this tag, wherever that is now.
-    async fn ask_for_format(&self, here: Arc<RuntimeConnections>, tag: Tag) -> Result<(), Fault> {
+    async fn ask_for_format(
+        &self,
+        here: Arc<RuntimeConnections>,
+        tag: HashTag,
+    ) -> Result<(), Fault> {
         let key = keys::format(&self.options.prefix, Some(tag));
         for question in format::questions(&key, &self.options) {
             let node_ref = self.route.find(&here.clients, tag).await?;
@@ -422,7 +427,7 @@ impl Transport {
 
     /// Whether the number of the format of locks with this tag is known: where there is one server, who
     /// connects asks for it.
-    fn knows_format(&self, tag: Tag) -> bool {
+    fn knows_format(&self, tag: HashTag) -> bool {
         if self.route.cluster().is_none() {
             return true;
         }

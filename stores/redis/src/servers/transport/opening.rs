@@ -51,7 +51,7 @@ impl Transport {
             return Err(Fault::new(kind, what, help));
         }
         let opened = self.connect(&here.clients, link, number).await;
-        link.tried(number, opened.as_ref().map(drop));
+        link.record_attempt(number, opened.as_ref().map(drop));
         opened
     }
 

@@ -14,7 +14,7 @@ use tokio::sync::MutexGuard;
 const TRIES: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
-pub(crate) struct Shortage {
+pub(crate) struct ConnectionQueue {
     line: tokio::sync::Mutex<()>,
     in_line: AtomicUsize,
     renewing: AtomicUsize,
@@ -29,7 +29,7 @@ pub(super) struct Ticket<'a> {
     first: Option<MutexGuard<'a, ()>>,
 }
 
-impl Shortage {
+impl ConnectionQueue {
     /// Whether somebody waits, so that nobody goes past.
     pub(super) fn has_line(&self) -> bool {
         self.in_line.load(Ordering::Relaxed) > 0
