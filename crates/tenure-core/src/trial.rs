@@ -33,13 +33,13 @@ const NAMES: usize = 4_096;
 /// # Ok::<(), tenure_core::Fault>(()) }).unwrap();
 /// ```
 #[derive(Debug)]
-pub struct Trial {
+pub struct TrialLock {
     name: LockName,
     holder: Owner,
     waiter: Owner,
 }
 
-impl Trial {
+impl TrialLock {
     /// A trial under a name of its own: several may look at the same time.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Trial {
     /// The same under a name that `fits`; `None` if none was found.
     ///
     /// # Errors
-    /// As [`Trial::new`].
+    /// As [`TrialLock::new`].
     pub fn where_name(fits: impl Fn(&LockName) -> bool) -> Result<Option<Self>, Fault> {
         let random = OsEntropy::default();
         let (holder, waiter) = (random.owner()?, random.owner()?);
@@ -163,7 +163,7 @@ pub fn ttl(shortest: Duration) -> Option<Diagnostic> {
     (shortest < SHORT).then(|| Diagnostic::warning("ttl", found, "S3", help))
 }
 
-/// Measures how long ten answers take that cost the server nothing, beside what a renewal took: see [`Trial::run`].
+/// Measures how long ten answers take that cost the server nothing, beside what a renewal took: see [`TrialLock::run`].
 ///
 /// # Errors
 /// The first fault of `ask`.

@@ -22,14 +22,14 @@ pub enum Attempt {
 /// arrive late one success is not the end: it is repeated, ever more rarely, until one ttl has
 /// passed. What arrives even later ends by itself one ttl after it arrived.
 #[derive(Clone, Debug)]
-pub struct Cleanup {
+pub struct AcquisitionCleanup {
     until: Timestamp,
     next: Timestamp,
     gap: Duration,
     calls_outlive_drop: bool,
 }
 
-impl Cleanup {
+impl AcquisitionCleanup {
     /// Starts at once; `ttl` is what the acquire asked of the store, and `calls_outlive_drop` says whether
     /// a call can take effect after its caller gave it up.
     #[must_use]

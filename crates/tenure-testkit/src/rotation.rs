@@ -58,6 +58,7 @@ pub async fn refusals_pass(
     let error = never_in.mutex("other").lock().wait(PATIENCE).await.unwrap_err();
     assert!(matches!(error, AcquireError::Misconfigured { .. }), "{error:?}");
     assert!(says(&error), "{error:#}");
+    let mut logins_under_way = 0;
     until("it is refused", async || match was_in.mutex("other").try_lock().await {
         Err(error) => {
             assert!(matches!(error, AcquireError::Unreachable { .. }), "{error:?}");
@@ -69,6 +70,8 @@ pub async fn refusals_pass(
             if let Some(held) = held {
                 held.release().await.unwrap();
             }
+            logins_under_way += 1;
+            assert!(logins_under_way <= 2, "connections stay that were to be cut");
             change().await;
             false
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::output::bench::{LatencyStats, PairResult};
+use crate::output::bench::{LatencyStats, PairMeasurement};
 
 /// Lengths of time, to a hundredth of each.
 #[derive(Clone, Debug)]
@@ -76,10 +76,10 @@ impl RoundResults {
     }
 
     /// Nothing if nothing was measured.
-    pub(super) fn figures(mut self) -> Option<PairResult> {
+    pub(super) fn figures(mut self) -> Option<PairMeasurement> {
         self.per_second.sort_unstable_by(f64::total_cmp);
         let count = self.times.count();
-        Some(PairResult {
+        Some(PairMeasurement {
             tasks: self.tasks,
             count,
             per_second: median(&self.per_second)?,

@@ -5,7 +5,8 @@ use super::{
     turns::HandoffMessage,
 };
 use crate::{
-    exit::Failure, explanation::Explanation, output::bench::HandoffResult, run::signals::Signals,
+    exit::Failure, explanation::Explanation, output::bench::HandoffMeasurement,
+    run::signals::Signals,
 };
 
 /// Two processes take turns on the lock `name` of the store with this URL.
@@ -16,7 +17,7 @@ pub(crate) async fn measure(
     progress: &Progress,
     signals: &mut Signals,
     interrupted: impl Into<Explanation>,
-) -> Result<HandoffResult, Failure> {
+) -> Result<HandoffMeasurement, Failure> {
     let mut players =
         [BenchWorker::start(url, name, extent)?, BenchWorker::start(url, name, extent)?];
     let measured =
@@ -31,7 +32,7 @@ async fn play(
     players: &mut [BenchWorker; 2],
     extent: MeasurementExtent,
     progress: &Progress,
-) -> Result<HandoffResult, Failure> {
+) -> Result<HandoffMeasurement, Failure> {
     let mut times = LatencyHistogram::new().map_err(Failure::failed)?;
     let (HandoffMessage::Ready, HandoffMessage::Ready) = hear(players, extent).await? else {
         return Err(nonsense());
@@ -51,7 +52,7 @@ async fn play(
         let holds = one.into_iter().map(of(0)).chain(other.into_iter().map(of(1))).collect();
         handoffs(holds).into_iter().for_each(|nanos| times.add(nanos));
     }
-    Ok(HandoffResult { count: times.count(), took: times.took() })
+    Ok(HandoffMeasurement { count: times.count(), took: times.took() })
 }
 
 /// The next word of both, or the first failure.

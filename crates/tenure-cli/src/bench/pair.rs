@@ -21,7 +21,7 @@ use super::{
     lock,
     progress::Progress,
 };
-use crate::{exit::Failure, output::bench::PairResult};
+use crate::{exit::Failure, output::bench::PairMeasurement};
 
 /// Long enough that every connection is open.
 const WARM_UP: Duration = Duration::from_millis(200);
@@ -38,7 +38,7 @@ pub(crate) async fn measure(
     tasks: &[usize],
     extent: MeasurementExtent,
     progress: &Progress,
-) -> Result<Vec<PairResult>, Failure> {
+) -> Result<Vec<PairMeasurement>, Failure> {
     let most = tasks.iter().copied().max().unwrap_or(0);
     let locks: Vec<_> = (0..most).map(|task| lock(tenure, &format!("{names}:{task}"))).collect();
     let mut all: Vec<RoundResults> = tasks

@@ -10,13 +10,13 @@ pub(crate) struct BenchResults {
     pub(crate) kind: String,
     pub(crate) location: String,
     pub(crate) cores: usize,
-    pub(crate) pair: Option<Vec<PairResult>>,
-    pub(crate) handoff: Option<HandoffResult>,
+    pub(crate) pair: Option<Vec<PairMeasurement>>,
+    pub(crate) handoff: Option<HandoffMeasurement>,
 }
 
 /// Pairs of acquire and release by so many tasks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PairResult {
+pub(crate) struct PairMeasurement {
     pub(crate) tasks: usize,
     pub(crate) count: u64,
     /// The median of all rounds, the least and the most.
@@ -30,7 +30,7 @@ pub(crate) struct PairResult {
 
 /// Hand-offs between two processes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct HandoffResult {
+pub(crate) struct HandoffMeasurement {
     pub(crate) count: u64,
     /// Nothing if there was none.
     pub(crate) took: Option<LatencyStats>,
@@ -66,7 +66,7 @@ pub(crate) fn json(figures: &BenchResults) -> String {
     answer.printed()
 }
 
-fn pair_of(pair: &PairResult) -> Value {
+fn pair_of(pair: &PairMeasurement) -> Value {
     json!({
         "tasks": pair.tasks, "count": pair.count,
         "per_second": rounded(pair.per_second),

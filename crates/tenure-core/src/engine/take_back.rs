@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_proto::{
     Owner, Timestamp, Token,
-    cleanup::{Attempt, Cleanup},
+    cleanup::{AcquisitionCleanup, Attempt},
     time::ceil_millis,
 };
 
@@ -18,7 +18,7 @@ pub(crate) struct PendingRelease {
     pub(crate) owner: Owner,
     keep_until: Timestamp,
     until: Timestamp,
-    cleanup: Cleanup,
+    cleanup: AcquisitionCleanup,
     slot: Slot,
     /// How its hold ended, if it had a guard.
     end: Option<HoldEnd>,
@@ -49,7 +49,7 @@ impl PendingRelease {
         calls_outlive_drop: bool,
     ) -> Self {
         slot.end();
-        let cleanup = Cleanup::new(now, until.since(now), calls_outlive_drop);
+        let cleanup = AcquisitionCleanup::new(now, until.since(now), calls_outlive_drop);
         let keep_until = Timestamp::ZERO;
         Self { name, owner, keep_until, until, cleanup, slot, end: None }
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::turn::{AtRelease, Next, Turn};
+use super::turn::{AtRelease, Next, ProcessTurn};
 use crate::{
     Timestamp, Token,
     rule::{Rule, kept},
@@ -92,7 +92,7 @@ enum HeadState {
     /// It waits for an answer or for its next ask, and has to go on by then.
     Waits(Timestamp),
     /// It has the lease.
-    Holds(Turn),
+    Holds(ProcessTurn),
 }
 
 impl<W> Default for WaiterMap<W> {
@@ -153,7 +153,7 @@ impl<W> LocalQueue<W> {
     pub fn granted(&mut self, ticket: Ticket, now: Timestamp) -> bool {
         let is_head = self.is_head(ticket);
         if is_head {
-            self.head = Some((ticket, HeadState::Holds(Turn::begin(now))));
+            self.head = Some((ticket, HeadState::Holds(ProcessTurn::begin(now))));
         }
         is_head
     }

@@ -26,7 +26,7 @@ pub enum Next {
 /// Packed, since each hold has one in its queue, beside a tag that fits into what is saved.
 #[derive(Clone, Copy, Debug)]
 #[repr(Rust, packed(4))]
-pub struct Turn {
+pub struct ProcessTurn {
     began: Timestamp,
     passes: u32,
 }
@@ -51,7 +51,7 @@ pub struct AtRelease {
     pub pass_bits: bool,
 }
 
-impl Turn {
+impl ProcessTurn {
     /// A turn that begins with a grant.
     #[must_use]
     pub const fn begin(now: Timestamp) -> Self {

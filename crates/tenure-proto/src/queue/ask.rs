@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Kind, Label, Mode, Room};
+use super::{Kind, Label, Mode, Occupancy};
 use crate::{HoldId, Owner, Token};
 
 /// Whether an ask may pass those who wait.
@@ -166,6 +166,6 @@ impl Snapshot {
     /// How many of `of` permits are not taken: none while somebody holds the name in another way.
     #[must_use]
     pub fn available(&self, of: u32) -> u32 {
-        Room::taken_by(self.holders.iter().map(|holder| holder.mode)).available(of)
+        Occupancy::taken_by(self.holders.iter().map(|holder| holder.mode)).available(of)
     }
 }

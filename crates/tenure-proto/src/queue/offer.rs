@@ -1,6 +1,6 @@
 //! The hand-off: whoever comes next is offered the name and has a short while to claim it.
 
-use super::{Mode, Moment, NameState, Presence, Room, Waiter, Wake};
+use super::{Mode, Moment, NameState, Occupancy, Presence, Waiter, Wake};
 use crate::{
     Owner, Timestamp,
     rule::{Rule, kept},
@@ -8,14 +8,14 @@ use crate::{
 
 impl NameState {
     /// What holders take, and what is offered to others than `but`.
-    pub(super) fn taken(&self, but: Option<&Owner>) -> Room {
+    pub(super) fn taken(&self, but: Option<&Owner>) -> Occupancy {
         let offered = self
             .waiters
             .iter()
             .filter(|waiter| matches!(waiter.presence, Presence::Offered(_)))
             .filter(|waiter| but != Some(&waiter.owner))
             .map(|waiter| waiter.mode);
-        Room::taken_by(self.holders.iter().map(|holder| holder.mode).chain(offered))
+        Occupancy::taken_by(self.holders.iter().map(|holder| holder.mode).chain(offered))
     }
 
     /// Whether `mode` at queue index `index` may enter now, with all who wait before it.

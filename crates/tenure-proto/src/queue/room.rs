@@ -5,14 +5,14 @@ use crate::rule::{Rule, kept};
 
 /// What of a name is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Room {
+pub struct Occupancy {
     holds: usize,
     exclusive: u32,
     shared: u32,
     permits: u64,
 }
 
-impl Room {
+impl Occupancy {
     /// What these holds take together.
     pub fn taken_by(modes: impl IntoIterator<Item = Mode>) -> Self {
         let mut room = Self::default();

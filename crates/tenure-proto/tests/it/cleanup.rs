@@ -5,14 +5,14 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tenure_proto::{
     Timestamp,
-    cleanup::{Attempt, Cleanup},
+    cleanup::{AcquisitionCleanup, Attempt},
 };
 
 use crate::world::{at, ms};
 
 /// When the attempts are made, in milliseconds after the start, if each is made when it is due.
 fn schedule(ttl: Duration, calls_outlive_drop: bool, attempts: &[Attempt]) -> (Vec<u64>, bool) {
-    let mut cleanup = Cleanup::new(at(0), ttl, calls_outlive_drop);
+    let mut cleanup = AcquisitionCleanup::new(at(0), ttl, calls_outlive_drop);
     let mut due = Vec::new();
     for attempt in attempts {
         let now = cleanup.next_attempt();
@@ -55,7 +55,7 @@ fn attempts_go_on_until_the_store_is_sure() {
 
 #[test]
 fn an_attempt_that_is_made_late_is_the_last_after_one_ttl() {
-    let mut cleanup = Cleanup::new(at(0), ms(1_000), true);
+    let mut cleanup = AcquisitionCleanup::new(at(0), ms(1_000), true);
     assert!(!cleanup.attempted(at(999), Attempt::Gone));
     assert_eq!(cleanup.next_attempt(), at(1_000));
     assert!(cleanup.attempted(at(5_000), Attempt::Failed));
@@ -73,7 +73,7 @@ proptest! {
         let ttl = if gone { ttl } else { ttl.min(Duration::from_secs(160)) };
         let start = Timestamp::from_nanos(start);
         let attempt = if gone { Attempt::Gone } else { Attempt::Failed };
-        let mut cleanup = Cleanup::new(start, ttl, calls_outlive_drop);
+        let mut cleanup = AcquisitionCleanup::new(start, ttl, calls_outlive_drop);
         let mut attempts = 0;
         loop {
             let now = cleanup.next_attempt();

@@ -2,7 +2,7 @@
 
 use tenure_proto::{
     Renewed,
-    queue::{Answer, Ask, Contender, Mode, Order, QueueError, Room, Snapshot},
+    queue::{Answer, Ask, Contender, Mode, Occupancy, Order, QueueError, Snapshot},
 };
 
 use crate::world::{TTL, World, a_try, ask, is_busy, ms, owner, permits, shared};
@@ -32,7 +32,7 @@ fn a_name_has_room_for_those_who_can_share_it() {
         (&[take(u32::MAX, u32::MAX), take(u32::MAX, u32::MAX)], take(1, u32::MAX), false),
     ];
     for (holders, next, fits) in cases {
-        let room = Room::taken_by(holders.iter().copied());
+        let room = Occupancy::taken_by(holders.iter().copied());
         assert_eq!(room.fits(next), fits, "{next:?} beside {holders:?}");
     }
 }
@@ -240,7 +240,7 @@ fn what_is_available_is_what_fits() {
         &[EXCLUSIVE],
     ];
     for held in cases {
-        let room = Room::taken_by(held.iter().copied());
+        let room = Occupancy::taken_by(held.iter().copied());
         for of in [1, 3, 4, 5, u32::MAX] {
             let most = room.available(of);
             assert!(most == 0 || room.fits(take(most, of)), "{held:?} {of}");

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tenure_proto::{
     Hold, LostReason, Renewed, Token,
-    cleanup::{Attempt, Cleanup},
+    cleanup::{AcquisitionCleanup, Attempt},
     hold::Action,
     queue::{Answer, Ask, NameState, QueueError, Released},
 };
@@ -111,7 +111,7 @@ fn s5_an_abandoned_acquisition_lasts_one_ttl_at_worst() {
     for arrives in [0, 1, 700, 4_000, 9_999, 10_000, 30_000] {
         let mut world = World::new();
         let arrival = world.now.saturating_add(ms(arrives));
-        let mut cleanup = Cleanup::new(world.now, TTL, true);
+        let mut cleanup = AcquisitionCleanup::new(world.now, TTL, true);
         let mut arrived = false;
         loop {
             let due = cleanup.next_attempt();

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tenure_proto::{
     Timestamp, Token, Ttl,
-    local::turn::{AtRelease, LENGTH, Next, PASSES, Turn},
+    local::turn::{AtRelease, LENGTH, Next, PASSES, ProcessTurn},
 };
 
 use crate::world::{at, ms};
@@ -42,21 +42,21 @@ fn a_lease_is_passed_on_only_when_nothing_speaks_against_it() {
         ("the passes used up", AtRelease { token: last, ..release() }, false),
     ];
     for (case, release, passes) in cases {
-        let next = Turn::begin(at(0)).at_release(release);
+        let next = ProcessTurn::begin(at(0)).at_release(release);
         assert_eq!(matches!(next, Next::Pass(_)), passes, "{case}");
     }
 }
 
 #[test]
 fn a_pass_has_the_next_token() {
-    let next = Turn::begin(at(0)).at_release(release());
+    let next = ProcessTurn::begin(at(0)).at_release(release());
     assert_eq!(next, Next::Pass(token().next_pass().unwrap()));
 }
 
 /// How many times a process passes a lease on whose holds last `hold` nanoseconds each, and
 /// whether each pass raised the token.
 pub(crate) fn passes(hold: u64) -> (u32, bool) {
-    let mut turn = Turn::begin(at(0));
+    let mut turn = ProcessTurn::begin(at(0));
     let (mut now, mut token, mut count, mut rise) = (at(0), token(), 0, true);
     loop {
         now = now.saturating_add(std::time::Duration::from_nanos(hold));
@@ -89,7 +89,7 @@ proptest! {
         steps in proptest::collection::vec((0..2_000_000_u64, any::<u64>(), any::<bool>()), 1..200),
     ) {
         let began = Timestamp::from_nanos(began);
-        let mut turn = Turn::begin(began);
+        let mut turn = ProcessTurn::begin(began);
         let (mut now, mut token, mut passes) = (began, token(), 0);
         for (hold, rest, renewal_unanswered) in steps {
             now = now.saturating_add(std::time::Duration::from_nanos(hold));

@@ -138,9 +138,9 @@ async fn no_row_goes_that_somebody_has_waits_for_or_is_about_to_write() {
             format!("update {tables}_locks set others = x'{}' where name = 'reserved'", turn());
         run(&mut conn, &reserve).await;
         cover(&mut conn, &tables).await;
-        swept(&store, DAY).await;
+        let (removed, _) = swept(&store, DAY).await;
         left = rows(&mut conn, &tables).await;
-        left.len() <= 4
+        removed > 0 || left.len() <= 4
     })
     .await;
     assert_eq!(left, ["held", "locked", "permits", "reserved"]);

@@ -82,7 +82,8 @@ async fn one_that_is_far_away_gets_its_turn_among_those_that_are_near() {
     let url = fresh_database().await;
     let direct: SocketAddr = url.split(['@', '/']).nth(3).unwrap().parse().unwrap();
     let proxy = Proxy::start(direct, 1).unwrap();
-    let far = store(&url.replace(&direct.to_string(), &proxy.address().to_string()));
+    let behind = url.replace(&direct.to_string(), &proxy.address().to_string());
+    let far = store(&format!("{behind}?response_timeout=10s"));
     let near = (0..8).map(|_| Arc::new(store(&url)) as Arc<dyn Store>).collect();
     // The tables are there, and the connections.
     far.inspect(&name("wanted")).await.unwrap();

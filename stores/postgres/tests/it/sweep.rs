@@ -172,9 +172,9 @@ async fn no_row_goes_that_somebody_has_waits_for_or_is_about_to_write() {
             format!("update tenure.locks set others = '\\x{}' where name = 'reserved'", turn());
         sql(&url, &reserve).await;
         sql(&url, &format!("update tenure.meta set floor = {WEEK} + 3600000000, raised = 0")).await;
-        swept(&store, DAY).await;
+        let (removed, _) = swept(&store, DAY).await;
         left = rows(&url).await;
-        left.len() <= 4
+        removed > 0 || left.len() <= 4
     })
     .await;
     assert_eq!(left, ["held", "locked", "permits", "reserved"]);

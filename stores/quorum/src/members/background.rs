@@ -10,7 +10,7 @@ use tenure_core::{
     Clock, LockName,
     proto::{
         Owner,
-        cleanup::{Attempt, Cleanup},
+        cleanup::{AcquisitionCleanup, Attempt},
         rule::{Rule, kept},
     },
 };
@@ -88,7 +88,7 @@ impl MemberCleanup {
     pub(crate) async fn from(self, member: Member, in_doubt: bool) {
         let calls_outlive_drop = in_doubt && member.capabilities().calls_outlive_drop;
         let calls_outlive_drop = calls_outlive_drop && kept(Rule::SilentMemberReleasedAgain);
-        let mut cleanup = Cleanup::new(self.clock.now(), self.ttl, calls_outlive_drop);
+        let mut cleanup = AcquisitionCleanup::new(self.clock.now(), self.ttl, calls_outlive_drop);
         loop {
             self.clock.sleep_until(cleanup.next_attempt()).await;
             let release = member.release(&self.name, &self.owner, self.keep);

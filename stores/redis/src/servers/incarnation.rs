@@ -46,11 +46,11 @@ pub(crate) async fn server(transport: &Transport) -> Result<Option<String>, Faul
     }
     let told = transport.send(&NodeRef::Only, &["INFO", "server"]).await?;
     let run = text(&told).and_then(|info| field(&info, "run_id").map(str::to_owned));
-    Ok(run.filter(|run| is_told(run)).map(|run| format!("run_id {run}")))
+    Ok(run.filter(|run| is_run_id(run)).map(|run| format!("run_id {run}")))
 }
 
 /// Whether it is a number, and not what a service says instead.
-fn is_told(run: &str) -> bool {
+fn is_run_id(run: &str) -> bool {
     run.len() >= 16 && run.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tenure_core::{
     Fault,
     store::Diagnostic,
-    trial::{self, Trial},
+    trial::{self, TrialLock},
 };
 
 use crate::{Database, SqlStore};
@@ -13,7 +13,7 @@ use crate::{Database, SqlStore};
 impl<D: Database + ?Sized> SqlStore<D> {
     /// Looks at what is the same for all databases, once the way there is known to be open.
     pub(crate) async fn try_out(&self) -> Result<Vec<Diagnostic>, Fault> {
-        let trial = Trial::new()?;
+        let trial = TrialLock::new()?;
         let name = trial.name();
         let here = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let before = here();
@@ -31,7 +31,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
         ])
     }
 
-    async fn tried(&self, trial: &Trial) -> Result<Duration, Fault> {
+    async fn tried(&self, trial: &TrialLock) -> Result<Duration, Fault> {
         let outcome = trial.run(self).await?;
         // Nobody uses this name again.
         let seen = self.0.read(trial.name()).await?;

@@ -75,7 +75,7 @@ impl<W: Request> PendingRequest<W> {
         !self.answer_sender.is_closed()
     }
 
-    /// Notifications what was decided, which is written.
+    /// Tells what was decided, which is written.
     fn done(self) {
         if let Some(answer) = self.answer {
             // Whoever asked may have left.
@@ -290,7 +290,11 @@ impl<D: ?Sized, W: Request> GroupLeader<D, W> {
                 mem::take(&mut group.members).into_iter().partition(is_over);
             group.members = stay;
             if over.is_empty() {
-                if let Some(eldest) = group.members.first().map(|member| member.want.owner()) {
+                let eldest = group.members.first().map(|member| {
+                    let began = member.until.and_then(|until| until.checked_sub(member.limit));
+                    (member.want.owner(), began.unwrap_or(now))
+                });
+                if let Some((eldest, began)) = eldest {
                     self.number += 1;
                     let owners = group.members.iter().map(|member| member.want.owner()).collect();
                     queue.written.push((self.number, owners));
@@ -298,7 +302,7 @@ impl<D: ?Sized, W: Request> GroupLeader<D, W> {
                     group.retry.0.set_end(until.unwrap_or(now));
                     // The patience of one that is gone counts for nobody else.
                     if group.eldest.replace(eldest) != Some(eldest) {
-                        group.retry.0.restart(now, now + YIELDS);
+                        group.retry.0.go_on_for(began, now + YIELDS);
                     }
                     return Some(group);
                 }

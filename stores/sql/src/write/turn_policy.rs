@@ -12,8 +12,8 @@
 //! A reservation does what `SELECT … FOR UPDATE` would, and leaves no transaction open between two statements: a client
 //! that freezes or dies would keep the row locked for all until the server notices.
 //!
-//! The simulation beside this file shows that no call loses for as long as its limit, at 2, 16 and 64 writers near and far,
-//! over ways that always take as long and over ways that do not. It fails where no call reserves, or only once, where none
+//! In the simulation beside this file no call loses for as long as its limit, at 2, 16 and 64 writers near and far, over ways
+//! that always take as long and over ways that do not. It fails where no call reserves, or only once or twice, where none
 //! yields, where a turn is as long as one try, and where the next turn is no longer.
 
 use std::time::Duration;
@@ -44,7 +44,7 @@ const TURN: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
 /// How often a call reserves the row, each time for twice as long: its turn was over before it was there, as where ways
 /// take longer than they did at the shortest. A reservation waits for whoever writes, and one write after the other of
 /// those who only want to write would be all that is written.
-const RESERVES: u32 = 4;
+const RESERVES: u32 = 3;
 /// No call reserves a row that so many have reserved.
 const RESERVED: usize = 8;
 
@@ -82,6 +82,8 @@ pub(crate) struct TurnPolicy {
     reserving: Duration,
     /// How often it has reserved the row.
     reserved: u32,
+    /// How often its next turn is doubled.
+    doubled: u32,
     id: Option<[u8; 16]>,
 }
 
@@ -96,6 +98,7 @@ impl TurnPolicy {
             fastest: None,
             reserving: Duration::ZERO,
             reserved: 0,
+            doubled: 0,
             id: None,
         }
     }
@@ -105,10 +108,11 @@ impl TurnPolicy {
         self.until = until;
     }
 
-    /// The same for another call, which leaves the row to others until this time and has lost nothing yet.
-    pub(crate) const fn restart(&mut self, began: Instant, yields_until: Instant) {
+    /// The same for another call, which began at this time and was tried together with the one before. What they lost
+    /// together counts: in a process whose calls come all the time, each has only a moment left when the one before fails.
+    pub(crate) const fn go_on_for(&mut self, began: Instant, yields_until: Instant) {
         (self.began, self.yields_until) = (began, yields_until);
-        (self.tries, self.reserved) = (0, 0);
+        self.reserved = 0;
     }
 
     fn is_own(&self, turn: &Reservation) -> bool {
@@ -227,10 +231,10 @@ impl TurnPolicy {
         // A try that was lost says nothing of how long a write takes to be on the disk.
         let took = self.fastest.unwrap_or_default().max(self.reserving);
         let [shortest, longest] = TURN;
-        let length =
-            (took * TIMES * 2_u32.pow(self.reserved)).clamp(shortest, longest.min(HORIZON));
+        let length = (took * TIMES * 2_u32.pow(self.doubled)).clamp(shortest, longest.min(HORIZON));
         // Also where no answer comes: it may be there.
         self.reserved += 1;
+        self.doubled = (self.doubled + 1).min(RESERVES - 1);
         Reservation::behind(reservations, *self.id.get_or_insert(id), server, length)
     }
 

@@ -104,7 +104,7 @@ impl Shared {
     }
 
     /// Whoever else has or wants a name, in all of its directories.
-    pub(crate) async fn all_strangers(
+    pub(crate) async fn list_strangers(
         &self,
         session: &Session,
         place: &LockPath,

@@ -149,7 +149,7 @@ impl Shared {
             let looks = some.iter().map(|name| async {
                 let place = LockPath::new(&self.options.base, name);
                 let queue = self.list_line(session, &place.dir).await?;
-                self.all_strangers(session, &place, &queue).await
+                self.list_strangers(session, &place, &queue).await
             });
             for strangers in try_join_all(looks).await? {
                 found.extend(strangers.into_iter().next());

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use tenure_core::{Fault, trial::Trial};
+use tenure_core::{Fault, trial::TrialLock};
 
 use crate::{ZookeeperStore, contenders::layout::LockPath, session::Session, store::Shared};
 
 impl Shared {
     /// Everything that a lock does: nodes are made, read, watched, seen to be there, and removed.
     pub(crate) async fn try_everything(self: &Arc<Self>, session: &Session) -> Result<(), Fault> {
-        let trial = Trial::new()?;
+        let trial = TrialLock::new()?;
         let outcome = trial.run(&ZookeeperStore { shared: self.clone() }).await;
         // As empty as it is the server takes it away, only later.
         let dir = LockPath::new(&self.options.base, trial.name()).dir;

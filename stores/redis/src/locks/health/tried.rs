@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_core::{
     Fault, LockName,
     store::Diagnostic,
-    trial::{self, Trial},
+    trial::{self, TrialLock},
 };
 
 use super::ProbeContext;
@@ -21,7 +21,7 @@ pub(super) async fn full_cycle(probe: &ProbeContext<'_>) -> (Diagnostic, Option<
 async fn try_everywhere(probe: &ProbeContext<'_>) -> Result<(String, Duration), Fault> {
     let works = "a full cycle of a lock works";
     let Some(cluster) = probe.transport.route.cluster() else {
-        return Ok((works.to_owned(), Trial::new()?.run(probe.store).await?));
+        return Ok((works.to_owned(), TrialLock::new()?.run(probe.store).await?));
     };
     // Each node has users of its own. Which of them there are was asked on the way here.
     let map = cluster.map();
@@ -30,7 +30,7 @@ async fn try_everywhere(probe: &ProbeContext<'_>) -> Result<(String, Duration), 
         let is_there = |name: &LockName| {
             map.owner(HashTag::of(name).slot()).is_some_and(|owner| owner.place == node.place)
         };
-        match Trial::where_name(is_there)? {
+        match TrialLock::where_name(is_there)? {
             Some(trial) => took = took.max(trial.run(probe.store).await?),
             // It has few slots.
             None => untried.push(written(&node.place)),

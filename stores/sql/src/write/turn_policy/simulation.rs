@@ -266,3 +266,27 @@ fn no_writer_starves_however_many_there_are_and_however_far_they_are() {
     }
     assert!(failed.is_empty(), "writers, jitter, far, seed and the longest call in ms: {failed:?}");
 }
+
+/// Of calls that are tried together the next has a moment left when the first has failed.
+#[test]
+fn calls_that_come_all_the_time_reserve_the_row_also_once_one_of_them_has_failed() {
+    let origin = Instant::now();
+    let at = |millis| origin + Duration::from_millis(millis);
+    let look =
+        |millis| RowReadTime { server: 1_700_000_000_000_000, here: at(millis), random: 0.5 };
+    let lost = |policy: &mut TurnPolicy, now| {
+        policy.after_loss(&[], look(now), Duration::from_millis(100))
+    };
+    let mut policy = TurnPolicy::new(origin, at(5_000), at(3_000));
+    for now in (100..5_000).step_by(100) {
+        if lost(&mut policy, now) == RetryStep::Reserve {
+            policy.reserve(&[], 0, [1; 16]);
+        }
+    }
+    assert_eq!(policy.reserved, RESERVES, "all of its turns were in vain");
+    policy.set_end(at(5_020));
+    policy.go_on_for(at(20), at(8_000));
+    assert_eq!(lost(&mut policy, 5_010), RetryStep::Reserve);
+    let again = policy.reserve(&[], 0, [1; 16]).length;
+    assert_eq!(again, 1_000_000, "it is no shorter than the last one that was in vain");
+}
