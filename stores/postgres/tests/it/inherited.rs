@@ -63,8 +63,12 @@ const OF_DATABASE: &[&str] = &[
 
 /// What each session of a database gets.
 async fn set(url: &str, setting: &str) {
-    let database = url.rsplit('/').next().unwrap();
-    sql(&quiet_server().url(), &format!("alter database {database} set {setting}")).await;
+    let (server, database) = (quiet_server().url(), url.rsplit('/').next().unwrap());
+    let version: u32 = sql(&server, "show server_version_num").await[0].parse().unwrap();
+    // It has another name from PostgreSQL 16 on.
+    let (old, new) = ("force_parallel_mode", "debug_parallel_query");
+    let setting = if version < 160_000 { setting.to_owned() } else { setting.replace(old, new) };
+    sql(&server, &format!("alter database {database} set {setting}")).await;
 }
 
 /// All that a store does. What it says is so is so for everybody else as well.
