@@ -3,11 +3,11 @@
 mod one {
     use crate::places::Place;
 
-    tenure_testkit::kinds!("zookeeper", Place::on_one());
+    tenure_testkit::kinds!("zookeeper", Place::on_one_for_long());
 }
 
 mod three {
     use crate::places::Place;
 
-    tenure_testkit::kinds!("zookeeper 3", Place::on_three());
+    tenure_testkit::kinds!("zookeeper 3", Place::on_three_for_long());
 }

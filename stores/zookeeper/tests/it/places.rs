@@ -25,19 +25,32 @@ pub(crate) struct Place {
 static ONE: OnceLock<ZookeeperServer> = OnceLock::new();
 static THREE: OnceLock<ZookeeperEnsemble> = OnceLock::new();
 
+/// Nothing waits for such a session's end, and a hold can be counted on for 6 s without an answer.
+const LONG: &str = "8s";
+
 impl Place {
     pub(crate) fn on_one() -> Self {
-        Self::of(&ONE.get_or_init(ZookeeperServer::start).url())
+        Self::of(&ONE.get_or_init(ZookeeperServer::start).url(), "2s")
     }
 
     pub(crate) fn on_three() -> Self {
-        Self::of(&THREE.get_or_init(ZookeeperEnsemble::start).url())
+        Self::of(&THREE.get_or_init(ZookeeperEnsemble::start).url(), "2s")
     }
 
-    fn of(url: &str) -> Self {
+    /// On one server, with sessions that outlast a machine that stands still for a moment.
+    pub(crate) fn on_one_for_long() -> Self {
+        Self::of(&ONE.get_or_init(ZookeeperServer::start).url(), LONG)
+    }
+
+    /// The same on the ensemble.
+    pub(crate) fn on_three_for_long() -> Self {
+        Self::of(&THREE.get_or_init(ZookeeperEnsemble::start).url(), LONG)
+    }
+
+    fn of(url: &str, session: &str) -> Self {
         static PLACES: AtomicU64 = AtomicU64::new(0);
         let place = PLACES.fetch_add(1, Ordering::Relaxed);
-        Self { url: format!("{url}/place-{place}?session=2s&tick=500ms") }
+        Self { url: format!("{url}/place-{place}?session={session}&tick=500ms") }
     }
 }
 

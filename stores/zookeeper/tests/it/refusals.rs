@@ -3,7 +3,6 @@
 #![allow(clippy::print_stdout, reason = "a test tells what was said")]
 
 use tenure_core::{AcquireError, Fault, FaultKind};
-#[cfg(any(feature = "sasl", feature = "tls"))]
 use tenure_servers::ZookeeperServer;
 use tenure_zookeeper::ZookeeperStore;
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
