@@ -229,7 +229,14 @@ fn every_test_that_the_documentation_names_exists() {
         code.extend(sources(&here(dir)).iter().map(|file| fs::read_to_string(file).unwrap()));
     }
     let code = code.concat();
-    for page in ["guarantees.md", "fencing.md", "handles.md", "wrong-locks.md", "stores/redis.md"] {
+    for page in [
+        "guarantees.md",
+        "fencing.md",
+        "handles.md",
+        "wrong-locks.md",
+        "stores/redis.md",
+        "stores/redis-drills.md",
+    ] {
         let page = fs::read_to_string(here("../../docs").join(page)).unwrap();
         let named = tests_named_in(&page);
         assert!(!named.is_empty());
