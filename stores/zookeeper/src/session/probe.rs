@@ -48,6 +48,9 @@ pub(crate) enum ProbeResult {
     NoTls(io::Error),
     /// It hangs up when it is asked for a session.
     HangsUp,
+    /// After the handshake, whose last word a server may have on the client's certificate.
+    #[cfg(feature = "tls")]
+    HangsUpOverTls,
     Silent,
     Foreign,
     Begins,
@@ -69,6 +72,11 @@ impl ProbeResult {
             Self::HangsUp => {
                 "see that a majority of the servers runs and that they reach each other; a port for TLS wants tls=yes"
             }
+            #[cfg(feature = "tls")]
+            Self::HangsUpOverTls => {
+                "name a certificate with cert= and its key with key=, which the server trusts, if it wants them; see \
+                 that a majority of the servers runs and that they reach each other"
+            }
             Self::Silent => {
                 "see that the server does not stand still, and that a majority of the servers runs"
             }
@@ -89,6 +97,11 @@ impl fmt::Display for ProbeResult {
             Self::HangsUp => f.write_str(
                 "it takes the connection and hangs up instead of beginning a session, as a server without a majority \
                  does",
+            ),
+            #[cfg(feature = "tls")]
+            Self::HangsUpOverTls => f.write_str(
+                "it takes the connection over TLS and hangs up instead of beginning a session, as a server does that \
+                 trusts no certificate of this client, or has no majority",
             ),
             Self::Silent => f.write_str("it accepts connections, but does not answer"),
             Self::Foreign => f.write_str("it does not answer as ZooKeeper does"),
@@ -173,7 +186,10 @@ async fn one(options: &ZookeeperOptions, host: &str, port: u16) -> ProbeResult {
         return match timeout(PATIENCE, crate::config::tls::connect(host, stream, certificates))
             .await
         {
-            Ok(Ok(stream)) => request_session(stream).await,
+            Ok(Ok(stream)) => match request_session(stream).await {
+                ProbeResult::HangsUp => ProbeResult::HangsUpOverTls,
+                came => came,
+            },
             Ok(Err(error)) => ProbeResult::NoTls(error),
             Err(_) => ProbeResult::NoTls(io::ErrorKind::TimedOut.into()),
         };

@@ -232,8 +232,8 @@ mod tls {
         let (fault, error) = refused(url).await;
         assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
         assert!(matches!(error, AcquireError::Unreachable(_)), "{error:?}");
-        assert!(format!("{fault:#}").contains("ca="), "{fault:#}");
-        assert!(format!("{error:#}").contains("ca="), "{error:#}");
+        assert!(format!("{fault:#}").contains("cert="), "{fault:#}");
+        assert!(format!("{error:#}").contains("cert="), "{error:#}");
     }
 
     #[tokio::test(flavor = "multi_thread")]
