@@ -8,7 +8,7 @@
 //! [`NameState`](tenure_core::proto::queue::NameState). A process that asks something takes the
 //! file's kernel lock for about a microsecond, reads the state, decides, and writes it back.
 //! Kernel locks also tell which processes live, so a killed holder is noticed at once; unix
-//! datagrams tell a waiter that its turn has come. [docs/stores/embedded.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/embedded.md) describes every byte.
+//! datagrams tell a waiter that its turn has come. [docs/stores/embedded-internals.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/embedded-internals.md) describes every byte.
 //!
 //! ```no_run
 //! use tenure_core::Store;

@@ -38,12 +38,12 @@ fn block(run: &Run) -> String {
     let said: Vec<_> = sentences.into_iter().flatten().collect();
     let _ = write!(
         text,
-        "{} Measured on {} cores over loopback, {}, in one run of `scripts/bench-peers`, {} rounds.\n\
-         [docs/figures.md](docs/figures.md) has all of it.\n",
+        "{}\n\nMeasured in {} rounds on {} cores over loopback, {}, by `scripts/bench-peers`.\n\
+         [Figures](docs/figures.md) has every work and every peer.\n",
         said.join("\n"),
+        run.rounds,
         run.machine.cores,
         run.machine.server,
-        run.rounds,
     );
     text
 }
@@ -73,9 +73,9 @@ fn crowd(run: &Run) -> Option<String> {
     let peers: Vec<_> =
         run.at(Keeps::Redis).filter(|taking| !taking.ours() && taking.missing.is_none()).collect();
     Some(format!(
-        "One name that 256 tasks of a process want: {} acquisitions a second, as they pass the lock on among themselves\n\
-         ({} with `fair()`, each at the server), where the quickest peer, {}, has {};\n\
-         {} of {} other locks left some of the 256 without a single one for the {} of each measurement.",
+        "- **256 tasks that contend for one lock:** {} acquisitions a second, as the tasks of one process pass the lock on\n  \
+         ({} with `fair()`). The fastest peer, {}, makes {}. With {} of {} other locks, some\n  \
+         tasks acquired nothing for the {} of a measurement.",
         number(ours),
         number(fair),
         peer.name,
@@ -91,10 +91,10 @@ fn pair(run: &Run) -> Option<String> {
     let (peer, theirs) = best(run, "pair-256", "per_second", true)?;
     let token = if peer.token { "with a token" } else { "without a token" };
     Some(format!(
-        "With a name for each of the 256: {} pairs a second, beside {} of {}, {token}.",
+        "- **256 tasks, each with its own lock:** {} pairs of acquire and release a second; {} makes {},\n  {token}.",
         number(ours),
-        number(theirs),
         peer.name,
+        number(theirs),
     ))
 }
 
@@ -107,12 +107,13 @@ fn slower(run: &Run) -> Option<String> {
             let ours = run.value(work, "tenure", "per_second")?.median;
             let (peer, theirs) = best(run, work, "per_second", true)?;
             let (ours_said, theirs_said) = (number(ours), number(theirs));
-            let said = format!("{what} ({ours_said} beside {theirs_said} of {})", peer.name);
+            let said = format!("{what} ({theirs_said} of {} to {ours_said})", peer.name);
             (theirs > ours).then_some(said)
         })
         .collect();
-    (!lost.is_empty())
-        .then(|| format!("Others make more pairs a second with {}.", lost.join(" and with ")))
+    (!lost.is_empty()).then(|| {
+        format!("- **Where a peer is faster:** pairs a second with {}.", lost.join(" and with "))
+    })
 }
 
 fn handoff(run: &Run) -> Option<String> {
@@ -121,11 +122,11 @@ fn handoff(run: &Run) -> Option<String> {
     let (peer, theirs) = best(run, "handoff", "p50_us", false)?;
     let tail = run.value("handoff", &peer.name, "p99_us")?.median;
     Some(format!(
-        "From a release to the grant of another process: {} µs (p99 {}), beside {} µs (p99 {}) of {}.",
+        "- **From a release to the grant in another process:** {} µs (p99 {}); {} takes {} µs (p99 {}).",
         number(p50),
         number(p99),
+        peer.name,
         number(theirs),
         number(tail),
-        peer.name,
     ))
 }

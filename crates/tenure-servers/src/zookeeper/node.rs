@@ -22,10 +22,9 @@ pub(super) const ANSWER: Duration = Duration::from_secs(5);
 /// The same where it is asked for again.
 pub(super) const GLANCE: Duration = Duration::from_millis(500);
 
-/// What is needed of `/usr/share/java`, where Debian keeps it, or of the folder that `$TENURE_ZOOKEEPER_JARS` names. In
-/// some versions the first names what it needs of the others. One that is not there is passed over.
+/// What is needed of `/usr/share/java`, where Debian keeps it, or of the folder that `$TENURE_ZOOKEEPER_JARS` names.
+/// One that is not there is passed over.
 const JARS: [&str; 14] = [
-    "zookeeper",
     "zookeeper-jute",
     "metrics-core",
     "snappy-java",
@@ -39,6 +38,8 @@ const JARS: [&str; 14] = [
     "netty-transport-native-unix-common",
     "slf4j-api",
     "slf4j-simple",
+    // Last: it names what it needs by paths of the system, which may be of another version.
+    "zookeeper",
 ];
 
 /// A small one that starts quickly; it logs to its standard error.

@@ -114,16 +114,34 @@ fn every_link_from_one_page_to_another_leads_somewhere() {
     }
 }
 
-/// A page that no other names is found by nobody.
+/// A reader finds only the pages that the map names.
 #[test]
-fn the_readme_links_to_every_page() {
-    let readme = fs::read_to_string(here("../../README.md")).unwrap();
-    let mut all = Vec::new();
-    pages(&here("../../docs"), &mut all);
-    for page in all {
-        let link = format!("](docs/{})", page.file_name().unwrap().to_str().unwrap());
-        assert!(readme.contains(&link), "{}", page.display());
+fn the_map_links_to_every_page() {
+    let map = fs::read_to_string(here("../../docs/README.md")).unwrap();
+    for (dir, prefix) in [("../../docs", ""), ("../../docs/stores", "stores/")] {
+        let mut all = Vec::new();
+        pages(&here(dir), &mut all);
+        for page in all {
+            let link = format!("({prefix}{}", page.file_name().unwrap().to_str().unwrap());
+            assert!(page.ends_with("docs/README.md") || map.contains(&link), "{}", page.display());
+        }
     }
+}
+
+/// The page and the documentation of the module have one list.
+#[test]
+fn the_page_of_metrics_has_each_metric() {
+    let page = fs::read_to_string(here("../../docs/metrics.md")).unwrap();
+    let module = fs::read_to_string(here("../tenure-core/src/observe.rs")).unwrap();
+    let row = |line: &str| {
+        let name = line.trim_start_matches("//! ").strip_prefix("| `")?.split_once('`')?.0;
+        name.starts_with("tenure_").then(|| name.to_owned())
+    };
+    let listed = |text: &str| text.lines().filter_map(row).collect::<Vec<_>>();
+    let metrics = listed(&module);
+    assert!(metrics.len() > 10, "{metrics:?}");
+    let of_the_page = listed(page.split_once("## What to watch").unwrap().0);
+    assert_eq!(metrics, of_the_page);
 }
 
 /// The addresses of this project that a text sends its reader to.
@@ -211,7 +229,14 @@ fn every_test_that_the_documentation_names_exists() {
         code.extend(sources(&here(dir)).iter().map(|file| fs::read_to_string(file).unwrap()));
     }
     let code = code.concat();
-    for page in ["guarantees.md", "fencing.md", "handles.md", "wrong-locks.md", "stores/redis.md"] {
+    for page in [
+        "guarantees.md",
+        "fencing.md",
+        "handles.md",
+        "wrong-locks.md",
+        "stores/redis.md",
+        "stores/redis-drills.md",
+    ] {
         let page = fs::read_to_string(here("../../docs").join(page)).unwrap();
         let named = tests_named_in(&page);
         assert!(!named.is_empty());
