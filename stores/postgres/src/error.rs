@@ -230,7 +230,8 @@ pub(crate) fn of_connecting(error: &ConnectError, location: &str) -> Fault {
         // Of a user from there, or of one over such a connection, the server knows nothing.
         Some(code)
             if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
-                && said.contains("no encryption") =>
+                // The words before PostgreSQL 14 are the second ones.
+                && (said.contains("no encryption") || said.contains("SSL off")) =>
         {
             (
                 FaultKind::Misconfigured,

@@ -137,6 +137,8 @@ impl PostgresServer {
         let mut server = program("postgres")?;
         server.arg("-D").arg(self.data()).arg("-k").arg(self.folder());
         server.args(["-h", "127.0.0.1", "-p", &self.port.to_string()]);
+        // Not what the version takes for its default, which was MD5 before PostgreSQL 14.
+        server.args(["-c", "password_encryption=scram-sha-256"]);
         for setting in &self.settings {
             server.args(["-c", setting]);
         }

@@ -6,7 +6,10 @@ use tenure_servers::PgBouncer;
 
 use crate::{
     child::Process,
-    support::{PATIENCE, fresh_database, hold, quiet_server, session, sql, tenure, told, until},
+    support::{
+        PATIENCE, fresh_database, hold, is_at_least, quiet_server, session, sql, tenure, told,
+        until,
+    },
 };
 
 const LONG: Duration = Duration::from_secs(3_600);
@@ -120,6 +123,9 @@ async fn behind_a_pooler_a_shutdown_waits_for_what_was_asked_for_and_given_up_as
 #[tokio::test]
 async fn what_takes_long_for_a_process_that_was_killed_ends_with_it() {
     let url = fresh_database().await;
+    if !is_at_least(14, &url, "a server that looks whether its client lives").await {
+        return;
+    }
     hold(&tenure(&url), "lock", LONG).await.release().await.unwrap();
     sql(&url, &slow(30)).await;
     let mut asks = Process::start(&["hold", &format!("{url}?response_timeout=60s"), "3600000"]);

@@ -10,7 +10,9 @@ use tenure_core::{
 use tenure_postgres::{Fence, FenceError, NextSweep, PostgresStore};
 use tenure_servers::PostgresServer;
 
-use crate::support::{fresh_database, name, quiet_server, session, sql, told, tries, until};
+use crate::support::{
+    fresh_database, is_at_least, name, quiet_server, session, sql, told, tries, until, version,
+};
 
 /// All settings that a session of Debian's PostgreSQL may change, each with what is made of it.
 const JUDGED: &str = include_str!("inherited.txt");
@@ -64,10 +66,15 @@ const OF_DATABASE: &[&str] = &[
 /// What each session of a database gets.
 async fn set(url: &str, setting: &str) {
     let (server, database) = (quiet_server().url(), url.rsplit('/').next().unwrap());
-    let version: u32 = sql(&server, "show server_version_num").await[0].parse().unwrap();
+    let version = version(&server).await;
+    if setting.starts_with("idle_session_timeout")
+        && !is_at_least(14, &server, "idle_session_timeout").await
+    {
+        return;
+    }
     // It has another name from PostgreSQL 16 on.
     let (old, new) = ("force_parallel_mode", "debug_parallel_query");
-    let setting = if version < 160_000 { setting.to_owned() } else { setting.replace(old, new) };
+    let setting = if version < 16 { setting.to_owned() } else { setting.replace(old, new) };
     sql(&server, &format!("alter database {database} set {setting}")).await;
 }
 

@@ -99,6 +99,21 @@ pub(crate) async fn session(url: &str) -> Result<tokio_postgres::Client, tokio_p
     Ok(client)
 }
 
+/// Its major version.
+pub(crate) async fn version(url: &str) -> u32 {
+    let number: u32 = sql(url, "show server_version_num").await[0].parse().unwrap();
+    number / 10_000
+}
+
+/// Whether it is of this version at least. If not, it says what is not shown.
+pub(crate) async fn is_at_least(wanted: u32, url: &str, what: &str) -> bool {
+    let version = version(url).await;
+    if version < wanted {
+        eprintln!("not shown on PostgreSQL {version}: {what}, which needs {wanted}");
+    }
+    version >= wanted
+}
+
 /// Runs statements, and gives the first column of the rows.
 pub(crate) async fn sql(url: &str, statements: &str) -> Vec<String> {
     told(&session(url).await.unwrap(), statements).await.unwrap()
