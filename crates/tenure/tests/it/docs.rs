@@ -55,7 +55,7 @@ fn packages() -> Vec<PathBuf> {
 
 fn all_pages() -> Vec<PathBuf> {
     let mut all = Vec::new();
-    for dir in ["../..", "../../docs", "../../docs/stores"] {
+    for dir in ["../..", "../../docs", "../../docs/stores", "../../docs/tutorials"] {
         pages(&here(dir), &mut all);
     }
     for package in packages() {
@@ -118,7 +118,12 @@ fn every_link_from_one_page_to_another_leads_somewhere() {
 #[test]
 fn the_map_links_to_every_page() {
     let map = fs::read_to_string(here("../../docs/README.md")).unwrap();
-    for (dir, prefix) in [("../../docs", ""), ("../../docs/stores", "stores/")] {
+    let dirs = [
+        ("../../docs", ""),
+        ("../../docs/stores", "stores/"),
+        ("../../docs/tutorials", "tutorials/"),
+    ];
+    for (dir, prefix) in dirs {
         let mut all = Vec::new();
         pages(&here(dir), &mut all);
         for page in all {
@@ -201,7 +206,12 @@ fn the_documentation_of_items_links_to_each_page_and_promise_that_it_names() {
 }
 
 /// What they show is held to code that runs, by a test that stands beside that code.
-const HELD_TO_CODE: [&str; 2] = ["docs/wrong-locks.md", "docs/flash-sale.md"];
+const HELD_TO_CODE: [&str; 4] = [
+    "docs/wrong-locks.md",
+    "docs/flash-sale.md",
+    "docs/tutorials/web-service.md",
+    "docs/tutorials/leader.md",
+];
 
 #[test]
 fn code_on_a_page_is_compiled_or_shows_that_it_is_a_part() {
@@ -253,4 +263,27 @@ fn the_rights_that_the_page_on_redis_gives_are_those_that_are_tested() {
     let shown = page.split("```text\n").find(|block| block.starts_with("ACL SETUSER"));
     let shown = shown.and_then(|block| block.split_once("```"));
     assert_eq!(shown.map(|(rights, _)| rights), Some(tested.as_str()));
+}
+
+/// What a tutorial shows of a program is in that program, line for line.
+#[test]
+fn tutorials_show_the_programs_as_they_are() {
+    let pages = [
+        ("web-service.md", ["web-service/src/main.rs", "web-service/src/payment.rs"].as_slice()),
+        ("leader.md", &["scheduler/src/main.rs"]),
+    ];
+    for (page, sources) in pages {
+        let read = |file: &str| fs::read_to_string(here("../..").join(file)).unwrap();
+        let sources: Vec<_> =
+            sources.iter().map(|file| read(&format!("examples/{file}"))).collect();
+        let page = read(&format!("docs/tutorials/{page}"));
+        let blocks =
+            page.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
+        let mut shown = 0;
+        for (language, block) in blocks.filter(|(language, _)| *language == "rust,ignore") {
+            assert!(sources.iter().any(|source| source.contains(block)), "{language}\n{block}");
+            shown += 1;
+        }
+        assert!(shown > 3, "{shown}");
+    }
 }
