@@ -41,6 +41,7 @@ mod shell_help;
 mod signals;
 mod stores;
 mod terminal;
+mod tutorial;
 mod two_faults;
 mod waiting;
 mod words;

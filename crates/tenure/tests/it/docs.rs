@@ -53,7 +53,7 @@ fn packages() -> Vec<PathBuf> {
     ["../../crates", "../../stores"].into_iter().flat_map(of).collect()
 }
 
-fn all_pages() -> Vec<PathBuf> {
+pub(crate) fn all_pages() -> Vec<PathBuf> {
     let mut all = Vec::new();
     for dir in ["../..", "../../docs", "../../docs/stores", "../../docs/tutorials"] {
         pages(&here(dir), &mut all);
@@ -69,7 +69,7 @@ fn manifests() -> Vec<PathBuf> {
 }
 
 /// The text of a page without its blocks of code.
-fn prose(page: &str) -> String {
+pub(crate) fn prose(page: &str) -> String {
     let mut in_code = false;
     let mut lines = Vec::new();
     for line in page.lines() {

@@ -41,3 +41,4 @@ mod serde;
 mod sessions;
 mod stores;
 mod testing;
+mod words;
