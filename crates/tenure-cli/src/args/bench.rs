@@ -8,10 +8,10 @@ use super::values::round;
 
 #[derive(Args, Debug)]
 pub(crate) struct Bench {
-    /// What to measure; both if none is named
+    /// What to measure [default: both]
     #[arg(value_name = "WORK")]
     pub(crate) works: Vec<Workload>,
-    /// How many tasks of this process work on pairs, each with a name of its own: 1 to 4096
+    /// How many tasks of this process make pairs, each with its own name: 1 to 4096
     #[arg(
         long,
         value_name = "N,N,…",
@@ -23,7 +23,7 @@ pub(crate) struct Bench {
     /// How long one round takes: 10ms to 60s
     #[arg(long = "for", value_name = "TIME", default_value = "2s", value_parser = round)]
     pub(crate) length: Duration,
-    /// How often each is measured: 1 to 100
+    /// How many rounds to measure: 1 to 100
     #[arg(
         long,
         value_name = "N",
@@ -35,9 +35,9 @@ pub(crate) struct Bench {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Workload {
-    /// Acquire a lock that is free and release it, again and again
+    /// Acquire a free lock and release it, repeatedly
     Pair,
-    /// From a release in one process to the grant in another
+    /// The time from a release in one process to the grant in another
     Handoff,
 }
 

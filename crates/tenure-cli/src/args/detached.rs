@@ -21,15 +21,15 @@ pub(crate) struct Lock {
     /// The lock's name: 1 to 512 bytes of text without control characters
     #[arg(value_parser = name)]
     pub(crate) name: LockName,
-    /// For how long the lock stays held if nobody renews or attaches it: 10ms to 24h
+    /// How long the lock stays held unless it is renewed or attached: 10ms to 24h
     #[arg(long = "for", value_name = "TIME", value_parser = lease)]
     pub(crate) lease: Duration,
-    /// Write the handle into FILE, which nobody else can read, and not on standard output
+    /// Write the handle to FILE, which only you can read, instead of standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) handle: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) sharing: ModeArgs,
-    /// First come, first served, also among the waiters of one process
+    /// Serve all waiters in order, including those of one process
     #[arg(long)]
     pub(crate) fair: bool,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub(crate) struct Lock {
 pub(crate) struct Renew {
     #[command(flatten)]
     pub(crate) from: HandleArgs,
-    /// How long the lock is to last from now on, at least [default: as long as the handle says]
+    /// How long the lock lasts from now, at least [default: as long as the handle says]
     #[arg(long = "for", value_name = "TIME", value_parser = lease)]
     pub(crate) lease: Option<Duration>,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub(crate) struct Unlock {
 /// Where the handle comes from.
 #[derive(Args, Debug)]
 pub(crate) struct HandleArgs {
-    /// The file that has the handle [default: TENURE_HANDLE if it is set, else standard input]
+    /// The file with the handle [default: TENURE_HANDLE if set, otherwise standard input]
     #[arg(long, value_name = "FILE")]
     handle: Option<PathBuf>,
     /// Not taken: for a hint to whoever gives one

@@ -49,19 +49,19 @@ impl Cli {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct CommonArgs {
-    /// Where the locks are kept: `file:/dir`, `redis://host`, …, or a name from the configuration file
+    /// The store: a URL such as `file:/dir` or `redis://host`, or a name from the configuration file
     ///
-    /// Without it the store comes from TENURE_STORE, then from the configuration file, and else is
-    /// the embedded one in its default place.
+    /// Default: TENURE_STORE, then the configuration file, then the embedded store in its default
+    /// directory.
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<String>,
-    /// Say more: where the store is; twice, what tenure does
+    /// Print more: the store; given twice, what tenure does
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
     pub(crate) verbose: u8,
-    /// Say nothing but errors; that others have the lock, the exit code tells
+    /// Print errors only; the exit code reports a busy lock
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// Speak JSON
+    /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
@@ -70,25 +70,25 @@ pub(crate) struct CommonArgs {
 pub(crate) enum Command {
     /// Run a command while holding a lock
     Run(Run),
-    /// Take a lock that stays held when this command is over, and give its handle
+    /// Acquire a lock that outlives this command, and print its handle
     Lock(Lock),
-    /// Make a lock that stays held last longer, by its handle
+    /// Extend a lock by its handle
     Renew(Renew),
-    /// Release a lock that stays held, by its handle
+    /// Release a lock by its handle
     Unlock(Unlock),
-    /// Run a command while leading, and again whenever it is elected
+    /// Run a command while leading, and again after each election
     Elect(Elect),
     /// List the locks in use
     Ls(Ls),
-    /// Show who holds a lock and who waits for it
+    /// Show the holders and waiters of a lock
     Show(Show),
     /// Take a lock away from its holder
     Break(Break),
-    /// Look at the store and say which promises hold there
+    /// Check the store, and report which promises hold there
     Doctor,
-    /// Measure how fast the store is: it is loaded as much as it can bear
+    /// Measure how fast the store is, under full load
     Bench(Bench),
-    /// Print the statements that make the tables of a store on a database
+    /// Print the SQL that creates a database store's tables
     Schema(Schema),
     /// Print a completion script
     Completions(Completions),
@@ -101,7 +101,7 @@ pub(crate) struct Run {
     /// The lock's name: 1 to 512 bytes of text without control characters
     #[arg(value_parser = name, required_unless_present_any = ["all", "attach"])]
     pub(crate) name: Option<LockName>,
-    /// Hold all of these locks together, or none
+    /// Hold all of these locks, or none
     #[arg(
         long,
         value_name = "A,B,…",
@@ -110,21 +110,22 @@ pub(crate) struct Run {
         conflicts_with_all = ["name", "shared", "write", "permits"]
     )]
     pub(crate) all: Vec<LockName>,
-    /// Run under the lock that a handle is of, which comes from --handle or TENURE_HANDLE
+    /// Run under the lock of a handle, from --handle or TENURE_HANDLE
     ///
-    /// The lock is released in the end; with --handle it stays held, and FILE gets its new handle.
+    /// Releases the lock after the command. With --handle it stays held, and FILE receives its new
+    /// handle.
     #[arg(long, conflicts_with_all = [
         "all", "shared", "write", "permits", "wait", "no_wait", "busy_exit_code", "fair",
         "hold_at_least",
     ])]
     pub(crate) attach: bool,
-    /// The file that has the handle, and gets the new one when the command is over
+    /// The file with the handle; it receives the new handle after the command
     ///
-    /// Without it the handle comes from TENURE_HANDLE, and the lock is released when the command is
-    /// over: several steps need a file.
+    /// Default: the handle in TENURE_HANDLE, and the lock is released after the command. Use a file
+    /// for several steps.
     #[arg(long, value_name = "FILE", requires = "attach")]
     pub(crate) handle: Option<PathBuf>,
-    /// For how long the lock stays held after the command [default: as long as the handle says]
+    /// How long the lock stays held after the command [default: as long as the handle says]
     #[arg(long = "for", value_name = "TIME", value_parser = lease, requires = "handle")]
     pub(crate) lease: Option<Duration>,
     #[command(flatten)]
@@ -132,13 +133,13 @@ pub(crate) struct Run {
     /// Keep the lock taken for at least this long, even if the command ends earlier
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) hold_at_least: Option<Duration>,
-    /// After which end of the command the lock is kept taken
+    /// For which result of the command --hold-at-least applies
     #[arg(long, value_name = "WHEN", default_value = "always", conflicts_with = "attach")]
     pub(crate) hold_at_least_if: HoldAtLeastIf,
-    /// What to do when the lock is going to be lost
+    /// What to do when the lock is about to be lost
     #[arg(long, value_name = "WHAT", default_value = "kill")]
     pub(crate) on_lost: OnLost,
-    /// First come, first served, also among the waiters of one process
+    /// Serve all waiters in order, including those of one process
     #[arg(long)]
     pub(crate) fair: bool,
     #[command(flatten)]
@@ -148,16 +149,16 @@ pub(crate) struct Run {
 /// With whom a lock is held.
 #[derive(Args, Debug)]
 pub(crate) struct ModeArgs {
-    /// Share the lock with others that say so too: a reader. Without it the holder is alone
+    /// Share the lock with other holders that use --shared, as a reader
     #[arg(long, conflicts_with = "permits")]
     pub(crate) shared: bool,
-    /// Be the writer of a read-write lock: alone, also where the store keeps that apart from a mutex
+    /// Hold the lock alone, as the writer of a read-write lock, which some stores keep apart from a mutex
     #[arg(long, conflicts_with_all = ["shared", "permits"])]
     pub(crate) write: bool,
-    /// Take one of N permits instead of the lock alone
+    /// Take one of N permits instead of the whole lock
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) permits: Option<u32>,
-    /// Take so many of the permits [default: 1]
+    /// How many permits to take [default: 1]
     #[arg(
         long,
         value_name = "K",
@@ -179,16 +180,16 @@ pub(crate) struct Elect {
 /// What is asked for each hold under which a command runs, and the command.
 #[derive(Args, Debug)]
 pub(crate) struct HoldArgs {
-    /// Length of the lease, which is renewed while the command runs [default: 30s]
+    /// Length of the lease; tenure renews it while the command runs [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) ttl: Option<Duration>,
-    /// Hold the lock for this long at most: the command is ended in time, beginning a grace before
+    /// Hold the lock for at most this long; the command receives SIGTERM a grace before
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) max_hold: Option<Duration>,
     /// Time between SIGTERM and SIGKILL, at most half the ttl [default: 5s or a quarter of the ttl]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) grace: Option<Duration>,
-    /// Do not hand TENURE_STORE on to the command: there may be a password in it
+    /// Do not pass TENURE_STORE to the command: it may contain a password
     #[arg(long)]
     pub(crate) hide_store: bool,
     #[command(flatten)]
@@ -208,10 +209,10 @@ impl HoldArgs {
 /// How a lock is asked for.
 #[derive(Args, Debug)]
 pub(crate) struct AcquireArgs {
-    /// Give up after waiting this long for the lock [default: wait for ever]
+    /// Give up after waiting this long [default: wait without limit]
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "no_wait")]
     pub(crate) wait: Option<Duration>,
-    /// Do not wait at all: give up if the lock is not free
+    /// Do not wait: give up if the lock is not free
     #[arg(long)]
     pub(crate) no_wait: bool,
     /// Exit code when the lock is busy [default: 124]
@@ -219,7 +220,7 @@ pub(crate) struct AcquireArgs {
     pub(crate) busy_exit_code: Option<u8>,
     #[command(flatten)]
     pub(crate) ends: ExitCodeArgs,
-    /// Who this is, for people who look at the lock [default: user@host/pid and the command's name]
+    /// Text that shows people who holds the lock [default: user@host/pid and the command's name]
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
 }
@@ -230,7 +231,7 @@ pub(crate) struct ExitCodeArgs {
     /// Exit code when the lock was lost [default: 123]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) lost_exit_code: Option<u8>,
-    /// Exit code when tenure itself failed, or the store [default: 125]
+    /// Exit code when tenure or the store failed [default: 125]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) failed_exit_code: Option<u8>,
 }
@@ -244,35 +245,35 @@ impl Run {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HoldAtLeastIf {
-    /// Whatever its exit code is
+    /// Any exit code
     Always,
-    /// With exit code 0 only: after a failure the lock is free at once, and another host may try
+    /// Exit code 0 only: after a failure the lock is free at once, and another host may try
     Success,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnLost {
-    /// SIGTERM to its process group at deadline − grace, SIGKILL shortly before the deadline
+    /// Send SIGTERM to its process group at deadline − grace, and SIGKILL shortly before the deadline
     Kill,
-    /// Let it run on unlocked, and exit with 123 in the end
+    /// Let it continue without the lock, and exit with 123
     Warn,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Ls {
-    /// Only names that begin with this
+    /// List only names that begin with this
     #[arg(default_value = "")]
     pub(crate) prefix: String,
-    /// Only what this user holds or waits for on this host, by the label
+    /// List only what this user holds or waits for on this host, according to the label
     ///
-    /// A label is what its owner says of itself, and no proof. `--label` replaces it, and programs
-    /// that set none tell no user.
+    /// A label proves nothing: any program may set another one with --label, and a program's default
+    /// label names no user.
     #[arg(long)]
     pub(crate) mine: bool,
-    /// Only what is held or waited for on HOST, by the label
+    /// List only what is held or waited for on HOST, according to the label
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
-    /// Only what is held or waited for under a label with TEXT in it
+    /// List only holders and waiters whose label contains TEXT
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
 }
@@ -282,7 +283,7 @@ pub(crate) struct Show {
     /// The lock's name
     #[arg(value_parser = name)]
     pub(crate) name: LockName,
-    /// Exit with 1 if somebody holds it, and with 0 if nobody does
+    /// Exit with 1 if the lock is held, and with 0 if it is free
     #[arg(long)]
     pub(crate) exit_code: bool,
 }
@@ -292,22 +293,22 @@ pub(crate) struct Break {
     /// The lock's name
     #[arg(value_parser = name)]
     pub(crate) name: LockName,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// Only the hold with this fencing token, as `show` or its holder says it
+    /// Break only the hold with this fencing token, as `show` prints it
     #[arg(long, value_parser = token)]
     pub(crate) token: Option<Token>,
-    /// Only the hold with this id, as `show --json` says it
+    /// Break only the hold with this id, as `show --json` prints it
     #[arg(long, value_name = "ID", value_parser = hold)]
     pub(crate) hold: Option<HoldId>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Schema {
-    /// For which database
+    /// The database
     pub(crate) database: Database,
-    /// The schema of the tables on PostgreSQL, what their names begin with on MySQL and MariaDB; as in the URL
+    /// The schema of the tables on PostgreSQL, or the prefix of their names on MySQL and MariaDB, as in the URL
     #[arg(long, value_name = "NAME", default_value = "tenure")]
     pub(crate) schema: String,
 }
@@ -316,22 +317,22 @@ pub(crate) struct Schema {
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum Database {
     Postgres,
-    /// MariaDB, too
+    /// And MariaDB
     #[value(alias = "mariadb")]
     Mysql,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Completions {
-    /// For which shell
+    /// The shell
     pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Man {
-    /// Write tenure.1, tenure-run.1 and so on into DIR, which is there already
+    /// Write tenure.1, tenure-run.1 and so on into DIR, which must exist
     ///
-    /// Pages of tenure that are there are replaced, and nothing else is.
+    /// Replaces tenure's own pages there, and no other file.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }

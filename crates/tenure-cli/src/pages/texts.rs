@@ -5,103 +5,100 @@ use super::{DefinitionList, PageSections};
 const RUN_EXIT: DefinitionList = &[
     (
         "123",
-        "the lock was lost while the command ran, or would have been, or before it was started; \
-             nothing is held by the handle any more (--lost-exit-code)",
+        "the lock was lost before or while the command ran, or tenure ended the command because it \
+             was about to be lost; or the handle holds nothing any more (--lost-exit-code)",
     ),
-    ("124", "the lock was busy, or the wait for others was over (--busy-exit-code)"),
-    ("125", "tenure itself failed: the store, the system, or its guardian (--failed-exit-code)"),
-    ("126", "the command was found but cannot be executed"),
+    ("124", "the lock was busy, or the wait for it was over (--busy-exit-code)"),
+    ("125", "tenure itself failed: the store, the system or the guardian (--failed-exit-code)"),
+    ("126", "the command cannot be executed"),
     ("127", "the command was not found"),
-    ("128+n", "signal n ended the command, or the wait for the lock"),
+    ("128+n", "signal n ended the command or the wait for the lock"),
     ("2", "wrong usage: options, names, URLs, the configuration file, a handle or its file"),
-    ("any other", "the command's own: it ran, and ended by itself"),
+    ("any other", "the exit code of the command"),
 ];
 
 const LOCK_EXIT: DefinitionList = &[
-    ("0", "the lock is held, and its handle was given"),
-    ("123", "the lock was lost before it could stay held (--lost-exit-code)"),
-    ("124", "the lock was busy, or the wait for others was over (--busy-exit-code)"),
+    ("0", "the lock is held, and its handle was printed or written"),
+    ("123", "the lock was lost before it was detached (--lost-exit-code)"),
+    ("124", "the lock was busy, or the wait for it was over (--busy-exit-code)"),
     (
         "125",
-        "tenure itself failed: the store, also one that keeps no hold without a process, or nobody \
-             could have read the handle (--failed-exit-code)",
+        "tenure itself failed: the store, which may not support detached locks, or the handle could \
+             not have been read (--failed-exit-code)",
     ),
     ("128+n", "signal n ended the wait for the lock"),
     ("2", "wrong usage: options, names, URLs, the configuration file, the file for the handle"),
 ];
 
 const HANDLE_EXIT: DefinitionList = &[
-    ("0", "it was done"),
-    ("123", "nothing is held by the handle any more, or it is of another store (--lost-exit-code)"),
+    ("0", "success"),
+    ("123", "the handle holds nothing any more, or belongs to another store (--lost-exit-code)"),
     (
         "125",
-        "tenure itself failed: the store, or the handle is of another kind of store \
+        "tenure itself failed: the store, or the handle belongs to another kind of store \
              (--failed-exit-code)",
     ),
     ("2", "wrong usage: options, the configuration file, a handle or its file"),
 ];
 
 const LOOK_EXIT: DefinitionList = &[
-    ("0", "it was done"),
-    ("125", "tenure itself failed: the store did not answer, or what it keeps makes no sense"),
+    ("0", "success"),
+    ("125", "tenure itself failed: the store did not answer, or its data is damaged"),
     ("2", "wrong usage: options, names, URLs, the configuration file"),
 ];
 
 const BENCH_EXIT: DefinitionList = &[
-    ("0", "it was measured"),
-    ("125", "tenure itself failed: the store, or one of the processes that take turns"),
-    ("128+n", "signal n ended it; what it held is released"),
+    ("0", "success"),
+    ("125", "tenure itself failed: the store, or one of the two processes that hand off"),
+    ("128+n", "signal n ended it; its locks are released"),
     ("2", "wrong usage: options, URLs, the configuration file"),
 ];
 
 const ALL_EXIT: DefinitionList = &[
-    ("0", "what was asked for was done"),
+    ("0", "success"),
     ("123", "run, elect, lock, renew, unlock: the lock was lost"),
     ("124", "run, elect, lock: the lock is busy"),
     ("125", "tenure itself failed"),
-    ("126, 127", "run, elect: the command cannot be executed; it was not found"),
+    ("126, 127", "run, elect: the command cannot be executed; the command was not found"),
     ("128+n", "signal n ended the command, the wait for the lock, or bench"),
     (
         "1",
-        "a promise does not hold, for doctor; the lock is held, for show --exit-code; no, for break",
+        "doctor: a promise does not hold; show --exit-code: the lock is held; break: you answered no",
     ),
     ("2", "wrong usage"),
-    ("any other", "run, elect: the command's own"),
+    ("any other", "run, elect: the exit code of the command"),
 ];
 
-const STORE: (&str, &str) = ("TENURE_STORE", "the store, where --store names none");
+const STORE: (&str, &str) = ("TENURE_STORE", "the store, unless --store names one");
 const CONFIG: (&str, &str) =
-    ("TENURE_CONFIG", "the configuration file, in place of those below; /dev/null: none");
+    ("TENURE_CONFIG", "the configuration file, instead of those below; /dev/null for none");
 const SETTINGS: (&str, &str) = (
     "TENURE_TTL, TENURE_WAIT, TENURE_LABEL, …",
-    "settings of locks, where no option says otherwise; they go before the configuration file",
+    "settings of locks, unless an option sets them; they take precedence over the configuration file",
 );
-const HANDLE: (&str, &str) = ("TENURE_HANDLE", "the handle, where --handle names no file");
+const HANDLE: (&str, &str) = ("TENURE_HANDLE", "the handle, unless --handle names a file");
 const NAME: (&str, &str) = (
     "TENURE_NAME",
-    "given to the command: the name of the lock; with --all the names, with commas between them",
+    "set for the command: the name of the lock; with --all the names, separated by commas",
 );
 const TOKEN: (&str, &str) = (
     "TENURE_TOKEN",
-    "given to the command: the token, greater than that of every earlier holder; what the lock protects \
-     is to refuse a smaller one than it has seen",
+    "set for the command: the fencing token, greater than that of every earlier holder. Let the \
+     protected resource refuse a smaller one than it has seen",
 );
-const TOKENS: (&str, &str) = (
-    "TENURE_TOKEN_1, TENURE_TOKEN_2, …",
-    "given to the command with --all: the token of each name",
-);
-const STORE_KIND: (&str, &str) =
-    ("TENURE_STORE_KIND", "given to the command: which kind of store it is");
+const TOKENS: (&str, &str) =
+    ("TENURE_TOKEN_1, TENURE_TOKEN_2, …", "set for the command with --all: the token of each name");
+const STORE_KIND: (&str, &str) = ("TENURE_STORE_KIND", "set for the command: the kind of store");
 
 const FILES: DefinitionList = &[
     (
         "$XDG_CONFIG_HOME/tenure/config.toml",
-        "the configuration file; without the variable it is ~/.config/tenure/config.toml",
+        "the configuration file; if the variable is not set, ~/.config/tenure/config.toml",
     ),
-    ("/etc/tenure/config.toml", "the configuration file where the first is not there"),
+    ("/etc/tenure/config.toml", "the configuration file, if the first does not exist"),
     (
         "/var/lib/tenure, ~/.local/state/tenure",
-        "the embedded store in its default place: the first if this user may write there",
+        "the default directory of the embedded store: the first, if this user may write there",
     ),
 ];
 
@@ -129,24 +126,24 @@ pub(super) fn of(command: &str) -> PageSections {
                 ),
                 (
                     "tenure run --no-wait --hold-at-least 10m nightly -- ./report.sh",
-                    "on every host of a fleet: whoever comes first does the job, and nobody else in ten minutes",
+                    "on several hosts: the first one runs the job, and no other within ten minutes",
                 ),
                 ("tenure run --all from,to -- ./transfer.sh", "hold both locks, or none"),
                 (
                     "tenure run prices --shared -- ./read.sh",
-                    "with others that share it, and never with one that does not",
+                    "read while others read, and never while one writes",
                 ),
                 (
                     "tenure run uploads --permits 3 -- ./upload.sh",
-                    "three at a time, wherever they run",
+                    "at most three at a time, on any host",
                 ),
                 (
                     "timeout 10m tenure run nightly --busy-exit-code 75 -- ./report.sh",
-                    "124 is the code of timeout, and 75 that of a lock that others had",
+                    "timeout exits with 124, and tenure with 75 if the lock is busy",
                 ),
                 (
                     "tenure run --attach --handle deploy.handle -- ./build.sh",
-                    "one step of several under a lock that stays held between them",
+                    "one of several steps under a lock that stays held between them",
                 ),
             ],
         },
@@ -156,7 +153,7 @@ pub(super) fn of(command: &str) -> PageSections {
             files: FILES,
             examples: &[(
                 "tenure elect scheduler --label 10.0.0.7:9000 -- ./scheduler",
-                "started on every machine: one leads and runs it, and another when that is gone",
+                "on several hosts: one leads and runs it; when it is gone, another one does",
             )],
         },
         "lock" => PageSections {
@@ -166,18 +163,15 @@ pub(super) fn of(command: &str) -> PageSections {
             examples: &[
                 (
                     "tenure lock deploy:shop --for 30m --wait 10m --handle deploy.handle",
-                    "hold it for half an hour, for whoever has the file",
+                    "hold it for half an hour, for any process that has the file",
                 ),
-                (
-                    "tenure lock nightly --for 1h",
-                    "print the handle, for the variable TENURE_HANDLE",
-                ),
+                ("tenure lock nightly --for 1h", "print the handle, to be set as TENURE_HANDLE"),
             ],
         },
         "renew" => PageSections {
             examples: &[(
                 "tenure renew --for 2h --handle deploy.handle",
-                "the lock lasts for two hours from now on, at least",
+                "the lock lasts for at least two hours from now",
             )],
             ..BY_HANDLE
         },
@@ -190,30 +184,27 @@ pub(super) fn of(command: &str) -> PageSections {
         },
         "ls" => PageSections {
             examples: &[
-                ("tenure ls deploy:", "the names in use that begin so"),
+                ("tenure ls deploy:", "the names in use that begin with deploy:"),
+                ("tenure ls --mine", "what this user holds or waits for on this host"),
                 (
-                    "tenure ls --mine",
-                    "what this user holds or waits for on this host, by its label",
+                    "tenure ls --host web3 --json",
+                    "what host web3 holds or waits for, for a program",
                 ),
-                ("tenure ls --host web3 --json", "the same of a host, for a program"),
             ],
             ..LOOKING
         },
         "show" => PageSections {
             exit: &[
-                ("0", "it was shown"),
-                ("1", "with --exit-code: somebody holds the lock"),
-                (
-                    "125",
-                    "tenure itself failed: the store did not answer, or what it keeps makes no sense",
-                ),
+                ("0", "success"),
+                ("1", "with --exit-code: the lock is held"),
+                ("125", "tenure itself failed: the store did not answer, or its data is damaged"),
                 ("2", "wrong usage: options, names, URLs, the configuration file"),
             ],
             examples: &[
-                ("tenure show nightly", "who holds it, and who waits"),
+                ("tenure show nightly", "the holder and the waiters"),
                 (
                     "tenure show nightly --exit-code -q",
-                    "for a script that only asks whether it is held",
+                    "for a script that only asks whether the lock is held",
                 ),
             ],
             ..LOOKING
@@ -223,38 +214,38 @@ pub(super) fn of(command: &str) -> PageSections {
                 ("0", "the hold is gone, or the lock was free"),
                 (
                     "1",
-                    "the answer to the question was no, or the hold that you named is gone and others hold the lock",
+                    "you answered no, or the hold that you named is gone and another holder has the lock",
                 ),
                 ("125", "tenure itself failed: the store did not answer"),
-                ("2", "wrong usage; also a question without a terminal to ask it on: --yes"),
+                ("2", "wrong usage; or there is no terminal to ask on: use --yes"),
             ],
-            examples: &[("tenure break nightly --yes", "take it away without asking")],
+            examples: &[("tenure break nightly --yes", "take the lock away without asking")],
             ..LOOKING
         },
         "doctor" => PageSections {
             exit: &[
-                ("0", "nothing is bad; a warning says which promise does not hold, and when"),
+                ("0", "nothing is bad; a warning says which promise may not hold, and when"),
                 ("1", "a promise does not hold, or the store cannot be used"),
-                ("125", "tenure itself failed: it could not look"),
+                ("125", "tenure itself failed: it could not check"),
                 ("2", "wrong usage: options, URLs, the configuration file"),
             ],
             examples: &[(
                 "tenure doctor --store redis://locks.internal",
-                "what holds there, and what does not",
+                "check this server, its settings and your rights",
             )],
             ..LOOKING
         },
         "bench" => PageSections {
             exit: BENCH_EXIT,
             examples: &[
-                ("tenure bench", "pairs and hand-offs on the store, in some 40 s"),
+                ("tenure bench", "measure pairs and hand-offs, in about 40 s"),
                 (
                     "tenure bench pair --tasks 1,64 --for 5s --json",
-                    "acquire and release alone, by 1 and by 64 tasks, for a program",
+                    "measure acquire and release only, with 1 and 64 tasks, for a program",
                 ),
                 (
                     "tenure bench handoff --store redis://locks.test",
-                    "how long a waiter in another process waits when the holder releases",
+                    "measure how long a waiter in another process waits after a release",
                 ),
             ],
             ..LOOKING
@@ -263,7 +254,7 @@ pub(super) fn of(command: &str) -> PageSections {
             examples: &[
                 (
                     "tenure schema postgres | psql -v ON_ERROR_STOP=1 shop",
-                    "make the tables as their owner",
+                    "create the tables as their owner",
                 ),
                 ("tenure schema postgres --schema locks", "the same in another schema"),
                 ("tenure schema mysql | mariadb shop", "the same on MariaDB"),
@@ -294,7 +285,7 @@ pub(super) fn of(command: &str) -> PageSections {
             files: FILES,
             examples: &[
                 ("tenure run nightly -- ./report.sh", "run a script under a lock"),
-                ("tenure ls", "who holds what"),
+                ("tenure ls", "list the locks in use"),
             ],
         },
     }

@@ -69,9 +69,7 @@ fn the_page_of_run_has_what_its_users_look_for() {
     let help = Scene::new().output(["run", "--help"]);
     let plain =
         |text: &str| text.replace('\\', "").split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in
-        ["the command was found but cannot be executed", "given to the command: the token,"]
-    {
+    for words in ["the command cannot be executed", "set for the command: the fencing token,"] {
         assert!(plain(text(&help.stdout)).contains(words), "{words}");
         assert!(plain(run).contains(words), "{words}: {run}");
     }
@@ -148,7 +146,7 @@ fn the_help_of_each_subcommand_has_its_exit_codes() {
         ("run", "123 the lock was lost"),
         ("elect", "127 the command was not found"),
         ("lock", "124 the lock was busy"),
-        ("unlock", "123 nothing is held by the handle"),
+        ("unlock", "123 the handle holds nothing any more"),
         ("show", "1 with --exit-code"),
         ("doctor", "1 a promise does not hold"),
         ("bench", "128+n signal n ended it"),

@@ -47,7 +47,8 @@ fn begins_a_sentence(text: &str, word: &str) -> bool {
 #[test]
 fn pages_have_no_turn_that_has_to_be_read_twice() {
     let refused = first_column(&page("style.md"), "### Refused turns");
-    let refused: Vec<_> = refused.iter().flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    let refused: Vec<_> =
+        refused.iter().flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
     assert!(refused.len() > 10 && refused.contains(&"who"), "{refused:?}");
     let mut found = Vec::new();
     for path in all_pages() {
@@ -81,7 +82,8 @@ fn headings_and_options_have_no_word_that_the_glossary_avoids() {
         }
     }
     for option in page("cli.md").split("--").skip(1) {
-        let end = option.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(option.len());
+        let end =
+            option.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(option.len());
         let words: Vec<_> = option[..end].split('-').collect();
         assert!(!words.iter().any(|word| avoided.contains(word)), "--{}", &option[..end]);
     }
