@@ -91,13 +91,13 @@ const fn files(name: &'static str, language: Language, package: &'static str) ->
 const OWN: Contestant = Contestant {
     token: true,
     renews: true,
-    used: "`mutex(name).lock()`: tasks of one process pass it on among themselves",
+    used: "`mutex(name).lock()`: tasks of one process hand it over among themselves",
     ..redis("tenure", "mutex", Language::Own, "version")
 };
 
 const REDISSON: Contestant = Contestant {
     renews: true,
-    used: "`getLock`, a thread for each task, the pool as by default",
+    used: "`getLock`, a thread for each task, the default pool",
     ..redis("Redisson", "Redisson", Language::Java, "redisson.version")
 };
 
@@ -107,7 +107,7 @@ pub(crate) const ALL: &[Contestant] = &[
     Contestant {
         name: "tenure fair",
         who: "fair",
-        used: "`mutex(name).fair()`: every waiter in one line at the server",
+        used: "`mutex(name).fair()`: every waiter in one queue on the server",
         ..OWN
     },
     Contestant {
@@ -127,16 +127,16 @@ pub(crate) const ALL: &[Contestant] = &[
     Contestant { name: "Redisson fair", who: "Redisson-fair", used: "`getFairLock`", ..REDISSON },
     Contestant {
         renews: true,
-        used: "`KeyMajority` 1 and `NoLoopTracking`, as its README says for one server; `TryNextAfter` 5 s, for when \
-               an answer takes longer than this it waits for ever, and its 20 ms are not enough for every work here",
+        used: "`KeyMajority` 1 and `NoLoopTracking`, as its README says for one server; `TryNextAfter` 5 s, because \
+               it waits for ever if an answer takes longer, and the default of 20 ms is too short for some works here",
         ..redis("rueidislock", "rueidislock", Language::Go, "github.com/redis/rueidis")
     },
     Contestant {
-        used: "over go-redis with its pool as by default; up to 32 tries, 50 to 250 ms apart",
+        used: "over go-redis with its default pool; up to 32 tries, 50 to 250 ms apart",
         ..redis("redsync", "redsync", Language::Go, "github.com/go-redsync/redsync/v4")
     },
     Contestant {
-        used: "over go-redis with its pool as by default; `LinearBackoff` of 100 ms",
+        used: "over go-redis with its default pool; `LinearBackoff` of 100 ms",
         ..redis("redislock", "redislock", Language::Go, "github.com/bsm/redislock")
     },
     Contestant {
@@ -145,17 +145,17 @@ pub(crate) const ALL: &[Contestant] = &[
         ..redis("node redlock", "redlock", Language::Node, "@sesamecare-oss/redlock")
     },
     Contestant {
-        used: "asyncio, one client with its pool; looks every 100 ms",
+        used: "asyncio, one client with its pool; polls every 100 ms",
         ..redis("redis-py", "redis-py", Language::Python, "redis=")
     },
     Contestant {
         renews: true,
-        used: "one manager; tries anew after up to 200 ms until it is acquired; holds by `using`",
+        used: "one manager; tries again after up to 200 ms until it succeeds; holds by `using`",
         ..redis("rslock", "rslock", Language::Rust, "rslock")
     },
     Contestant {
         renews: true,
-        used: "one manager; looks every 100 ms",
+        used: "one manager; polls every 100 ms",
         ..redis("rlock", "rlock", Language::Rust, "rlock")
     },
     Contestant {
@@ -175,7 +175,7 @@ pub(crate) const ALL: &[Contestant] = &[
         ..files("flock(1)", Language::Rust, "")
     },
     Contestant {
-        used: "a `FileLock` for each thread; looks every 50 ms",
+        used: "a `FileLock` for each thread; polls every 50 ms",
         ..files("filelock", Language::Python, "filelock")
     },
 ];

@@ -81,7 +81,7 @@ fn filled(page: &str, kept: &Kept) -> Result<String, Box<dyn Error>> {
 
 /// A run as Markdown.
 fn table(run: &Outcome, cores: usize) -> Result<String, Box<dyn Error>> {
-    let mut text = format!("{}; {cores} cores for all of it.\n\n", capitalised(&run.setting()));
+    let mut text = format!("{}; {cores} cores in total.\n\n", capitalised(&run.setting()));
     let last =
         if run.calm { "beside `none`" } else { "next order after the kill | after the freeze" };
     writeln!(

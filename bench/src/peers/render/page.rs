@@ -23,52 +23,52 @@ const SECTIONS: &[Section] = &[
     section(
         "Acquire and release, uncontended",
         "pair",
-        "Each task has a name of its own, so nobody waits for anybody. Client and server share the machine: what \
-         counts on another one is the CPU of a pair on both sides. One task waits for the network and for being \
-         woken; client and server are pinned to one core there, or it would show how fast that machine wakes \
-         another one.",
+        "Each task has its own name, so no task waits for another. Client and server share the machine; on separate \
+         machines, the CPU of a pair on both sides is the figure that counts. One task alone waits for the network \
+         and for wake-ups. In that work client and server are pinned to one core, because it would otherwise show how \
+         fast the machine wakes another core.",
     ),
     section(
-        "What a pair asks of the server",
+        "Commands and bytes of a pair",
         "commands",
-        "One task, counted by `MONITOR` and by the server's own bytes.",
+        "One task. `MONITOR` counts the commands, and the server its own bytes.",
     ),
     section(
         "Hand-off between two processes",
         "handoff",
-        "Two processes take turns holding one name for 2 to 3 ms, so that one always waits when the other releases. \
-         *A message* is `PUBLISH` in one process until it has arrived in another: no lock on this server can hand \
-         off in less. Whoever polls waits for its next look.",
+        "Two processes take turns holding one name for 2 to 3 ms, so one always waits when the other releases. *A \
+         message* is the time from `PUBLISH` in one process until the message arrives in another: no lock on this \
+         server can hand off in less. A lock that polls waits for its next poll.",
     ),
     section(
-        "One name that many want",
+        "One contended name",
         "hot",
-        "Everyone wants the same name, over and over. More acquisitions a second are no merit where some of those \
-         who wait never get it: see the longest wait, who was never granted during the whole measurement, and who \
-         hung, still waiting seconds after everyone else had stopped. Tasks of one process pass tenure's lock on \
-         among themselves for a bounded turn, which is why it needs so few commands; `fair()` asks the server each \
-         time.",
+        "All waiters want the same name, over and over. More acquisitions a second are no advantage if some waiters \
+         never get the lock. So see also the longest wait, the number of waiters that were *never granted* during the \
+         whole measurement, and the number that *hung*: they still waited seconds after all others had stopped. Tasks \
+         of one process hand tenure's lock over among themselves for a bounded time, so it needs few commands. \
+         `fair()` asks the server each time.",
     ),
     section(
         "Many holds, renewed",
         "hold",
-        "One process holds so many names for longer than a ttl of 30 s. Lapsed are those whose key was gone in the \
-         end. Who renews only at the end of a ttl does it once in this time; who renews after a third of it, three \
-         times, and is sure of its lock after a lost answer. A JVM has its memory in advance; its bytes are what it \
-         took from the system.",
+        "One process holds 10,000 or 100,000 names for longer than a ttl of 30 s. *Lapsed* counts the names with no \
+         key left at the end. A lock that renews only at the end of a ttl does so once in this time. A lock that \
+         renews after a third of the ttl does so three times, and after a lost answer still knows that it holds the \
+         lock. A JVM allocates memory in advance, so its bytes are those that it took from the system.",
     ),
     section(
         "When a holder is killed",
         "kill",
-        "From `kill -9` of the holder until another process, which was waiting, has the lock. Each has its own \
-         default ttl here, or 30 s where it has none: that is what bounds it.",
+        "The time from `kill -9` of the holder until another process, which was waiting, has the lock. The ttl bounds \
+         it. Each lock uses its own default ttl here, or 30 s if it has none.",
     ),
     Section {
         title: "On files",
         keeps: Keeps::Files,
         works: "file-",
-        text: "On one machine, without a server. Those that stand beside tenure are the kernel's own lock and little \
-               else: no token, no order, nobody to ask who holds it.",
+        text: "Locks on one machine, without a server. The others are the kernel's own lock and little else: they \
+               have no token, no order, and no way to see the holder.",
     },
 ];
 
@@ -102,8 +102,8 @@ fn heading(work: &super::super::work::Work) -> String {
 pub(super) fn page(run: &Run) -> String {
     let mut page = format!(
         "# Figures\n\n<!-- Made by scripts/bench-peers from figures.json; a test compares. -->\n\n\
-         tenure beside other locks, on the same work, in one run of `scripts/bench-peers`. Every figure in the \
-         tables and plots comes from [figures.json](figures.json), and none was typed.\n\n{}",
+         This page compares the speed of tenure with that of other locks on the same work, in one run of \
+         `scripts/bench-peers`. A program makes all tables and plots from [figures.json](figures.json).\n\n{}",
         about(run)
     );
     for section in SECTIONS {
@@ -125,7 +125,7 @@ fn about(run: &Run) -> String {
     let mut text = String::new();
     if run.quick {
         text.push_str(
-            "**This was a quick run**: each was measured for a moment, to see that it works. Its figures mean little.\n\n",
+            "**This was a quick run**: it only checks that each lock works. Its figures mean little.\n\n",
         );
     }
     let machine = &run.machine;
@@ -134,7 +134,7 @@ fn about(run: &Run) -> String {
     let _ = write!(
         text,
         "| | |\n|---|---|\n| when | {} (UTC), {} min |\n| machine | {} cores, {}, {} |\n| server | {}, nothing written \
-         to disk, over loopback |\n| tools | {} |\n| rounds | {}, the order drawn anew for each work from the seed {} |\n\
+         to disk, over loopback |\n| tools | {} |\n| rounds | {}, in an order drawn for each work from the seed {} |\n\
          | load before and after each round | {} |\n\n",
         run.made.trim_end_matches('Z').replace('T', " "),
         run.seconds.div_ceil(60),
@@ -148,7 +148,7 @@ fn about(run: &Run) -> String {
         loads.join(", "),
     );
     text.push_str(CAVEATS);
-    text.push_str("\n## Who takes part\n\n");
+    text.push_str("\n## The locks\n\n");
     text.push_str("| | version | token | renews | how it is used |\n|---|---|---|---|---|\n");
     for taking in &run.contestants {
         let yes = |yes| if yes { "yes" } else { "no" };
@@ -166,26 +166,27 @@ fn about(run: &Run) -> String {
         );
     }
     text.push_str(
-        "\nEach has one client or manager for each process, as its documentation shows, and its defaults, but for a \
-         ttl of 30 s. *Token*: each hold has a number that rises, which the protected resource can check. *Renews*: \
-         by itself, while it is held. Those marked *not installed* were to be measured and could not be.\n\n",
+        "\nEach lock uses one client or manager for each process, as its documentation shows, and its defaults, \
+         except for a ttl of 30 s. *Token*: each hold has a rising number that the protected resource can check. \
+         *Renews*: the library renews a hold in the background. A lock marked *not installed* could not be \
+         measured.\n\n",
     );
     text
 }
 
 const CAVEATS: &str = "\
-Read them so:
+How to read the figures:
 
-- **Compare within a table.** Everyone did the same work in the same run, in another order each round, with a server
-  of its own each time. Figures are medians of the rounds; in parentheses are the least and the greatest. Who was
-  *never granted*, *hung* or met *errors* is counted in the worst round. What a pair asks of the server, many holds and
-  what follows a kill are measured once, the last by all at the same time.
-- **Commands carry over to other machines**, bytes but for the host's name, and CPU for each operation better than
-  times and throughput: here clients and server share the cores, and there is no network.
-- **Warm**: pairs are made before they are measured, and a JVM works for four seconds before anything but holds; in
-  the other works everyone else makes one acquisition first.
-- **They do not promise the same.** A lock without a token, without an order or without renewal does less, and may be
-  quicker for it. [why-not.md](why-not.md) says who promises what.
-- **Whoever made this page made tenure.** The programs are in `bench/peers`, and `scripts/bench-peers` runs them on
-  your machine.
+- **Compare within a table.** All locks did the same work in the same run, in another order each round, each on its own
+  server. Figures are medians of the rounds, with the least and the greatest in parentheses. *Never granted*, *hung* and
+  *errors* are counted in the worst round. The commands of a pair, the many holds and the kill are measured once, the
+  kill by all locks at the same time.
+- **Commands carry over to other machines.** So do bytes, except for the host's name. CPU for each operation carries
+  over better than times and throughput, because clients and server share the cores here, and there is no network.
+- **Warm-up**: each lock makes pairs before pairs are measured. A JVM works for four seconds before every work except
+  the holds. In works other than pairs, every other lock makes one acquisition first.
+- **The locks do not promise the same.** A lock without a token, an order or renewals does less, and may be faster for
+  it. [why-not.md](why-not.md) compares what they promise.
+- **The author of this page is the author of tenure.** The programs are in `bench/peers`, and `scripts/bench-peers` runs
+  them on your machine.
 ";

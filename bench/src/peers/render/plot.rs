@@ -70,12 +70,12 @@ pub(super) const ALL: &[Plot] = &[
             Panel {
                 factors: true,
                 ..panel(
-                    "One name that 256 tasks want: acquisitions a second (each line: ten times)",
+                    "256 tasks, one name: acquisitions a second (log scale)",
                     "hot-256",
                     "per_second",
                 )
             },
-            panel("256 tasks, a name each: pairs a second", "pair-256", "per_second"),
+            panel("256 tasks, each with its own name: pairs a second", "pair-256", "per_second"),
         ],
     },
     Plot {
@@ -86,7 +86,7 @@ pub(super) const ALL: &[Plot] = &[
             panel("1 task on one core: pairs a second", "pair-1", "per_second"),
             panel("16 tasks: pairs a second", "pair-16", "per_second"),
             panel("256 tasks: pairs a second", "pair-256", "per_second"),
-            less("256 tasks: µs of the server's CPU for a pair", "pair-256", "server_us"),
+            less("256 tasks: server CPU of a pair, µs", "pair-256", "server_us"),
         ],
     },
     Plot {
@@ -94,30 +94,22 @@ pub(super) const ALL: &[Plot] = &[
         title: "Hand-off between two processes",
         beside: "handoff",
         panels: &[
-            Panel { factors: true, ..less("p50, µs (each line: ten times)", "handoff", "p50_us") },
-            Panel { factors: true, ..less("p99, µs (each line: ten times)", "handoff", "p99_us") },
+            Panel { factors: true, ..less("p50, µs (log scale)", "handoff", "p50_us") },
+            Panel { factors: true, ..less("p99, µs (log scale)", "handoff", "p99_us") },
         ],
     },
     Plot {
         name: "hot",
-        title: "One name that many want",
+        title: "One contended name",
         beside: "hot",
         panels: &[
             Panel {
                 factors: true,
-                ..panel(
-                    "256 waiters: acquisitions a second (each line: ten times)",
-                    "hot-256",
-                    "per_second",
-                )
+                ..panel("256 waiters: acquisitions a second (log scale)", "hot-256", "per_second")
             },
             Panel {
                 factors: true,
-                ..less(
-                    "256 waiters: longest wait, ms (each line: ten times)",
-                    "hot-256",
-                    "wait_max_ms",
-                )
+                ..less("256 waiters: longest wait, ms (log scale)", "hot-256", "wait_max_ms")
             },
         ],
     },
@@ -137,7 +129,7 @@ pub(super) const ALL: &[Plot] = &[
         panels: &[Panel {
             factors: true,
             keeps: Keeps::Files,
-            ..less("Hand-off p50, µs (each line: ten times)", "file-handoff", "p50_us")
+            ..less("Hand-off p50, µs (log scale)", "file-handoff", "p50_us")
         }],
     },
 ];

@@ -45,7 +45,7 @@ fn columns(kind: Kind) -> (Vec<Column>, bool) {
                 of("sent", "commands sent"),
                 of("inside", "commands in scripts"),
                 of("bytes_in", "bytes to the server"),
-                of("bytes_out", "bytes from it"),
+                of("bytes_out", "bytes from the server"),
             ],
             false,
         ),
@@ -78,7 +78,7 @@ fn columns(kind: Kind) -> (Vec<Column>, bool) {
             vec![
                 of("server_cpu", "server CPU, % of a core"),
                 of("client_cpu", "client CPU, % of a core"),
-                of("commands", "commands/s, those in scripts too"),
+                of("commands", "commands/s, with those in scripts"),
                 of("client_bytes", "client bytes a hold"),
                 of("server_bytes", "server bytes a lock"),
                 of("lapsed", "lapsed"),

@@ -104,8 +104,8 @@ impl Outcome {
             )
         };
         format!(
-            "{instances} instances behind {balancer}, orders in {database}, locks of tenure in \
-             {store}, {customers} customers who click {clicks_each} times at once{lease}"
+            "{instances} instances behind {balancer}, orders in {database}, tenure locks in \
+             {store}, {customers} customers clicking {clicks_each} times at once{lease}"
         )
     }
 
