@@ -144,3 +144,79 @@ pub(crate) static ACQUIRES: BatchKind =
     BatchKind { order: 1, alone: &ACQUIRE_ALONE, together: &ACQUIRE_MANY };
 /// All that goes together over one connection.
 pub(crate) static BATCHES: [&BatchKind; BatchKind::COUNT] = [&ACQUIRES, &RELEASES];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many arguments each command has behind its key, at least.
+    const WHOLE: [(&str, usize); 17] = [
+        ("DEL", 0),
+        ("GET", 0),
+        ("HDEL", 1),
+        ("HGET", 1),
+        ("HMGET", 1),
+        ("HSET", 2),
+        ("PEXPIREAT", 1),
+        ("SET", 1),
+        ("ZADD", 2),
+        ("ZCARD", 0),
+        ("ZCOUNT", 2),
+        ("ZPOPMIN", 0),
+        ("ZRANGE", 2),
+        ("ZRANGEBYSCORE", 2),
+        ("ZREM", 1),
+        ("ZREVRANGE", 2),
+        ("ZSCORE", 1),
+    ];
+
+    fn arguments(of: &str) -> Vec<&str> {
+        of.split_once(')').unwrap().0.split(", ").collect()
+    }
+
+    fn command(word: &str) -> Option<&str> {
+        word.strip_prefix('\'')?.strip_suffix('\'')
+    }
+
+    /// Servers since Redis 8.0 fail a script that asks whether a user may run half a command.
+    #[test]
+    fn a_right_is_checked_by_a_whole_command() {
+        let scripts = [
+            &ACQUIRE_ALONE,
+            &ACQUIRE_MANY,
+            &RELEASE_MANY,
+            &ACQUIRE_TOGETHER,
+            &RELEASE_ALONE,
+            &ASK,
+            &RELEASE,
+            &RENEW_ALONE,
+            &RENEW,
+            &RAISE,
+            &TAKE_OVER,
+            &EVICT,
+            &INSPECT,
+        ];
+        let mut checks = 0;
+        for script in scripts {
+            let text = &script.text;
+            for check in text.split("redis.acl_check_cmd(").skip(1).map(arguments) {
+                // Else it is what a variable holds: one without arguments, or as it was run.
+                if let Some(command) = command(check[0]) {
+                    let whole = WHOLE.iter().find(|(name, _)| *name == command).unwrap();
+                    let given = check.len() - 2;
+                    // All of these are keys.
+                    assert!(given >= whole.1 || command == "DEL", "{check:?}");
+                    checks += 1;
+                }
+            }
+            for needs in text.split("\nneeds(").skip(1).map(arguments) {
+                for command in &needs[2..] {
+                    let command = self::command(command).unwrap();
+                    assert!(WHOLE.contains(&(command, needs[1].parse().unwrap())), "{needs:?}");
+                    checks += 1;
+                }
+            }
+        }
+        assert!(checks > 60, "{checks}");
+    }
+}

@@ -12,7 +12,7 @@ local function grant(lock, clock, owner, ttl, label)
     if held then
         -- A server that takes no writes says so.
         local said = type(held) == 'table' and string.sub(held.err, 1, 9) ~= 'WRONGTYPE'
-        return said and redis.acl_check_cmd('SET', lock) and held
+        return said and redis.acl_check_cmd('SET', lock, '') and held
     end
     local last = redis.pcall('SET', clock, now, 'GET')
     -- Texts of one length compare as their numbers do.

@@ -1,9 +1,9 @@
 -- The usual claim of permits: they are offered to this waiter.
 if short and sole == '' and waits and kind == 'p' and not holds and not old
-    and till >= now + ttl * 1000 and redis.acl_check_cmd('HSET', lock)
-    and redis.acl_check_cmd('HDEL', lock) and redis.acl_check_cmd('ZREM', line)
-    and redis.acl_check_cmd('ZADD', ends) and redis.acl_check_cmd('ZREM', ends)
-    and redis.acl_check_cmd('ZSCORE', ends) then
+    and till >= now + ttl * 1000 and redis.acl_check_cmd('HSET', lock, '', '')
+    and redis.acl_check_cmd('HDEL', lock, '') and redis.acl_check_cmd('ZREM', line, '')
+    and redis.acl_check_cmd('ZADD', ends, '', '') and redis.acl_check_cmd('ZREM', ends, '')
+    and redis.acl_check_cmd('ZSCORE', ends, '') then
     local waiter, upto = cmsgpack.unpack(waits), now + ttl * 1000
     if waiter[MODE] == kind and waiter[TAKE] == take and waiter[OF] == of
         and redis.call('ZSCORE', ends, 'o' .. owner) and attempt('ZCARD', ends) == n then

@@ -20,7 +20,7 @@ if held then
             return {owner, 'mode'}
         end
     elseif whose == old and (ask == 'x' or ask == 's') then
-        needs(lock, 'SET')
+        needs(lock, 1, 'SET')
         local fresh = tick(clock, now)
         if not fresh then return {owner, 'corrupt'} end
         local record = ARGV[1] .. fresh .. ARGV[3]

@@ -2,8 +2,8 @@
 if short and sole == '' and n > 0 and not waits and not holds and not old and ask ~= 'x' then
     local upto, most = now + ttl * 1000, tonumber(string.match(limits, '(%d+) %d$'))
     local fits = kind == 's' and p == 0 or kind == 'p' and s == 0 and p + take <= of
-    fits = fits and n < most and till >= upto and redis.acl_check_cmd('HSET', lock)
-        and redis.acl_check_cmd('ZADD', ends) and attempt('ZCARD', ends) == n
+    fits = fits and n < most and till >= upto and redis.acl_check_cmd('HSET', lock, '', '')
+        and redis.acl_check_cmd('ZADD', ends, '', '') and attempt('ZCARD', ends) == n
     -- Who is offered a share has been before already.
     if fits and present > 0 and not barges then
         local waiters = present < 8 and place == '' and attempt('ZRANGEBYSCORE', line, '-inf', '(0') or {}

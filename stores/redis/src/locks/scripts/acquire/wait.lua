@@ -1,7 +1,7 @@
 -- The usual wait: one has the lock for itself, or is offered it so, and a newcomer wants it so too.
 if short and sole ~= '' and not waits and ask == 'x' and not old and place == '' and string.sub(how, 2) == 'w'
-    and string.sub(sole, 2, 33) ~= owner and redis.acl_check_cmd('HSET', lock)
-    and redis.acl_check_cmd('ZADD', line) and redis.acl_check_cmd('PEXPIREAT', line) then
+    and string.sub(sole, 2, 33) ~= owner and redis.acl_check_cmd('HSET', lock, '', '')
+    and redis.acl_check_cmd('ZADD', line, '', '') and redis.acl_check_cmd('PEXPIREAT', line, '') then
     local claim, place_ttl, look, most, counted = string.match(limits, '^(%d+) (%d+) (%d+) (%d+) %d+ (%d)$')
     local offered, upto = string.sub(sole, 1, 1) == 'o', now + place_ttl
     local used, grant, shown = string.match(sole, '^(%a?)([^ ]*) (.*)$', 34)
@@ -26,5 +26,6 @@ end
 -- What is no clock is found before anything changes.
 local last = last_time(clock)
 if not last then return {owner, 'corrupt'} end
-needs(clock, 'SET')
-needs(line, 'ZADD', 'ZSCORE')
+needs(clock, 1, 'SET')
+needs(line, 2, 'ZADD')
+needs(line, 1, 'ZSCORE')

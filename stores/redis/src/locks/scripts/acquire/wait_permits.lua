@@ -1,8 +1,8 @@
 -- The usual wait for permits: others have too many of them.
 if short and sole == '' and n > 0 and s == 0 and kind == 'p' and p + take > of and not waits and not holds
-    and not old and place == '' and not tries and redis.acl_check_cmd('HSET', lock)
-    and redis.acl_check_cmd('ZADD', line) and redis.acl_check_cmd('PEXPIREAT', line)
-    and redis.acl_check_cmd('HGET', lock) then
+    and not old and place == '' and not tries and redis.acl_check_cmd('HSET', lock, '', '')
+    and redis.acl_check_cmd('ZADD', line, '', '') and redis.acl_check_cmd('PEXPIREAT', line, '')
+    and redis.acl_check_cmd('HGET', lock, '') then
     local claim, place_ttl, look, most, counted = string.match(limits, '^(%d+) (%d+) (%d+) (%d+) %d+ (%d)$')
     local upto, offered, first = now + place_ttl, 0
     -- Who ends first may be a waiter who is offered permits.

@@ -3,7 +3,7 @@ local function listed(key, from, upto)
     local all = redis.pcall('ZRANGEBYSCORE', key, from, upto)
     if not all.err then return all end
     if string.sub(all.err, 1, 9) == 'WRONGTYPE' then return nil end
-    error(redis.acl_check_cmd('ZRANGEBYSCORE', key) and all or refused('ZRANGEBYSCORE'))
+    error(redis.acl_check_cmd('ZRANGEBYSCORE', key, '', '') and all or refused('ZRANGEBYSCORE'))
 end
 
 -- Those who hold it; nil when somebody's record cannot be read.

@@ -14,9 +14,9 @@ elseif held then
         return redis.acl_check_cmd('GET', lock) and held or refused('GET')
     end
     -- What cannot be read must not look like nobody.
-    needs(lock, 'HGET')
-    needs(line, 'ZRANGEBYSCORE')
-    needs(ends, 'ZRANGE')
+    needs(lock, 1, 'HGET')
+    needs(line, 2, 'ZRANGEBYSCORE')
+    needs(ends, 2, 'ZRANGE')
     local time = attempt('TIME')
     local now = time[1] * 1000000 + time[2]
     local function show(field)

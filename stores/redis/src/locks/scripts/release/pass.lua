@@ -7,8 +7,8 @@ if short and keep == '0' and not waits and string.sub(sole, 1, 33) == 'h' .. own
     end
     local claim, place_ttl, counted = string.match(limits, '^(%d+) (%d+) .* (%d)$')
     local upto = now + claim
-    if present > 0 and till >= upto and redis.acl_check_cmd('HSET', lock) and redis.acl_check_cmd('ZSCORE', line)
-        and redis.acl_check_cmd('ZADD', line) and redis.acl_check_cmd('ZPOPMIN', line) then
+    if present > 0 and till >= upto and redis.acl_check_cmd('HSET', lock, '', '') and redis.acl_check_cmd('ZSCORE', line, '')
+        and redis.acl_check_cmd('ZADD', line, '', '') and redis.acl_check_cmd('ZPOPMIN', line) then
         -- First what a server out of memory permits.
         local first = attempt('ZPOPMIN', line)
         local member = first[1] or ''

@@ -1,9 +1,9 @@
 -- The usual hand-off of permits: they go to those in line whom they suffice.
 if short and sole == '' and n > 1 and s == 0 and places > 0 and holds and keep == '0' and not waits
-    and redis.acl_check_cmd('HSET', lock) and redis.acl_check_cmd('HDEL', lock)
-    and redis.acl_check_cmd('HGET', lock) and redis.acl_check_cmd('ZRANGEBYSCORE', line)
-    and redis.acl_check_cmd('ZREM', ends) and redis.acl_check_cmd('ZADD', ends)
-    and redis.acl_check_cmd('ZSCORE', ends) then
+    and redis.acl_check_cmd('HSET', lock, '', '') and redis.acl_check_cmd('HDEL', lock, '')
+    and redis.acl_check_cmd('HGET', lock, '') and redis.acl_check_cmd('ZRANGEBYSCORE', line, '', '')
+    and redis.acl_check_cmd('ZREM', ends, '') and redis.acl_check_cmd('ZADD', ends, '', '')
+    and redis.acl_check_cmd('ZSCORE', ends, '') then
     local claim, place_ttl, most, counted = string.match(limits, '^(%d+) (%d+) %d+ %d+ (%d+) (%d)$')
     local record, upto, offers = cmsgpack.unpack(holds), now + claim, {}
     local sharing, taken = n - 1, p - record[TAKE]

@@ -1,7 +1,7 @@
 -- The usual end of sharing: others go on sharing the lock, and nobody waits.
 if short and sole == '' and n > 1 and places == 0 and holds and keep == '0'
-    and redis.acl_check_cmd('HSET', lock)
-    and redis.acl_check_cmd('HDEL', lock) and redis.acl_check_cmd('ZREM', ends) then
+    and redis.acl_check_cmd('HSET', lock, '', '')
+    and redis.acl_check_cmd('HDEL', lock, '') and redis.acl_check_cmd('ZREM', ends, '') then
     local record = cmsgpack.unpack(holds)
     if record[LINGERS] == 0 and attempt('ZCARD', ends) == n then
         -- First what a server out of memory permits.

@@ -2,9 +2,12 @@
 -- and a record of each who waits or shares. `line` has the places, `ends` the ends of the holds and
 -- offers of those who share. What changes is written at the end, with few commands.
 if not redis.acl_check_cmd('DEL', lock, line, ends) then return refused('DEL') end
-needs(lock, 'HGET', 'HSET', 'HDEL', 'PEXPIREAT')
-needs(line, 'ZREM', 'ZCOUNT', 'ZRANGEBYSCORE', 'PEXPIREAT')
-needs(ends, 'ZADD', 'ZREM', 'PEXPIREAT')
+needs(lock, 1, 'HGET', 'HDEL', 'PEXPIREAT')
+needs(lock, 2, 'HSET')
+needs(line, 1, 'ZREM', 'PEXPIREAT')
+needs(line, 2, 'ZCOUNT', 'ZRANGEBYSCORE')
+needs(ends, 2, 'ZADD')
+needs(ends, 1, 'ZREM', 'PEXPIREAT')
 local room = {n = 0, x = 0, s = 0, p = 0}
 -- Records by field and ends by member as they are to be; false for what is gone.
 local records, changed, scores, moved = {}, {}, {}, {}
@@ -116,7 +119,9 @@ local function load()
     know(soon)
     all_ends = #soon < 34
     if all_ends then return #soon == n * 2 end
-    needs(ends, 'ZSCORE', 'ZREVRANGE', 'ZRANGEBYSCORE', 'ZCARD')
+    needs(ends, 1, 'ZSCORE')
+    needs(ends, 2, 'ZREVRANGE', 'ZRANGEBYSCORE')
+    needs(ends, 0, 'ZCARD')
     return redis.call('ZCARD', ends) == n
 end
 

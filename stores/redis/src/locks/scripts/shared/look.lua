@@ -11,7 +11,7 @@ local head = redis.pcall('HMGET', lock, 'x', 'end', 'due', 'till', 'next', 'pres
     'n', 's', 'p', 'w' .. owner, 'h' .. owner)
 if head.err then
     if string.sub(head.err, 1, 9) ~= 'WRONGTYPE' then
-        return redis.acl_check_cmd('HMGET', lock) and head or refused('HMGET')
+        return redis.acl_check_cmd('HMGET', lock, '') and head or refused('HMGET')
     end
     if not redis.acl_check_cmd('GET', lock) then return refused('GET') end
     held = redis.pcall('GET', lock)

@@ -15,10 +15,12 @@ local function attempt(...)
 end
 
 -- Comes before a first write that these may follow: without one of them the lock of others would
--- be left half written. A user may be permitted a command for some keys alone.
-local function needs(key, ...)
+-- be left half written. A user may be permitted a command for some keys alone. Newer servers answer
+-- for whole commands only, here and elsewhere: with `more` arguments behind the key.
+local function needs(key, more, ...)
+    local arguments = {'', ''}
     for index = 1, select('#', ...) do
         local command = select(index, ...)
-        if not redis.acl_check_cmd(command, key) then error(refused(command)) end
+        if not redis.acl_check_cmd(command, key, unpack(arguments, 1, more)) then error(refused(command)) end
     end
 end

@@ -19,4 +19,4 @@ if held then
     attempt('SET', lock, owner .. mark .. used .. after .. rest, 'KEEPTTL')
     return {owner, 'raised'}
 end
-needs(clock, 'SET')
+needs(clock, 1, 'SET')

@@ -10,7 +10,7 @@ if held then
     local mode = has ~= '' and 'p ' .. has or mark == 's' and 's' or 'x'
     if ask ~= mode then return {owner, 'mode'} end
     if whose == owner then return {owner, 'granted', grant, attempt('PTTL', lock), 0} end
-    needs(lock, 'SET')
+    needs(lock, 1, 'SET')
     local fresh = tick(clock, now)
     if not fresh then return {owner, 'corrupt'} end
     local record = ARGV[1] .. fresh .. ARGV[3]
@@ -20,4 +20,4 @@ end
 -- What is no clock is found before anything changes.
 local last = last_time(clock)
 if not last then return {owner, 'corrupt'} end
-needs(clock, 'SET')
+needs(clock, 1, 'SET')
