@@ -20,12 +20,11 @@ fn first_column(page: &str, heading: &str) -> Vec<String> {
 /// Lower case, one space between words, without code, addresses and marks.
 fn spoken(text: &str) -> String {
     let text: String = text.split('`').step_by(2).collect::<Vec<_>>().join("`");
-    let mut without_targets = String::new();
-    for (at, part) in text.split("](").enumerate() {
-        let part = if at == 0 { part } else { part.split_once(')').map_or("", |(_, rest)| rest) };
-        without_targets.push_str(part);
-        without_targets.push(']');
-    }
+    let parts = text.split("](").enumerate().map(|(at, part)| match part.split_once(')') {
+        Some((_, rest)) if at > 0 => rest,
+        _ => part,
+    });
+    let without_targets = parts.collect::<Vec<_>>().join("]");
     let words = without_targets.split_whitespace().map(str::to_lowercase);
     words.collect::<Vec<_>>().join(" ")
 }

@@ -226,7 +226,7 @@ async fn short_lives_sweep_as_much_as_they_make() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_statements_of_the_page_take_away_what_the_floor_covers_alone() {
     let page = include_str!("../../../../docs/stores/mysql.md");
-    let (_, behind) = page.split_once("### Rows that nobody uses").unwrap();
+    let (_, behind) = page.split_once("### Unused rows").unwrap();
     let (statements, _) = behind.split_once("```sql").unwrap().1.split_once("```").unwrap();
     let url = fresh_url();
     let store = store(&url);
