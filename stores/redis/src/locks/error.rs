@@ -25,8 +25,8 @@ pub(crate) fn of_transaction(place: &str, code: Option<&str>) -> Option<Fault> {
     let (kind, what, help) = match code? {
         "OOM" => (
             FaultKind::Unreachable,
-            "is out of memory, and takes no transaction then",
-            "raise its maxmemory or remove data: without scripts nothing is renewed or released until then",
+            "is out of memory",
+            "raise its maxmemory or remove data: until then nothing is acquired without scripts, and Redis 7 renews and releases nothing either",
         ),
         "NOPERM" => (
             FaultKind::Misconfigured,
