@@ -149,7 +149,8 @@ impl RedisServer {
     fn unstarted(folder: tempfile::TempDir, settings: &[&str], behind: u32) -> Self {
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
         let (port, tls_port, has_file, process) = (0, None, false, None);
-        let program = std::env::var_os("TENURE_REDIS_SERVER").unwrap_or("redis-server".into());
+        let named = std::env::var_os("TENURE_REDIS_SERVER").filter(|path| !path.is_empty());
+        let program = named.unwrap_or("redis-server".into());
         Self { program, folder, settings, port, tls_port, has_file, behind, side: None, process }
     }
 
