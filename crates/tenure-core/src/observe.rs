@@ -15,7 +15,7 @@
 //! | `tenure_hold_seconds` | histogram | how long a lock was held, each hold counted once, however it ended |
 //!
 //! An acquisition runs in the span `tenure.acquire`, with the fields `lock`, `kind` and `store`. Events are at level
-//! `DEBUG`, or at `WARN` if somebody should investigate.
+//! `DEBUG`, or at `WARN` if a person should investigate.
 //!
 //! Every metric has the label `store`, with the kind of store. Lock names are never labels, because each lock would
 //! then be a separate series. Events and spans contain the lock's name.
@@ -103,7 +103,7 @@ impl StoreTelemetry {
 
     pub(crate) fn release_requested(&self, name: &LockName, token: Token) {
         counter!("tenure_release_requests_total", "store" => self.store).increment(1);
-        // By the field the command knows what it tells itself.
+        // The field lets the command recognize an event that it reports itself.
         warn!(lock = %name, %token, request = "release", "asked to let go");
     }
 

@@ -215,7 +215,7 @@ impl Tenure {
     ///
     /// # Errors
     /// As for [`Tenure::evict`]. Some holds may have been evicted before the error; evicting what was seen again is
-    /// harmless. If a hold has no id, none is evicted.
+    /// harmless. If a hold has no id, the call evicts nothing.
     ///
     /// # Cancel safety
     /// Cancel-safe: some of the seen holds may have been evicted. No other hold is affected.

@@ -29,7 +29,7 @@ pub(crate) struct LockRequest<'a> {
     pub(crate) called: &'static str,
 }
 
-/// The outcome. Unless all names are held, either none is held or each is being taken back.
+/// The outcome. Unless all names are held, no name is held, or each is being taken back.
 pub(crate) enum JointOutcome {
     Held(Vec<Guard>),
     /// Another holder has the name with this index, or another contender comes first there.

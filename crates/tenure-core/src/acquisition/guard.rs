@@ -167,7 +167,7 @@ impl Guard {
     ///     guard.check()?;
     ///     println!("page {page} under token {}", guard.token());
     ///     if guard.is_release_requested() {
-    ///         break; // somebody else has something more urgent
+    ///         break; // another program has more urgent work
     ///     }
     ///     tokio::select! {
     ///         () = guard.release_requested() => break,

@@ -53,9 +53,9 @@ impl MultiLockRequest {
         for (target, options) in self.locks {
             let options = options.under(&self.options);
             let mut settings = target.settings(Mode::Exclusive, options)?;
-            // What is released because another lock is busy must be free at once. What is held
-            // while others are waited for must not be lost to `max_hold`, because that would cost
-            // its queue position.
+            // A lock that is released because another one is busy must be free at once. A lock
+            // that is held during the wait for others must not be lost to its `max_hold`, because
+            // that would cost the positions in their queues.
             let hold_at_least = std::mem::take(&mut settings.hold_at_least);
             let max_hold = settings.terms.max_hold.take();
             let context = target.context();
