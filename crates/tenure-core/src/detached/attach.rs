@@ -35,8 +35,8 @@ impl Attach {
         Self { context: context.clone(), handle: handle.clone(), options: Options::default() }
     }
 
-    /// Sets the length of the lease: 10 ms to 24 h. Default: that of locks of this name, or 30 s. While the guard
-    /// lives, tenure renews the lease every third of this time.
+    /// Sets the length of the lease: 10 ms to 24 h. Default: the default of locks of this name, or 30 s. While the
+    /// guard lives, tenure renews the lease every third of this time.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = Some(ttl);
         self

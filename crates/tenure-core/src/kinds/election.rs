@@ -163,8 +163,8 @@ impl From<Leadership> for Guard {
 
 /// The successive leaders of an [`Election`], for an observer.
 ///
-/// It asks the store again 20 ms after a change, and at most one second after the last time while nothing changes. News
-/// is late by that time and the length of a call at most. You do not see terms that began and ended in between.
+/// It asks the store again 20 ms after a change, and at most one second after the last time while nothing changes. So
+/// news can be late by up to this time plus the length of a call. You do not see terms that began and ended in between.
 #[derive(Debug)]
 pub struct Leaders {
     election: Election,

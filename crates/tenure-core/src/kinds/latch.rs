@@ -136,8 +136,8 @@ impl Latch {
 
     /// Waits until all have arrived. Await the returned value.
     ///
-    /// It asks the store again after 20 ms at first, and after at most one second while there are no arrivals. The
-    /// opening is noticed late by that time and the length of a call at most.
+    /// It asks the store again after 20 ms at first, and after at most one second while there are no arrivals. So it
+    /// can notice the opening late, by up to this time plus the length of a call.
     pub fn wait(&self) -> LatchWait {
         LatchWait { latch: self.clone(), within: None }
     }

@@ -165,8 +165,9 @@ macro_rules! setters {
             self
         }
 
-        /// Sets the time after which a hold is lost even if it could be renewed: 10 ms to 24 h. Default: never. tenure
-        /// then releases the lock even if its guard still exists, so a hung holder blocks others no longer than this.
+        /// Sets the time after which a hold is lost even if it could be renewed: 10 ms to 24 h. At that time, tenure
+        /// releases the lock even if its guard still exists, so a hung holder blocks others no longer than this.
+        /// Default: never.
         pub fn max_hold(mut self, max_hold: std::time::Duration) -> Self {
             self.$($options)+.max_hold = Some(max_hold);
             self
@@ -181,7 +182,7 @@ macro_rules! setters {
 
         /// Sets the additional time for which the store keeps the lease after the holder no longer counts on it: 0 to
         /// 60 s. Default: none. If a holder is frozen for less than this, its late work conflicts with no other holder.
-        /// A release ends the grace at once.
+        /// A release ends the lease at once, grace included.
         pub fn grace(mut self, grace: std::time::Duration) -> Self {
             self.$($options)+.grace = Some(grace);
             self

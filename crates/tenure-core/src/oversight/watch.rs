@@ -15,9 +15,9 @@ use crate::{
 
 /// The successive states of one lock, for a watcher that is not a contender for it.
 ///
-/// It asks the store again 20 ms after a change, and at most one second after the last time while nothing changes. News
-/// is late by that time and the length of a call at most. If the store hints to this process that the lock may be free,
-/// it asks sooner, but no more often than every 20 ms. You do not see changes that began and ended in between.
+/// It asks the store again 20 ms after a change, and at most one second after the last time while nothing changes. So
+/// news can be late by up to this time plus the length of a call. If the store hints to this process that the lock may
+/// be free, it asks sooner, but no more often than every 20 ms. You do not see changes that began and ended in between.
 ///
 /// Between two calls of [`next`](Watcher::next) it does not ask the store, so dropping a watcher leaves nothing behind.
 #[must_use = "it asks only while it is asked for news"]
