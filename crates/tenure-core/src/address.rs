@@ -1,10 +1,10 @@
-//! Which lock an error is about.
+//! The lock that an error is about.
 
 use std::{borrow::Cow, fmt};
 
 use crate::LockName;
 
-/// Which lock, in which store: the beginning of every error's text.
+/// A lock's name and its store: the beginning of every error's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockAddress {
@@ -15,7 +15,8 @@ pub struct LockAddress {
 }
 
 impl LockAddress {
-    /// The lock `name` in `store`, which is what [`Store::location`](crate::Store::location) says.
+    /// Makes the address of the lock `name` in `store`, given as [`Store::location`](crate::Store::location) returns
+    /// it.
     #[must_use]
     pub fn new(name: LockName, store: impl Into<String>) -> Self {
         Self { name, store: store.into() }
@@ -28,7 +29,7 @@ impl fmt::Display for LockAddress {
     }
 }
 
-/// What a fault says, without the store: who reads it has read that before it.
+/// A fault's message without the store, which the reader has already seen before it.
 #[doc(hidden)]
 #[must_use]
 pub fn without_store<'m>(message: &'m str, store: &str) -> Cow<'m, str> {
@@ -36,7 +37,7 @@ pub fn without_store<'m>(message: &'m str, store: &str) -> Cow<'m, str> {
     let Some(mention) = mentions.iter().find(|&mention| message.contains(mention)) else {
         return message.into();
     };
-    // What goes on behind it is another store.
+    // Text that continues after it names another store.
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || "/?,:-".contains(c));
     match message.split_once(mention.as_str()) {
         Some((before, rest)) if ends(rest) || rest.starts_with(": ") || rest.starts_with(", ") => {

@@ -1,4 +1,4 @@
-//! What all locks of one [`Tenure`](crate::Tenure) share.
+//! The context that all locks of one [`Tenure`](crate::Tenure) share.
 
 use std::{
     io,
@@ -24,7 +24,7 @@ use crate::{
     pace::SHORT,
 };
 
-/// The claim window inside the process where the store has none.
+/// The claim window inside the process if the store has none.
 const CLAIM_WINDOW: Duration = Duration::from_millis(500);
 
 /// One opened store with everything that its locks need.
@@ -40,11 +40,11 @@ pub(crate) struct StoreContext {
     defaults: DefaultsResolver,
     process: u32,
     first_owner: OnceLock<Owner>,
-    /// What starts the engine, if that runs on tenure's own thread.
+    /// Starts the engine, if that runs on tenure's own thread.
     pub(crate) starter: OnceLock<EngineStarter>,
-    /// Whether nobody can acquire anything any more but what is held.
+    /// Whether no further acquisition is possible, and only existing holds are left.
     is_deserted: AtomicBool,
-    /// Whether it was told that a ttl is short.
+    /// Whether the warning about a short ttl was logged.
     told_short: AtomicBool,
 }
 
@@ -78,12 +78,12 @@ impl StoreContext {
         self.clock.now()
     }
 
-    /// What an acquisition of `name` uses where it says nothing.
+    /// The defaults of an acquisition of `name`.
     pub(crate) fn defaults_of(&self, name: &LockName) -> Defaults {
         self.defaults.of(name).unwrap_or_default()
     }
 
-    /// What an acquisition of `name` works with: `options`, and defaults where they say nothing.
+    /// The settings of an acquisition of `name`: `options`, completed with the defaults.
     pub(crate) fn settings(
         &self,
         name: &LockName,
@@ -99,12 +99,12 @@ impl StoreContext {
         Ok(settings)
     }
 
-    /// Which lock, in which store, for an error.
+    /// The lock and its store, for an error.
     pub(crate) fn address(&self, name: &LockName) -> LockAddress {
         LockAddress { name: name.clone(), store: self.store.location() }
     }
 
-    /// Room for one more hold or waiter, before anything is asked of the store.
+    /// Room for one more hold or waiter, reserved before the first call to the store.
     pub(crate) fn reserve(&self, name: &LockName) -> Result<Slot, AcquireError> {
         if self.is_forked() {
             return Err(AcquireError::ShutDown { lock: self.address(name) });
@@ -118,26 +118,26 @@ impl StoreContext {
         })
     }
 
-    /// Sees that there is an engine, where it runs on tenure's own thread.
+    /// Ensures that the engine runs, if it runs on tenure's own thread.
     pub(crate) fn start_engine(&self) -> Result<(), Fault> {
         let Some(starter) = self.starter.get() else { return Ok(()) };
         starter.start().map_err(no_thread)
     }
 
-    /// Nobody acquires anything any more. What was let go of is waited for.
+    /// Ends all further acquisitions, and waits for the releases that have begun.
     pub(crate) fn desert(self: &Arc<Self>, own: usize) {
         self.is_deserted.store(true, Ordering::Release);
         self.drain_releases(own);
     }
 
-    /// Whether what is held is all that is left.
+    /// Whether only existing holds are left.
     pub(crate) fn is_deserted(&self) -> bool {
         self.is_deserted.load(Ordering::Acquire)
     }
 
-    /// Blocks this thread until what was let go of is off the store, for a second at most. If nobody but who says
-    /// so has this, as often as `own`, that is the end of it, and the store is closed by then too: the program may
-    /// end right after.
+    /// Blocks this thread until the store has answered the releases that have begun, for a second at most. If the
+    /// caller has all `own` references to this, nothing else is left, and the store is closed by then too: the program
+    /// may end right after.
     pub(crate) fn drain_releases(self: &Arc<Self>, own: usize) {
         if self.is_forked() {
             return;
@@ -149,15 +149,15 @@ impl StoreContext {
         }
     }
 
-    /// How long a task has to take what another task of this process passes on to it: as long as a
-    /// waiter of the store.
+    /// How long a task has to take what another task of this process hands over to it: as long as a waiter of the
+    /// store.
     pub(crate) fn claim_window(&self) -> Duration {
         let window = self.store.capabilities().claim_window;
         if window.is_zero() { CLAIM_WINDOW } else { window }
     }
 
-    /// Whether this is a forked copy of the process that opened the store: it has no engine, and
-    /// its guards belong to the other.
+    /// Whether this is a forked child of the process that opened the store. A child has no engine, and its guards
+    /// belong to its parent.
     pub(crate) fn is_forked(&self) -> bool {
         std::process::id() != self.process
     }

@@ -1,5 +1,5 @@
-//! Waiting for whichever comes first. The only place that chooses between futures, and each call to a
-//! store goes through it.
+//! Waiting for the first of several futures. Only this module chooses between futures, and every call to a store goes
+//! through it.
 
 use std::future::Future;
 
@@ -11,7 +11,7 @@ use tenure_proto::{
 
 use crate::{Clock, Wakeups, within_runtime};
 
-/// What `future` gives if it does so before `until`.
+/// The output of `future` if it is ready before `until`.
 pub(crate) async fn before<F>(clock: &dyn Clock, until: Timestamp, future: F) -> Option<F::Output>
 where
     F: Future + Send,
@@ -59,7 +59,7 @@ pub(crate) async fn pause(clock: &dyn Clock, until: Timestamp, wakeups: &mut Wak
     }
 }
 
-/// Which of the two is ready first; the first if both are.
+/// The output of the future that is ready first; of the first one if both are.
 pub(crate) async fn first<A: Future, B: Future>(one: A, other: B) -> Either<A::Output, B::Output> {
     tokio::select! {
         biased;
@@ -68,7 +68,7 @@ pub(crate) async fn first<A: Future, B: Future>(one: A, other: B) -> Either<A::O
     }
 }
 
-/// What the first of several futures gives that is ready; never ready if there are none.
+/// The output of the first of several futures that is ready. Never ready if there are none.
 pub(crate) async fn any<F>(futures: Vec<F>) -> F::Output
 where
     F: Future + Send,
@@ -80,7 +80,7 @@ where
     select_all(futures.into_iter().map(Box::pin)).await.0
 }
 
-/// What [`first`] gives.
+/// The output of [`first`].
 pub(crate) enum Either<A, B> {
     /// The first was ready.
     One(A),

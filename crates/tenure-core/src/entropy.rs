@@ -1,4 +1,4 @@
-//! Where randomness comes from.
+//! Sources of randomness.
 
 use std::{
     fmt,
@@ -11,17 +11,17 @@ use crate::{Fault, FaultKind};
 
 /// A source of owners and of jitter.
 pub trait Entropy: fmt::Debug + Send + Sync + 'static {
-    /// A fresh owner, which nobody can guess.
+    /// Returns a fresh owner that cannot be guessed.
     ///
     /// # Errors
-    /// A [`Fault`] when the system has no randomness to give: then nothing is acquired.
+    /// A [`Fault`] if the system has no randomness. Then nothing is acquired.
     fn owner(&self) -> Result<Owner, Fault>;
 
-    /// A number to spread pauses with. It need not be secret.
+    /// Returns a number that spreads pauses. It need not be secret.
     fn jitter(&self) -> u64;
 }
 
-/// The operating system's randomness: what [`Tenure`](crate::Tenure) uses unless told otherwise.
+/// The operating system's randomness, which [`Tenure`](crate::Tenure) uses by default.
 ///
 /// Each owner is read from the system anew, so that a forked process cannot repeat one.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ pub struct SeededEntropy {
 }
 
 impl SeededEntropy {
-    /// The randomness of `seed`.
+    /// Makes a source from `seed`.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self { state: AtomicU64::new(seed) }

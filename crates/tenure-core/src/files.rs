@@ -10,47 +10,48 @@ use std::{
 
 pub use authorities::{NamedAuthorities, named_authorities};
 
-/// What is in a file, and who may change or read it.
+/// The contents of a file, and which users may change or read it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NamedFile {
-    /// What is in it.
+    /// The contents.
     pub bytes: Vec<u8>,
-    /// The user that it belongs to, if that is neither root nor the user of this process.
+    /// The user that owns the file, unless that is root or the user of this process.
     pub stranger: Option<u32>,
-    /// Its permission bits, as `chmod` has them; `None` where the system has none.
+    /// The permission bits, as for `chmod`; `None` if the system has none.
     pub mode: Option<u32>,
-    /// Whether it belongs to root.
+    /// Whether root owns the file.
     pub is_of_root: bool,
 }
 
 impl NamedFile {
-    /// Whether others than its owner may read or write it: not for a secret. A file of root's its group may read.
+    /// Returns whether users other than the owner may read or write the file, which makes it unfit for a secret. If
+    /// root owns the file, its group may read it.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.mode.is_some_and(|mode| is_open(mode, self.is_of_root))
     }
 
-    /// Whether others than its owner may write to it.
+    /// Returns whether users other than the owner may write to the file.
     #[must_use]
     pub fn may_others_write(&self) -> bool {
         self.mode.is_some_and(|mode| mode & 0o022 != 0)
     }
 }
 
-/// Whether permission bits let others than the owner read or write a file: not for a secret. A file of root's its
-/// group may read.
+/// Returns whether these permission bits let users other than the owner read or write a file, which makes it unfit for
+/// a secret. If root owns the file, its group may read it.
 #[must_use]
 pub const fn is_open(mode: u32, is_of_root: bool) -> bool {
     mode & if is_of_root { 0o037 } else { 0o077 } != 0
 }
 
-/// Reads a file of at most `longest` bytes. `/dev/null` is an empty one.
+/// Reads a file of at most `longest` bytes. `/dev/null` counts as an empty file.
 ///
-/// It waits for nobody and reads no device: what is no regular file is refused, as is one that is longer.
+/// It never waits for a writer and reads no device. A file that is not regular or is longer is refused.
 ///
 /// # Errors
-/// What the system says, or that it is no regular file, or too long.
+/// The system's error, or an error because the file is not regular or is too long.
 ///
 /// ```
 /// let none = tenure_core::files::read("/dev/null".as_ref(), 10)?;
@@ -72,7 +73,7 @@ pub fn read(path: &Path, longest: u64) -> io::Result<NamedFile> {
         read.is_of_root = about.uid() == 0;
         let null = || std::fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == about.rdev());
         if about.file_type().is_char_device() && null() {
-            // Everybody may write to it, and nobody changes it.
+            // All users may write to it, and none can change it.
             read.mode = None;
             return Ok(read);
         }
@@ -88,8 +89,8 @@ pub fn read(path: &Path, longest: u64) -> io::Result<NamedFile> {
     Ok(read)
 }
 
-/// The folder in which everybody may put another file in the place of this one, or of one that it is a link to. Where
-/// names belong to who made them, as in `/tmp`, nobody may.
+/// Returns the directory in which any user may replace this file, or the file that it links to. `None` if there is no
+/// such directory: in `/tmp`, for instance, only the owner of a file may replace it.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -124,7 +125,7 @@ pub fn replaceable(path: &Path) -> Option<PathBuf> {
 fn open(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
 
-    // A pipe does not let this wait for who writes, nor does a terminal become this process's own.
+    // An open pipe does not wait for a writer, and a terminal does not become this process's own.
     let careful = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
     OpenOptions::new().read(true).custom_flags(careful).open(path)
 }

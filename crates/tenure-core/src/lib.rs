@@ -1,8 +1,8 @@
-//! What users of tenure and its stores share: the store contract, the engine that renews and
-//! cleans up, guards, and the kinds of lock.
+//! The part of tenure that its users and its stores share: the store contract, the engine that renews and cleans up,
+//! guards, and the kinds of lock.
 //!
-//! It is public for those who write a store. Programs add the crate `tenure`, which re-exports this one
-//! and chooses stores.
+//! This crate is public for authors of stores. Programs add the crate `tenure`, which re-exports this one and selects
+//! stores.
 
 mod acquire;
 mod acquisition;

@@ -6,7 +6,7 @@ use tenure_proto::queue::Kind;
 
 /// The name of a lock: 1 to 512 bytes of UTF-8 without control characters.
 ///
-/// Every store can keep every such name; none changes its meaning. Cheap to clone.
+/// Every store can keep every such name, and none changes its meaning. Cloning is cheap.
 ///
 /// ```
 /// use tenure_core::LockName;
@@ -16,7 +16,7 @@ use tenure_proto::queue::Kind;
 /// assert!("line\nbreak".parse::<LockName>().is_err());
 /// ```
 ///
-/// A map that has names as its keys finds them by their text, too, as a name is equal, ordered and hashed as that:
+/// A name compares and hashes like its text, so a map with names as keys also finds them by their text:
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -29,7 +29,7 @@ use tenure_proto::queue::Kind;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockName(Arc<str>);
 
-/// A name as one kind of lock uses it. Whether two kinds exclude each other is for the store to decide.
+/// A name as one kind of lock uses it. The store decides whether two kinds exclude each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NameUse {
     pub(crate) name: LockName,
@@ -40,38 +40,38 @@ pub(crate) struct NameUse {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// It has no characters.
+    /// The name is empty.
     #[error("a lock's name cannot be empty: choose 1 to {} bytes", LockName::MAX_BYTES)]
     Empty,
-    /// It is too long.
+    /// The name is too long.
     #[error(
         "a lock's name of {bytes} bytes is too long: choose 1 to {} bytes",
         LockName::MAX_BYTES
     )]
     TooLong {
-        /// How long it is.
+        /// The length of the name, in bytes.
         bytes: usize,
     },
-    /// It has a control character.
+    /// The name has a control character.
     #[error(
         "a lock's name cannot have control characters: {character:?} stands at byte {at}, take it out"
     )]
     Control {
         /// The character.
         character: char,
-        /// Where it stands.
+        /// The position of the character, in bytes.
         at: usize,
     },
 }
 
 impl LockName {
-    /// The longest name, in bytes.
+    /// The maximum length of a name, in bytes.
     pub const MAX_BYTES: usize = 512;
 
-    /// A name made of `name`.
+    /// Makes a lock name from `name`.
     ///
     /// # Errors
-    /// [`NameError`], which says what is wrong with it.
+    /// [`NameError`], which says what is wrong with the name.
     pub fn new(name: impl AsRef<str>) -> Result<Self, NameError> {
         let name = name.as_ref();
         if name.is_empty() {
@@ -86,7 +86,7 @@ impl LockName {
         Ok(Self(name.into()))
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,24 +1,24 @@
-//! What tenure tells `tracing` and `metrics`.
+//! The metrics, spans and events of tenure, for `metrics` and `tracing`.
 //!
 //! | metric | kind | meaning |
 //! |---|---|---|
 //! | `tenure_acquired_total` | counter | locks acquired |
 //! | `tenure_contended_total` | counter | acquisitions that found the lock busy |
 //! | `tenure_timed_out_total` | counter | acquisitions that gave up waiting |
-//! | `tenure_failed_total` | counter | acquisitions that a fault of the store ended |
-//! | `tenure_lost_total` | counter | holds lost, each once, whoever notices it; label `reason`: `deadline`, `taken`, `max_hold` |
+//! | `tenure_failed_total` | counter | acquisitions that ended with a fault of the store |
+//! | `tenure_lost_total` | counter | holds lost, each counted once; label `reason`: `deadline`, `taken`, `max_hold` |
 //! | `tenure_renewals_total` | counter | renewals; label `outcome`: `renewed`, `lost`, `unknown` |
-//! | `tenure_release_requests_total` | counter | holds whose holder was asked to let go |
-//! | `tenure_passes_total` | counter | locks passed on inside this process |
+//! | `tenure_release_requests_total` | counter | holds whose holder received a release request |
+//! | `tenure_passes_total` | counter | locks handed over inside this process |
 //! | `tenure_cleanups_total` | counter | acquisitions in doubt or dropped that were taken back |
 //! | `tenure_wait_seconds` | histogram | how long an acquisition waited |
-//! | `tenure_hold_seconds` | histogram | how long a lock was held, each hold once, however it ended |
+//! | `tenure_hold_seconds` | histogram | how long a lock was held, each hold counted once, however it ended |
 //!
-//! An acquisition runs in the span `tenure.acquire` with the fields `lock`, `kind` and `store`; events
-//! are at level `DEBUG`, and at `WARN` where somebody should look.
+//! An acquisition runs in the span `tenure.acquire`, with the fields `lock`, `kind` and `store`. Events are at level
+//! `DEBUG`, or at `WARN` if a person should investigate.
 //!
-//! Every metric has the label `store`, the kind of store. Names of locks are never labels: they
-//! would make as many series as there are locks. Events and spans name the lock.
+//! Every metric has the label `store`, with the kind of store. Lock names are never labels, because each lock would
+//! then be a separate series. Events and spans contain the lock's name.
 
 use std::{sync::Arc, time::Duration};
 
@@ -89,12 +89,12 @@ impl StoreTelemetry {
         self.lost_at_release(lost);
     }
 
-    /// It had been lost before its holder let go of it, which was told as the end of a hold then.
+    /// The hold had been lost before its holder released it. That release was reported as the end of a hold.
     pub(crate) fn lost_at_release(&self, lost: &Lost) {
         let reason = match lost.reason {
             LostReason::Taken => "taken",
             LostReason::MaxHold => "max_hold",
-            // Whatever else ends a hold shows as a deadline that passed.
+            // Any other reason shows as a deadline that passed.
             _ => "deadline",
         };
         counter!("tenure_lost_total", "store" => self.store, "reason" => reason).increment(1);
@@ -103,7 +103,7 @@ impl StoreTelemetry {
 
     pub(crate) fn release_requested(&self, name: &LockName, token: Token) {
         counter!("tenure_release_requests_total", "store" => self.store).increment(1);
-        // By the field the command knows what it tells itself.
+        // The field lets the command recognize an event that it reports itself.
         warn!(lock = %name, %token, request = "release", "asked to let go");
     }
 
@@ -151,7 +151,7 @@ impl StoreTelemetry {
         }
     }
 
-    /// Those of this hold and of others; a warning of each would be as many as there are holds.
+    /// Of this hold and of others; a warning for each hold would be too many.
     pub(crate) fn renewals_failed(
         &self,
         name: &LockName,
@@ -170,13 +170,13 @@ impl StoreTelemetry {
         }
     }
 
-    /// Of the first such lock alone: with one such ttl there are mostly many.
+    /// Only for the first such lock: other locks mostly have the same ttl.
     pub(crate) fn ttl_is_short(&self, name: &LockName, ttl: Duration) {
         let store = self.store;
         warn!(store, lock = %name, ?ttl, "a ttl so short is often lost on a busy machine; choose {ENOUGH:?} or more");
     }
 
-    /// The same.
+    /// Only for the first such lock, too.
     pub(crate) fn renewals_are_slow(&self, name: &LockName, ttl: Duration, took: Duration) {
         let store = self.store;
         warn!(store, lock = %name, ?ttl, ?took, "renewals take long beside the ttl, so that a short failure loses locks; choose a longer ttl, or a store that is nearer or less busy");

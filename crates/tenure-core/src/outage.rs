@@ -1,24 +1,24 @@
-//! A time in which renewals fail: what is said of it, so that many holds do not fill a log.
+//! An outage, in which renewals fail: what is logged about it, so that many holds do not fill a log.
 
 use std::time::Duration;
 
 use tenure_proto::Timestamp;
 
-/// How often it is said that it lasts, at most: first after this time, later as rarely as it lasts long.
+/// The shortest time between two reports that the outage continues. The longer it lasts, the rarer they are.
 const OFTENEST: Duration = Duration::from_secs(10);
-/// How rarely.
+/// The longest time between two such reports.
 const RAREST: Duration = Duration::from_secs(300);
-/// How often all holds are looked at to see whether it is over, at most.
+/// The shortest time between two checks of all holds for the end of the outage.
 const LOOKS: Duration = Duration::from_secs(1);
-/// After how long without any renewal that failed nothing more is known of it: its holds are gone.
+/// The time without a failed renewal after which an outage is forgotten: its holds are gone.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
-/// What is to be said.
+/// A report that is to be logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutageReport {
     /// The first renewals failed.
     Begun,
-    /// So they do still; `failed` of them by now.
+    /// Renewals still fail; `failed` is their number so far.
     Lasts { failed: u64, since: Duration },
     /// No hold is left whose last renewal failed.
     Over { failed: u64, since: Duration },
@@ -37,7 +37,7 @@ struct OngoingOutage {
 }
 
 impl Outage {
-    /// So many renewals failed.
+    /// This many renewals failed.
     pub(crate) fn record_failures(&mut self, now: Timestamp, count: usize) -> Option<OutageReport> {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         self.forget(now);
@@ -61,7 +61,7 @@ impl Outage {
         Some(OutageReport::Lasts { failed: current.failed, since })
     }
 
-    /// Some succeeded; `any_left` tells whether the last renewal of some hold failed.
+    /// Some renewals succeeded; `any_left` says whether the last renewal of any hold failed.
     pub(crate) fn record_success(
         &mut self,
         now: Timestamp,

@@ -1,18 +1,20 @@
-//! Whether leases are long enough for how quickly their renewals are answered.
+//! Whether leases are long enough for the time that their renewals take.
 
 use std::time::Duration;
 
-/// A shorter lease is often lost on a busy machine, whatever the store: [docs/ttl.md](https://github.com/tenure-rs/tenure/blob/main/docs/ttl.md) has figures.
+/// A shorter lease is often lost on a busy machine, whatever the store.
+/// [docs/ttl.md](https://github.com/tenure-rs/tenure/blob/main/docs/ttl.md) has figures.
 pub(crate) const SHORT: Duration = Duration::from_millis(100);
-/// What is advised instead: kept by every store where the load is a few times the cores.
+/// The lease that the warning advises: every store keeps it under a load of a few times the cores.
 pub(crate) const ENOUGH: Duration = Duration::from_secs(1);
-/// A renewal that takes longer than this part of its lease is slow: of the third after which it goes out and the two
-/// that are left a call may take a quarter, and one that fails is to be tried again.
+/// A renewal that takes longer than this part of its lease is slow. A lease is renewed after a third. Of the remaining
+/// two thirds, one call may take a quarter of the lease, and a failed one must be tried again.
 const PART: u32 = 12;
-/// How many have to be slow one after the other: a single one may be the first over its connection, or met a pause.
+/// The number of slow renewals in a row that cause a warning. A single one may be the first over its connection, or may
+/// have met a pause.
 const ROW: u32 = 8;
 
-/// How renewals went lately.
+/// How long recent renewals took.
 #[derive(Debug, Default)]
 pub(crate) struct RenewalPace {
     slow: u32,
@@ -20,7 +22,7 @@ pub(crate) struct RenewalPace {
 }
 
 impl RenewalPace {
-    /// A renewal of a lease of `ttl` was answered after `took`; whether that is to be told, which it is once.
+    /// A renewal of a lease of `ttl` was answered after `took`. Returns whether to log a warning, which is done once.
     pub(crate) fn answered(&mut self, ttl: Duration, took: Duration) -> bool {
         self.slow = if took > ttl / PART { self.slow.saturating_add(1) } else { 0 };
         let tells = self.slow >= ROW && !self.told;

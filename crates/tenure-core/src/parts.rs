@@ -1,4 +1,4 @@
-//! What an error says, in parts: what failed, what caused it, and what helps.
+//! The parts of an error: the message, the cause and the help.
 
 use std::{borrow::Cow, error::Error, fmt};
 
@@ -6,8 +6,8 @@ use crate::{address::LockAddress, plain::plain_sentence};
 
 /// The parts of an error.
 ///
-/// All of tenure's errors are made of them. `{}` shows the message alone, and
-/// [`source`](Error::source) leads to the causes. `{:#}` shows all parts in one line, for logs.
+/// All of tenure's errors consist of them. `{}` shows the message alone, and [`source`](Error::source) returns the
+/// causes. `{:#}` shows all parts in one line, for logs.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct ErrorParts<'a> {
@@ -19,17 +19,17 @@ pub struct ErrorParts<'a> {
 }
 
 impl<'a> ErrorParts<'a> {
-    /// What failed.
+    /// Makes the parts of an error with this message.
     pub fn new(message: impl Into<Cow<'a, str>>) -> Self {
         Self { message: message.into(), source: None, help: None, address: None, kind: None }
     }
 
-    /// What failed, of this lock.
+    /// Makes the parts of an error about this lock.
     pub(crate) fn at(address: &'a LockAddress, message: impl fmt::Display) -> Self {
         Self { address: Some(address), ..Self::new(format!("{address}: {message}")) }
     }
 
-    /// Of a text that has its help behind the last semicolon.
+    /// Makes the parts of an error whose text has its help after the last semicolon.
     pub fn of(error: &impl fmt::Display) -> Self {
         let text = error.to_string();
         match text.rsplit_once("; ") {
@@ -38,43 +38,43 @@ impl<'a> ErrorParts<'a> {
         }
     }
 
-    /// The same with what the user can do.
+    /// Adds what the user can do.
     #[must_use]
     pub fn help(self, help: impl Into<Cow<'a, str>>) -> Self {
         Self { help: Some(help.into()), ..self }
     }
 
-    /// The same with what caused it.
+    /// Adds the cause.
     #[must_use]
     pub fn because(self, source: Option<&'a (dyn Error + 'static)>) -> Self {
         Self { source, ..self }
     }
 
-    /// The same of a store's fault: whether it may have had an effect.
+    /// Adds the kind of a store's fault, which says whether the call may have had an effect.
     #[must_use]
     pub fn kind(self, kind: impl fmt::Debug) -> Self {
         Self { kind: Some(format!("{kind:?}")), ..self }
     }
 
-    /// What the user can do.
+    /// Returns what the user can do.
     #[must_use]
     pub fn into_help(self) -> Option<Cow<'a, str>> {
         self.help
     }
 
-    /// Which lock it was, in which store.
+    /// Returns the lock concerned, and its store.
     #[must_use]
     pub const fn address(&self) -> Option<&'a LockAddress> {
         self.address
     }
 
-    /// The error that caused it.
+    /// Returns the error that caused it.
     #[must_use]
     pub const fn source(&self) -> Option<&'a (dyn Error + 'static)> {
         self.source
     }
 
-    /// The message, and in one line with it all else if the alternate form is asked for.
+    /// Writes the message, and in the alternate form all other parts in the same line.
     ///
     /// # Errors
     /// Those of the formatter.
@@ -87,7 +87,7 @@ impl<'a> ErrorParts<'a> {
         self.help.iter().try_for_each(|help| write!(f, "; {help}"))
     }
 
-    /// Each part in a line of its own.
+    /// Writes each part on its own line.
     ///
     /// # Errors
     /// Those of the formatter.
@@ -100,8 +100,8 @@ impl<'a> ErrorParts<'a> {
 }
 
 impl ErrorParts<'_> {
-    /// Each part in a line of its own, as a `main` prints an error that it gives back; as a structure of this name if the
-    /// alternate form is asked for.
+    /// Writes each part on its own line, as a `main` that returns an error prints it; in the alternate form, writes a
+    /// structure of this name.
     ///
     /// # Errors
     /// Those of the formatter.
@@ -127,7 +127,7 @@ impl ErrorParts<'_> {
     }
 }
 
-/// The texts of what caused an error with this message, each that says more than the one before it.
+/// The texts of the causes of an error with this message, without those that add nothing to the one before.
 pub fn causes<'a>(
     message: &str,
     first: Option<&'a (dyn Error + 'static)>,
@@ -144,19 +144,19 @@ pub fn causes<'a>(
     })
 }
 
-/// Whether an error came because this process may not open more files, which no waiting mends.
+/// Returns whether the error came because this process may not open more files, which waiting does not help.
 #[must_use]
 pub fn lacks_files(error: &(dyn Error + 'static)) -> bool {
-    // EMFILE has this number on every Unix. Many clients keep the system's words alone.
+    // EMFILE has this number on every Unix. Many clients keep only the system's text.
     let is_emfile = |error: &dyn Error| cfg!(unix) && error.to_string().contains("(os error 24)");
     std::iter::successors(Some(error), |&cause| cause.source()).any(is_emfile)
 }
 
-/// As many bytes as are shown of what a server or the system says.
+/// The maximum number of bytes that are shown of a server's or the system's text.
 const SHOWN: usize = 1024;
 
-/// So much of a text as people read, and nothing in it that would be a line or a colour of its own: what a server says
-/// may come from anybody.
+/// The readable part of a text, without anything that would start a new line or set a colour: a server's text is not
+/// trusted.
 pub(crate) fn cut(text: &str) -> Cow<'_, str> {
     let fits = |end: &usize| text.is_char_boundary(*end);
     let short = match text.len() {
@@ -169,7 +169,7 @@ pub(crate) fn cut(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Gives an error its `Debug` by its `parts()`: what a `main` prints that gives it back, boxed or not.
+/// Implements `Debug` for an error by its `parts()`, as a `main` prints an error that it returns, boxed or not.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! debug_of_parts {
@@ -182,7 +182,7 @@ macro_rules! debug_of_parts {
     )+};
 }
 
-/// Gives an error its text, its source, and what can be asked of all of tenure's errors, by its `parts()`.
+/// Implements `Display`, `Error` and the methods that all of tenure's errors have, by the error's `parts()`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! error_of_parts {
@@ -200,13 +200,13 @@ macro_rules! error_of_parts {
         }
 
         impl $error {
-            /// What you can do about it, where there is something to do.
+            /// Returns what you can do about it, if there is anything.
             #[must_use]
             pub fn help(&self) -> Option<::std::borrow::Cow<'_, str>> {
                 self.parts().into_help()
             }
 
-            /// The lock that it is about, and the lock's store, where the error is about one lock.
+            /// Returns the lock that the error is about, with its store, if it is about one lock.
             #[must_use]
             pub fn address(&self) -> Option<&$crate::error::LockAddress> {
                 self.parts().address()

@@ -1,10 +1,10 @@
-//! Text from elsewhere, as a terminal may show it.
+//! Text from other sources, in a form that a terminal can show.
 
 use std::borrow::Cow;
 
-/// Whether it is better told than shown: a terminal acts on it, or nobody sees it, so that two texts look the same.
-/// These are control characters and Unicode's `Default_Ignorable_Code_Point`, its other format characters, and every
-/// space and end of line but the usual ones.
+/// Returns whether a terminal acts on the character, or shows nothing for it, so that two texts look the same. These
+/// are control characters, Unicode's `Default_Ignorable_Code_Point`, its other format characters, and every space and
+/// line end except the usual ones.
 #[must_use]
 pub fn misleads(c: char) -> bool {
     c.is_control() || c != ' ' && c.is_whitespace() || is_invisible(c)
@@ -20,13 +20,13 @@ fn is_invisible(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Text from elsewhere, with nothing in it that misleads who reads it on a terminal.
+/// Escapes the characters of a text that could mislead a reader on a terminal.
 #[must_use]
 pub fn plain(text: &str) -> String {
     escaped(text, misleads).into_owned()
 }
 
-/// The same of a sentence that a server said: the spaces that some languages do not break at stay.
+/// The same for a sentence from a server: spaces at which some languages do not break a line stay.
 pub(crate) fn plain_sentence(text: &str) -> Cow<'_, str> {
     escaped(text, |c| misleads(c) && !matches!(c, '\u{a0}' | '\u{202f}'))
 }

@@ -11,13 +11,12 @@ use crate::{
     Fault, FaultKind, LockName, context::StoreContext, driver::before, error::InspectError,
 };
 
-/// How long an answer is waited for before the store is asked again.
+/// The longest wait for one answer before the store is asked again.
 const LONGEST_CALL: Duration = Duration::from_secs(5);
-/// For how long passing faults are ridden out.
+/// For how long transient faults are retried.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Makes a call that may be repeated until it is answered, at `until` at the latest. Where no time
-/// is left, one call is made all the same.
+/// Repeats a call until it is answered, or until `until`. If no time is left, it still makes one call.
 pub(crate) async fn retry_until<T, F>(
     context: &StoreContext,
     name: &LockName,
@@ -48,7 +47,7 @@ where
     }
 }
 
-/// Makes a call once, and gives it so long.
+/// Makes a call once, with a time limit.
 pub(crate) async fn ask_once<T: Send>(
     context: &StoreContext,
     within: Duration,
@@ -64,7 +63,7 @@ fn unanswered() -> Fault {
     Fault::new(FaultKind::InDoubt, "the store did not answer", help)
 }
 
-/// Refuses calls from a forked copy of the process that opened the store.
+/// Refuses calls from a forked child of the process that opened the store.
 pub(crate) fn not_forked(context: &StoreContext) -> Result<(), Fault> {
     if !context.is_forked() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Names, and what is shown of a store, for serde. The words are those of `tenure --json`.
+//! Implementations of serde's traits for names and for a store's data. The words are those of `tenure --json`.
 
 use serde_core::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -69,7 +69,7 @@ impl Serialize for NamedSnapshots<'_> {
     }
 }
 
-/// A snapshot that says of which name it is.
+/// A snapshot together with the name that it is of.
 struct NamedSnapshot<'a>(&'a LockName, &'a Snapshot);
 
 impl Serialize for NamedSnapshot<'_> {

@@ -1,4 +1,4 @@
-//! One opened store, from which handles on locks are made.
+//! An opened store, and the handles on locks made from it.
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
@@ -22,12 +22,13 @@ use tenure_proto::{
     queue::{Contender, Snapshot},
 };
 
-/// One opened store. Cheap to clone; all clones are one.
+/// An opened store. Cloning is cheap, and all clones share one state.
 ///
-/// Renewals and clean-up run on a thread of tenure's own, so it can be opened in one runtime and
-/// used in another. When the last clone and the last guard are gone, its background work ends.
+/// Renewals and clean-up run on tenure's own thread, so you can open a store in one runtime and use it in another. The
+/// background work ends when the last clone and the last guard are gone.
 ///
-/// Programs see it as the type of this name in the crate `tenure`, which says what dropping the last of it waits for.
+/// Programs use the type of the same name in the crate `tenure`. Its documentation says how long dropping the last
+/// clone waits.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -53,7 +54,7 @@ impl Tenure {
         Self::builder(store).build()
     }
 
-    /// Uses `store` with more to choose.
+    /// Uses `store` with more settings.
     pub fn builder(store: Arc<dyn Store>) -> TenureBuilder {
         TenureBuilder {
             store,
@@ -64,55 +65,51 @@ impl Tenure {
         }
     }
 
-    /// A handle on the mutex called `name`. A name that cannot be used is an error when the mutex
-    /// is locked.
+    /// Makes a handle on the mutex called `name`. An invalid name is an error when you lock the mutex.
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
         Mutex::new(&self.acquirer, name.as_ref())
     }
 
-    /// A handle on the read-write lock called `name`. A name that cannot be used is an error when
-    /// it is locked.
+    /// Makes a handle on the read-write lock called `name`. An invalid name is an error when you lock it.
     pub fn rwlock(&self, name: impl AsRef<str>) -> RwLock {
         RwLock::new(&self.acquirer, name.as_ref())
     }
 
-    /// A handle on the semaphore called `name`, which has `permits` permits by this caller's word.
-    /// A name that cannot be used is an error when permits are acquired.
+    /// Makes a handle on the semaphore called `name`, with this handle's number of `permits`. An invalid name is an
+    /// error when you acquire permits.
     pub fn semaphore(&self, name: impl AsRef<str>, permits: u32) -> Semaphore {
         Semaphore::new(&self.acquirer, name.as_ref(), permits)
     }
 
-    /// A handle on the latch called `name`, which opens when `count` different arrivals are there.
+    /// Makes a handle on the latch called `name`, which opens after `count` different arrivals.
     ///
-    /// The count is this handle's own: all who use a latch agree on it.
+    /// The count belongs to this handle, so all users of a latch must agree on it.
     pub fn latch(&self, name: impl AsRef<str>, count: u32) -> Latch {
         Latch::new(&self.acquirer, name.as_ref(), count)
     }
 
-    /// A handle on the election called `name`.
+    /// Makes a handle on the election called `name`.
     pub fn election(&self, name: impl AsRef<str>) -> Election {
         Election::new(&self.acquirer, name.as_ref())
     }
 
-    /// A handle on all locks called `names`, to be held together or not at all. Names that cannot be
-    /// used are an error when they are locked.
+    /// Makes a handle on all locks called `names`, which are held together or not at all. Invalid names are an error
+    /// when you lock them.
     pub fn all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> All {
         All::new(&self.acquirer, names)
     }
 
-    /// Attaches a detached hold to this process: await the returned value, which is a guard like any
-    /// other, with a token greater than that of the detached hold. Nobody else gets the lock in between,
-    /// whoever waits for it.
+    /// Attaches a detached hold to this process. Awaiting the returned value gives a guard like any other, with a token
+    /// greater than that of the detached hold. No other holder gets the lock in between, even if others wait for it.
     ///
-    /// Of several that attach by copies of a handle, one gets the hold, and the others are told that it is
-    /// lost.
+    /// If several programs attach with copies of one handle, one gets the hold and the others receive
+    /// [`HandleError::Lost`].
     ///
     /// # Errors
-    /// [`HandleError::Lost`] when nothing is held by the handle any more. Passing faults are ridden out
-    /// for up to one ttl.
+    /// [`HandleError::Lost`] if the handle no longer holds anything. Transient faults are retried for up to one ttl.
     ///
     /// # Cancel safety
-    /// Dropping the future takes back what may have been attached; the handle may be worth nothing then.
+    /// Dropping the future takes back a hold that may have been attached. The handle may be worthless afterwards.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -131,21 +128,21 @@ impl Tenure {
         Attach::new(&self.acquirer.context, handle)
     }
 
-    /// What locks called `name` use where nothing else is said: see [`TenureBuilder::defaults`].
+    /// Returns the defaults of locks called `name`: see [`TenureBuilder::defaults`].
     #[must_use]
     pub fn defaults_of(&self, name: &LockName) -> Defaults {
         self.acquirer.context.defaults_of(name)
     }
 
-    /// Sees that the detached hold of `handle` lasts for `lease` from now on, at least: 10 ms to 24 h.
-    /// Never shortens it. Says until when it may be counted on, on the clock of this [`Tenure`].
+    /// Ensures that the detached hold of `handle` lasts for at least `lease` from now on. `lease` is 10 ms to 24 h.
+    /// Never shortens the hold. Returns the time until which you may count on it, on the clock of this [`Tenure`].
     ///
     /// # Errors
-    /// [`HandleError::Lost`] when nothing is held by the handle any more;
-    /// [`InDoubt`](HandleError::InDoubt) when the store did not answer within five seconds.
+    /// [`HandleError::Lost`] if the handle no longer holds anything; [`InDoubt`](HandleError::InDoubt) if the store did
+    /// not answer within five seconds.
     ///
     /// # Cancel safety
-    /// Cancel-safe: it may be renewed or not.
+    /// Cancel-safe: the hold may or may not have been renewed.
     pub async fn renew_detached(
         &self,
         handle: &Handle,
@@ -157,54 +154,55 @@ impl Tenure {
     /// Releases the detached hold of `handle`.
     ///
     /// # Errors
-    /// [`HandleError::Lost`] when nothing is held by the handle any more;
-    /// [`InDoubt`](HandleError::InDoubt) when the store did not answer within five seconds.
+    /// [`HandleError::Lost`] if the handle no longer holds anything; [`InDoubt`](HandleError::InDoubt) if the store did
+    /// not answer within five seconds.
     ///
     /// # Cancel safety
-    /// Cancel-safe: it may be released or not.
+    /// Cancel-safe: the hold may or may not have been released.
     pub async fn release_detached(&self, handle: &Handle) -> Result<(), HandleError> {
         detached::release(&self.acquirer.context, handle).await
     }
 
-    /// Lists the locks in use whose names begin with `prefix`, all of them where it is empty: await the returned value.
+    /// Lists the locks in use whose names begin with `prefix`. An empty prefix lists all of them. Await the returned
+    /// value.
     ///
     /// # Errors
-    /// [`StoreError`] when the store cannot be asked, or did not answer within 30 s. It is asked once.
+    /// [`StoreError`] if the store cannot be asked, or did not answer within 30 s. The store is asked once.
     ///
     /// # Cancel safety
-    /// Cancel-safe: nothing is changed.
+    /// Cancel-safe: the call changes nothing.
     pub fn list(&self, prefix: impl AsRef<str>) -> List {
         List::new(&self.acquirer.context, prefix.as_ref())
     }
 
-    /// Shows who holds the lock called `name` and who waits for it, whatever kind of lock that is.
+    /// Returns the holders and waiters of the lock called `name`, whatever its kind.
     ///
     /// # Errors
-    /// [`InspectError`] when the name cannot be used, or the store cannot be asked. Transient faults are ridden out for
-    /// up to 30 s.
+    /// [`InspectError`] if the name is invalid or the store cannot be asked. Transient faults are retried for up to 30
+    /// s.
     ///
     /// # Cancel safety
-    /// Cancel-safe: nothing is changed.
+    /// Cancel-safe: the call changes nothing.
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Snapshot, InspectError> {
         oversight::inspect(&self.acquirer.context, &LockName::new(name)?).await
     }
 
-    /// Watches the lock called `name`, whatever kind of lock that is, without a part in it.
+    /// Watches the lock called `name`, whatever its kind, without being a contender for it.
     ///
-    /// A name that cannot be used is an error when the watcher is asked for news.
+    /// An invalid name is an error when you ask the watcher for news.
     pub fn watch(&self, name: impl AsRef<str>) -> Watcher {
         Watcher::new(&self.acquirer.context, name.as_ref())
     }
 
-    /// Evicts the one hold of the lock `name` that was seen under this id. Returns `None` if that hold is not there any
-    /// more, and then nothing changed.
+    /// Evicts the one hold of the lock `name` that was seen under this id. Returns `None` and changes nothing if that
+    /// hold no longer exists.
     ///
     /// # Errors
-    /// [`InspectError`] when the name cannot be used, or the store did not do it or did not answer within five seconds:
-    /// a fault that is in doubt may have evicted it. It is asked once.
+    /// [`InspectError`] if the name is invalid, the store failed, or it did not answer within five seconds. If the
+    /// fault is in doubt, the hold may have been evicted. The store is asked once.
     ///
     /// # Cancel safety
-    /// Cancel-safe: it may be evicted or not, and no other hold is.
+    /// Cancel-safe: the hold may or may not have been evicted. No other hold is affected.
     pub async fn evict(
         &self,
         name: impl AsRef<str>,
@@ -213,15 +211,14 @@ impl Tenure {
         oversight::evict(&self.acquirer.context, &LockName::new(name)?, hold).await
     }
 
-    /// Evicts all holds of the lock `name` that were `seen`, as far as they are still there, and returns those that it
-    /// evicted.
+    /// Evicts all holds of the lock `name` that were `seen` and still exist, and returns those that it evicted.
     ///
     /// # Errors
-    /// As for [`Tenure::evict`]; some may be evicted by then, and evicting again what was seen is harmless. Where a hold
-    /// has no id none is evicted.
+    /// As for [`Tenure::evict`]. Some holds may have been evicted before the error; evicting what was seen again is
+    /// harmless. If a hold has no id, the call evicts nothing.
     ///
     /// # Cancel safety
-    /// Cancel-safe: some may be evicted, and none that was not seen is.
+    /// Cancel-safe: some of the seen holds may have been evicted. No other hold is affected.
     pub async fn evict_seen(
         &self,
         name: impl AsRef<str>,
@@ -230,10 +227,10 @@ impl Tenure {
         oversight::evict_seen(&self.acquirer.context, &LockName::new(name)?, seen).await
     }
 
-    /// Asks the store which promise holds there: what `tenure doctor` shows of an opened store.
+    /// Asks the store which promises hold there, as `tenure doctor` shows for an opened store.
     ///
     /// # Errors
-    /// [`StoreError`] when the store cannot be asked, or did not answer within 30 s. It is asked once.
+    /// [`StoreError`] if the store cannot be asked, or did not answer within 30 s. The store is asked once.
     ///
     /// # Cancel safety
     /// Cancel-safe.
@@ -241,27 +238,28 @@ impl Tenure {
         oversight::health(&self.acquirer.context).await
     }
 
-    /// The store itself, for whoever extends tenure: what a call of it may have left behind is the caller's.
+    /// Returns the store itself, for code that extends tenure. If you call it, cleaning up after those calls is your
+    /// job.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.acquirer.context.store
     }
 
-    /// The clock that deadlines are told on.
+    /// Returns the clock on which deadlines are measured.
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.acquirer.context.clock
     }
 
-    /// Refuses further acquisitions, and waits until all guards and waits are gone and the store
-    /// has answered every release and clean-up. Then tenure's own thread uses the store no more.
+    /// Refuses further acquisitions, and waits until all guards and waits have ended and the store has answered every
+    /// release and clean-up. After that, tenure's own thread no longer uses the store.
     ///
     /// # Errors
-    /// [`ShutdownError`] says what was left when `within` was over. It goes on in the background
-    /// for as long as the process lives; leases end by themselves.
+    /// [`ShutdownError`] says what was left after `within`. The rest continues in the background while the process
+    /// lives. Leases end on their own.
     ///
     /// # Cancel safety
-    /// Cancel-safe; acquisitions stay refused.
+    /// Cancel-safe. Acquisitions stay refused.
     pub async fn shutdown(&self, within: Duration) -> Result<(), ShutdownError> {
         let slots = &self.acquirer.context.slots;
         slots.close();
@@ -289,7 +287,7 @@ impl fmt::Debug for Tenure {
     }
 }
 
-/// Chooses what a [`Tenure`] is made of.
+/// Builds a [`Tenure`] from its parts and settings.
 #[derive(Debug)]
 #[must_use = "nothing is opened until it is built"]
 pub struct TenureBuilder {
@@ -301,30 +299,30 @@ pub struct TenureBuilder {
 }
 
 impl TenureBuilder {
-    /// How many holds and waiters a process may have if nothing is said.
+    /// The default for the number of holds and waiters that a process may have.
     pub const MAX_HOLDS: usize = 65_536;
 
-    /// The clock for deadlines and waits; it must run at the rate of the store's to within 1 %.
+    /// Sets the clock for deadlines and waits. It must run at the rate of the store's clock, to within 1 %.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Where owners and jitter come from.
+    /// Sets the source of owners and jitter.
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
         self
     }
 
-    /// The most holds, waiters and clean-ups at a time; beyond it an acquisition fails with
+    /// Sets the maximum number of holds, waiters and clean-ups at a time. Beyond it, an acquisition fails with
     /// [`TooManyHolds`](crate::AcquireError::TooManyHolds).
     pub fn max_holds(mut self, max_holds: usize) -> Self {
         self.max_holds = max_holds;
         self
     }
 
-    /// What locks use where neither a handle nor an acquisition says something: `find` is asked at
-    /// each acquisition, and must not block.
+    /// Sets the defaults for what neither a handle nor an acquisition sets. tenure calls `find` at each acquisition, so
+    /// it must not block.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -348,10 +346,10 @@ impl TenureBuilder {
         self
     }
 
-    /// Opens it, with the engine on tenure's own thread.
+    /// Opens the store, with the engine on tenure's own thread.
     ///
-    /// As long as the system has no thread to spare for that, acquisitions fail with
-    /// [`Unreachable`](crate::AcquireError::Unreachable): nothing is held that nobody would renew.
+    /// While the system has no thread to spare for the engine, acquisitions fail with
+    /// [`Unreachable`](crate::AcquireError::Unreachable), so that there is no hold without renewals.
     #[must_use]
     pub fn build(self) -> Tenure {
         let (tenure, engine) = self.build_inline();
@@ -364,13 +362,13 @@ impl TenureBuilder {
         tenure
     }
 
-    /// Opens it with the engine as a task of the tokio runtime that this is called in: for tests that
-    /// pause its time, with a [`TokioClock`](crate::TokioClock).
+    /// Opens the store, with the engine as a task of the current tokio runtime. This is for tests that pause its time,
+    /// with a [`TokioClock`](crate::TokioClock).
     ///
-    /// A runtime that blocks renews nothing: not for programs that run for real.
+    /// Do not use this in production: a blocked runtime renews nothing.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, as [`tokio::spawn`] does.
+    /// Panics outside a tokio runtime, as [`tokio::spawn`] does.
     #[must_use]
     pub fn build_in_runtime(self) -> Tenure {
         let (tenure, engine) = self.build_inline();
@@ -378,11 +376,10 @@ impl TenureBuilder {
         tenure
     }
 
-    /// Opens it and gives the engine to the caller, who must run it: for tests on a paused or
-    /// simulated clock.
+    /// Opens the store and returns the engine, which the caller must run. This is for tests on a paused or simulated
+    /// clock.
     ///
-    /// While the engine does not run nothing is renewed or cleaned up. When it is dropped
-    /// acquisitions are refused.
+    /// While the engine does not run, nothing is renewed or cleaned up. Once it is dropped, acquisitions are refused.
     pub fn build_inline(self) -> (Tenure, impl Future<Output = ()> + Send + 'static) {
         let woken = Arc::default();
         let (slots, agenda) = (Slots::new(self.max_holds, &woken), Agenda::new(&woken));

@@ -1,4 +1,4 @@
-//! What looks at real stores have in common: a lock that is tried, and what a clock and the time of answers tell.
+//! The common part of the stores' health checks: acquiring a test lock, and judging clocks and answer times.
 
 use std::time::{Duration, Instant};
 
@@ -13,16 +13,16 @@ use crate::{
     store::{Diagnostic, Renewal},
 };
 
-/// What the name of a lock that is tried begins with. No other part of tenure uses it.
+/// The beginning of a test lock's name. No other part of tenure uses it.
 pub const PROBE: &str = "tenure-doctor-probe";
-/// How far the server's clock may be from ours before somebody should know.
+/// The difference to the server's clock from which people should know about it.
 const CLOCKS_APART: Duration = Duration::from_secs(1);
-/// How long one answer may take before leases get short beside it.
+/// The answer time from which leases get short in comparison.
 const SLOW: Duration = Duration::from_millis(100);
-/// How many names are tried for one that fits: enough for a part of the store that has one in a hundred.
+/// The number of names that are tried to find a suitable one: enough for a part of the store that has one in a hundred.
 const NAMES: usize = 4_096;
 
-/// A lock that nobody else has, and all that is done with one, as this very user.
+/// A lock that no other program has, and all operations that are done with a lock, as the current user.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -40,18 +40,18 @@ pub struct TrialLock {
 }
 
 impl TrialLock {
-    /// A trial under a name of its own: several may look at the same time.
+    /// Makes a trial with a new name, so that several can run at the same time.
     ///
     /// # Errors
-    /// When the system has no randomness to give.
+    /// A fault if the system has no randomness.
     pub fn new() -> Result<Self, Fault> {
         Self::where_name(|_| true)?.ok_or_else(|| unusual("has no name"))
     }
 
-    /// The same under a name that `fits`; `None` if none was found.
+    /// Makes a trial with a name that `fits`; `None` if none was found.
     ///
     /// # Errors
-    /// As [`TrialLock::new`].
+    /// As for [`TrialLock::new`].
     pub fn where_name(fits: impl Fn(&LockName) -> bool) -> Result<Option<Self>, Fault> {
         let random = OsEntropy::default();
         let (holder, waiter) = (random.owner()?, random.owner()?);
@@ -59,17 +59,17 @@ impl TrialLock {
         Ok(name.map(|name| Self { name, holder, waiter }))
     }
 
-    /// The name of the lock.
+    /// Returns the name of the lock.
     #[must_use]
     pub fn name(&self) -> &LockName {
         &self.name
     }
 
-    /// Acquires it, waits for it, renews it, looks at it and releases it. Answers how long the renewal took, which is
-    /// a write that counts.
+    /// Acquires the lock, waits for it, renews it, inspects it and releases it. Returns the time of the renewal, which
+    /// is a write that must be confirmed.
     ///
     /// # Errors
-    /// The first fault of the store, whatever is left behind then ends within seconds.
+    /// The first fault of the store. Anything left in the store ends within seconds.
     pub async fn run(&self, store: &dyn Store) -> Result<Duration, Fault> {
         let outcome = self.cycle(store).await;
         for owner in [self.holder, self.waiter] {
@@ -123,7 +123,7 @@ fn unusual(what: &str) -> Fault {
     Fault::new(FaultKind::InDoubt, format!("the trial lock {what}"), "look again in a minute")
 }
 
-/// What such a trial came to. The time of its renewal is not for here: see [`measure_latency`].
+/// Returns the finding of such a trial. For the time of its renewal, see [`measure_latency`].
 #[must_use]
 pub fn cycle<T>(outcome: &Result<T, Fault>, works: impl Into<String>) -> Diagnostic {
     match outcome {
@@ -136,8 +136,8 @@ pub fn cycle<T>(outcome: &Result<T, Fault>, works: impl Into<String>) -> Diagnos
     }
 }
 
-/// What the server's clock is beside ours: the server looked at it at some moment between the two, all since the Unix
-/// epoch. `promise` and `help` say what it matters for.
+/// Returns the finding for the server's clock. `there` was read between `before` and `after` on the local clock, all
+/// since the Unix epoch. `promise` and `help` say what the clock matters for.
 #[must_use]
 pub fn clock(
     [before, after]: [Duration; 2],
@@ -153,7 +153,7 @@ pub fn clock(
     Diagnostic::warning("clock", found, promise, help)
 }
 
-/// What is to be said of the shortest ttl that locks are given, if it is too short for a busy machine.
+/// Returns a warning if the shortest ttl of any locks is too short for a busy machine.
 #[must_use]
 pub fn ttl(shortest: Duration) -> Option<Diagnostic> {
     let found = format!("{shortest:?} for some locks, which is often lost on a busy machine");
@@ -163,7 +163,8 @@ pub fn ttl(shortest: Duration) -> Option<Diagnostic> {
     (shortest < SHORT).then(|| Diagnostic::warning("ttl", found, "S3", help))
 }
 
-/// Measures how long ten answers take that cost the server nothing, beside what a renewal took: see [`TrialLock::run`].
+/// Measures ten answers that need no work of the server, and compares them with the time of a renewal: see
+/// [`TrialLock::run`].
 ///
 /// # Errors
 /// The first fault of `ask`.
@@ -183,7 +184,7 @@ where
     Ok(latency(took, renewal))
 }
 
-/// How long ten answers took that cost the server nothing, and a write that counts.
+/// The finding for ten answers that need no work of the server, and for a write that must be confirmed.
 #[must_use]
 fn latency(mut took: Vec<Duration>, renewal: Option<Duration>) -> Diagnostic {
     took.sort_unstable();
@@ -214,7 +215,7 @@ mod tests {
         };
         assert_eq!(of(10_000, 10_900, 10_002), Severity::Good);
         assert_eq!(of(10_000, 9_200, 10_002), Severity::Good);
-        // The last was asked so long that the server's clock may be 1.3 s behind.
+        // In the last case, the call took so long that the server's clock may be 1.3 s behind.
         for (before, there, after) in
             [(10_000, 11_900, 10_002), (10_000, 8_900, 10_002), (10_000, 9_500, 10_800)]
         {

@@ -1,4 +1,4 @@
-//! One contender at the store: from its first ask to a guard, an error, or a busy name.
+//! One contender at the store: from its first request to a guard, an error, or a busy name.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,32 +27,32 @@ use crate::{
     options::{Busy, ValidatedSettings},
 };
 
-/// How long an answer is waited for before the store is asked again.
+/// The longest wait for one answer before the store is asked again.
 pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(5);
 
 /// How a contention ended.
 pub(crate) enum ContentionOutcome {
     /// With the lock.
     Acquired(Guard),
-    /// Somebody else has it.
+    /// Another holder has the lock.
     Busy(Busy),
 }
 
-/// One contender of this process at the store. Dropping it leaves the queue of the process, and the
-/// next one goes on with the position that it has in the store's.
+/// One contender of this process at the store. Dropping it leaves the queue of the process, and the next task continues
+/// with its position in the store's queue.
 pub(crate) struct Contention<'a> {
     context: &'a Arc<StoreContext>,
     full: &'a FullQueues,
     name: &'a LockName,
     settings: &'a ValidatedSettings,
-    /// Whether it keeps a position at the store while the lock is busy; it has it from the acquisition.
+    /// Whether it keeps a position in the store while the lock is busy. The acquisition has that position.
     intent: Intent,
     asked: Timestamp,
     give_up: Timestamp,
     head: Option<QueueHead<Lease>>,
     acquisition: Option<Box<Acquisition>>,
     backoff: Backoff,
-    /// Since when asks fail, and why the last one did.
+    /// Since when requests fail, and why the last one did.
     failing: Option<(Timestamp, Fault)>,
     /// A grant came too late, and is being taken back.
     granted_late: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Contention<'a> {
     contended: bool,
 }
 
-/// What one ask led to.
+/// The outcome of one request.
 enum AskOutcome {
     Done(ContentionOutcome),
     AskAgain { at: Timestamp },
@@ -95,10 +95,10 @@ impl<'a> Contention<'a> {
         }
     }
 
-    /// Asks until the lock is acquired or the wait is over; one that only tries asks once and keeps no position.
+    /// Asks until the lock is acquired or the wait is over. One that only tries asks once and keeps no position.
     pub(crate) async fn run(&mut self, slot: Slot) -> Result<ContentionOutcome, AcquireError> {
         let (mut slot, tries) = (Some(slot), self.tries());
-        // Whoever asks for its process is one, and whoever has a position keeps it.
+        // A contender that asks for its process is not new, and one that has a position keeps it.
         let mut comes = !tries && self.head.is_none();
         let mut turn = if comes { self.turn().await? } else { None };
         loop {
@@ -134,7 +134,7 @@ impl<'a> Contention<'a> {
         self.intent == Intent::Try
     }
 
-    /// Waits until this one may ask where others were just refused.
+    /// Waits until this contender may ask, if others were refused a moment ago.
     async fn turn(&self) -> Result<Option<FullQueueProbe>, AcquireError> {
         let clock = &*self.context.clock;
         let turn =
@@ -146,7 +146,7 @@ impl<'a> Contention<'a> {
         (self.settings.uses(self.name), self.settings.mode)
     }
 
-    /// Sends one ask; `None` when no answer came while it could still be of use.
+    /// Sends one request; `None` if no answer came while it could still be used.
     async fn ask(&mut self, sent: Timestamp) -> Option<Result<Answer, Fault>> {
         let ttl = self.settings.terms.for_store();
         let order = order(&*self.context.store);
@@ -164,8 +164,8 @@ impl<'a> Contention<'a> {
             label: self.settings.label.clone(),
         };
         acquisition.begin_call(sent, ttl);
-        // An answer that comes later than one ttl could only be a grant that is over; with a long
-        // ttl it helps to ask again sooner, which is harmless.
+        // An answer that comes later than one ttl could only be a grant that is over. With a long
+        // ttl, it helps to ask again sooner, which is harmless.
         let useful = sent.saturating_add(ttl.min(LONGEST_CALL));
         let until = if self.intent == Intent::Try { useful } else { useful.min(self.give_up) };
         let StoreContext { store, clock, .. } = &**self.context;
@@ -184,7 +184,7 @@ impl<'a> Contention<'a> {
         }
     }
 
-    /// Draws the conclusions from an answer, or from none.
+    /// Processes an answer, or a missing one.
     fn take(
         &mut self,
         sent: Timestamp,
@@ -195,7 +195,8 @@ impl<'a> Contention<'a> {
             Some(Ok(Answer::Granted { token, left, .. })) => {
                 self.let_go_done();
                 let granted = ValidGrant::new(token, left, self.settings.terms, sent, received);
-                // Dropping it takes back what came too late, and the next ask has another.
+                // Dropping it takes back a grant that came too late. The next request has another
+                // acquisition.
                 let Some((acquisition, granted)) = self.acquisition.take().zip(granted) else {
                     self.granted_late = true;
                     return self.fault(sent, received, too_late());
@@ -236,7 +237,7 @@ impl<'a> Contention<'a> {
                     }
                     return Ok(AskOutcome::Done(ContentionOutcome::Busy(self.seen.clone())));
                 }
-                // Why earlier asks failed says more than that the last one was cut off.
+                // The error of earlier requests says more than that the last one was cut off.
                 let earlier = self.failing.as_ref().map(|(_, fault)| fault.clone().in_doubt());
                 self.fault(sent, received, earlier.unwrap_or_else(unanswered))
             }
@@ -276,8 +277,8 @@ impl<'a> Contention<'a> {
         Ok(AskOutcome::AskAgain { at: received.saturating_add(gap) })
     }
 
-    /// The wait is over. If the last asks failed, why they did is what is said: the lock may be ours all the
-    /// same.
+    /// The wait is over. If the last requests failed, their fault is returned, because the lock may have been acquired
+    /// anyway.
     fn finish_timed_out(&mut self) -> Result<ContentionOutcome, AcquireError> {
         match self.failing.take() {
             Some((_, fault)) => Err(self.failed(fault)),
@@ -285,7 +286,7 @@ impl<'a> Contention<'a> {
         }
     }
 
-    /// Whether a call may have had an effect: also one of the task that was here before.
+    /// Whether a call may have had an effect, including a call of the task that had this position before.
     fn is_in_doubt(&self) -> bool {
         let (one, now) = (self.acquisition.as_ref(), self.context.now());
         self.granted_late || one.is_some_and(|acquisition| acquisition.is_in_doubt(now))
@@ -298,7 +299,7 @@ impl<'a> Contention<'a> {
         error
     }
 
-    /// The store answered a turn: it has let the earlier lease go.
+    /// The store answered a turn, so it has released the earlier lease.
     fn let_go_done(&self) {
         let over =
             self.head.as_ref().and_then(|head| head.take_handover(|along| along.over.take()));
@@ -308,7 +309,7 @@ impl<'a> Contention<'a> {
     }
 }
 
-/// The order in which a store is asked: the one that passes nobody, where there is a queue.
+/// The order in which a store is asked: the one that passes no contender, if the store has a queue.
 pub(crate) fn order(store: &dyn Store) -> Order {
     if store.capabilities().fifo { Order::Fifo } else { Order::Barging }
 }

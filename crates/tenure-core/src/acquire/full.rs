@@ -1,8 +1,9 @@
-//! Whoever comes to a line where others of this process were just refused, as it is full: one of them asks for all.
+//! A full queue: if the store has just refused contenders of this process because a queue is full, one of the newcomers
+//! asks for all of them.
 //!
-//! Nothing is granted here, and nobody is refused by what was seen before it came: an ask that the store refuses
-//! answers all who came before it began. So a thousand who are refused and ask again are a few asks for the store,
-//! and do not keep it from those whose turn it is.
+//! Nothing is granted here. A contender is refused only by an answer to a request that began after the contender came.
+//! So a thousand contenders that are refused and ask again cause few requests, and do not keep the store from those
+//! whose turn it is.
 
 use std::{
     collections::HashMap,
@@ -21,22 +22,22 @@ use tokio::sync::Notify;
 
 use crate::{Clock, Fault, FaultKind, driver::before, names::NameUse};
 
-/// How long a line is remembered after somebody was refused.
+/// How long a full queue is remembered after a refusal.
 const REMEMBERED: Duration = Duration::from_secs(1);
-/// How long after a refusal the next one asks. Where many processes ask, the one that finds room has taken it before
+/// How long after a refusal the next contender asks. If many processes ask, the one that finds room has taken it before
 /// most others ask.
 const PAUSE: Duration = Duration::from_millis(25);
-/// How long those who came wait for another's answer before the next of them asks: its future may not be polled.
+/// How long newcomers wait for another one's answer before the next of them asks: its future may not be polled.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// After so many in a row who were not refused all may ask.
+/// After this many answers in a row without a refusal, all may ask.
 const ROOMY: u32 = 4;
-/// How many lines are remembered.
+/// How many full queues are remembered.
 const MOST: usize = 1_000;
 
-/// What is asked for: only who wants the same is answered the same.
+/// What a contender asks for. Only equal requests share an answer.
 type QueueKey = (NameUse, Mode);
 
-/// The lines where somebody of this process was refused a moment ago.
+/// The queues in which a contender of this process was refused a moment ago.
 #[derive(Debug, Default)]
 pub(crate) struct FullQueues {
     lines: Mutex<HashMap<QueueKey, Arc<FullQueue>>>,
@@ -47,29 +48,29 @@ pub(crate) struct FullQueues {
 #[derive(Debug)]
 struct FullQueue {
     state: Mutex<State>,
-    /// Somebody was answered.
+    /// Notifies of each answer.
     answered: Notify,
 }
 
 #[derive(Debug)]
 struct State {
-    /// How many have asked for others, too.
+    /// How many contenders have asked for others, too.
     asked: u64,
-    /// Which of them was refused last; none if it was one who asked for itself alone.
+    /// The number of the last one that was refused; zero if it asked only for itself.
     refused: u64,
-    /// What was said to it.
+    /// The fault that it received.
     fault: Fault,
-    /// Until when the line is remembered.
+    /// Until when the queue is remembered.
     until: Timestamp,
-    /// When the next one asks.
+    /// When the next contender asks.
     next: Timestamp,
-    /// How many were not since somebody was.
+    /// How many were not refused since the last refusal.
     not_refused: u32,
-    /// Everybody asks for itself.
+    /// Whether all ask for themselves again.
     is_over: bool,
 }
 
-/// The right to ask for all who came before. Dropping it passes it on.
+/// The right to ask for all earlier newcomers. Dropping it passes it on.
 #[derive(Debug)]
 pub(crate) struct FullQueueProbe {
     line: Arc<FullQueue>,
@@ -78,11 +79,10 @@ pub(crate) struct FullQueueProbe {
 }
 
 impl FullQueues {
-    /// Returns when one who has no place yet may ask the store: at once where nobody was refused a moment ago.
+    /// Returns when a contender without a position may ask the store: at once if there was no refusal a moment ago.
     ///
     /// # Errors
-    /// What another one was told that asked after this call began, or what the last one was told if `give_up` comes
-    /// before.
+    /// The fault of another contender that asked after this call began, or the last fault if `give_up` comes first.
     pub(crate) async fn wait_for_turn(
         &self,
         clock: &dyn Clock,
@@ -95,13 +95,13 @@ impl FullQueues {
         }
         let line = self.lock().get(&wanted()).cloned();
         match line.filter(|line| now < line.lock().until) {
-            // Rare and large.
+            // Boxed, because it is rare and large.
             Some(line) => Box::pin(line.turn(clock, give_up)).await,
             None => Ok(None),
         }
     }
 
-    /// The store has answered one who had no place, or has not.
+    /// Records the store's answer, or a missing one, to a contender without a position.
     pub(crate) fn answered(
         &self,
         wanted: impl FnOnce() -> QueueKey,
@@ -166,7 +166,7 @@ impl FullQueue {
     ) -> Result<Option<FullQueueProbe>, Fault> {
         let came = self.lock().asked;
         loop {
-            // Whatever is said from here on is heard.
+            // Created before the check, so that no later answer is missed.
             let answered = self.answered.notified();
             let until = {
                 let mut state = self.lock();
@@ -212,7 +212,7 @@ impl FullQueueProbe {
         self.line.answered.notify_waiters();
     }
 
-    /// The next one may not be either, so it asks at once.
+    /// The next one may not be refused either, so it asks at once.
     fn not_refused(mut self) {
         let mut state = self.line.lock();
         state.not_refused += 1;

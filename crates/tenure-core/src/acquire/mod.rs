@@ -26,7 +26,7 @@ use crate::{
     options::{Busy, ValidatedSettings},
 };
 
-/// What acquires for one [`Tenure`](crate::Tenure).
+/// The part of one [`Tenure`](crate::Tenure) that acquires.
 #[derive(Debug)]
 pub(crate) struct Acquirer {
     pub(crate) context: Arc<StoreContext>,
@@ -42,12 +42,12 @@ impl Acquirer {
 
 impl Drop for Acquirer {
     fn drop(&mut self) {
-        // It has the context, and so have the queues.
+        // The acquirer has one reference to the context, and its queues have another.
         self.context.desert(2);
     }
 }
 
-/// Acquires `name`, waiting for it as long as `settings` say.
+/// Acquires `name`, waiting for it as `settings` say.
 pub(crate) async fn lock(
     acquirer: &Acquirer,
     name: &LockName,
@@ -74,7 +74,7 @@ pub(crate) async fn lock(
                 on_busy(&waiting.in_the_way());
             }
         }
-        // What is not taken in time is somebody else's by then, and this task queues again.
+        // A hold or head that is not taken in time goes to another task, and this one queues again.
         match before(&*context.clock, give_up, waiting.wait_for_handoff()).await {
             Some(Some(WaiterHandoff::Hold(held))) => {
                 if let Some(held) = held.claim(&request) {
@@ -97,7 +97,7 @@ pub(crate) async fn lock(
     }
 }
 
-/// Acquires `name` if nobody else has it or comes first.
+/// Acquires `name` if it is free and no other contender comes first.
 pub(crate) async fn try_lock(
     acquirer: &Acquirer,
     name: &LockName,
@@ -122,7 +122,7 @@ pub(crate) async fn try_lock(
     }
 }
 
-/// Room for an acquisition that the store can carry out.
+/// Reserves room for an acquisition that the store can carry out.
 pub(crate) fn admit(
     context: &StoreContext,
     name: &LockName,
@@ -147,7 +147,7 @@ pub(crate) fn admit(
     context.reserve(name)
 }
 
-/// The wait since `asked` ended without the lock.
+/// The error for a wait since `asked` that ended without the lock.
 pub(crate) fn timed_out(context: &StoreContext, asked: Timestamp, busy: Busy) -> AcquireError {
     let Busy { name, holder, ahead, here } = busy;
     let waited = context.now().since(asked);

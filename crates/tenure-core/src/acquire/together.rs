@@ -21,38 +21,38 @@ use crate::{
     options::ValidatedSettings,
 };
 
-/// One of the names, and what an acquisition of it works with.
+/// One of the names, with the settings of its acquisition.
 pub(crate) struct LockRequest<'a> {
     pub(crate) name: &'a LockName,
     pub(crate) settings: &'a ValidatedSettings,
-    /// What its span calls it.
+    /// The kind's name in the span.
     pub(crate) called: &'static str,
 }
 
-/// What came of it. Unless all are held, none is, or each is being taken back.
+/// The outcome. Unless all names are held, no name is held, or each is being taken back.
 pub(crate) enum JointOutcome {
     Held(Vec<Guard>),
-    /// Somebody else has the name with this index or comes first there.
+    /// Another holder has the name with this index, or another contender comes first there.
     Busy(usize, Option<Contender>, u32),
-    /// A task of this process has the name with this index, or wants it: the store was not asked.
+    /// A task of this process has the name with this index, or wants it. The store was not asked.
     BusyHere(usize),
-    /// They have to be asked for one by one.
+    /// They must be asked for one by one.
     Apart,
     /// The store failed.
     Failed(Fault),
 }
 
-/// One of the names with what it needs before anything is sent, and what takes it back.
+/// One of the names, with everything that a request needs and that takes it back.
 struct Candidate<'a> {
     wanted: &'a LockRequest<'a>,
     acquisition: Box<Acquisition>,
     head: Option<QueueHead<Lease>>,
 }
 
-/// Asks once for all of these names, which differ; the answer is of use until `until`.
+/// Asks once for all of these names, which differ. The answer can be used until `until`.
 ///
 /// # Errors
-/// What keeps one of them from being asked for at all.
+/// The reason why one of them cannot be asked for at all.
 pub(crate) async fn try_together(
     Acquirer { context, queues, .. }: &Acquirer,
     wanted: &[LockRequest<'_>],
@@ -98,7 +98,7 @@ pub(crate) async fn try_together(
     Ok(conclude(context, candidates, sent, answer.unwrap_or_else(|| Err(unanswered()))))
 }
 
-/// Draws the conclusions from an answer. Acquisitions that are dropped take back what is in doubt.
+/// Processes an answer. Acquisitions that are dropped take back what is in doubt.
 fn conclude(
     context: &Arc<StoreContext>,
     mut candidates: Vec<Candidate<'_>>,

@@ -1,4 +1,4 @@
-//! What the store may keep of an acquisition, as its calls are answered: a table, without I/O.
+//! What the store may keep of an acquisition, depending on the answers to its calls: a table, without I/O.
 
 /// What the store may keep of an acquisition that it has not granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -6,18 +6,18 @@ pub(super) enum StoredState {
     Nothing,
     /// A position in the queue.
     Position,
-    /// Whatever a call left whose answer is not known: a position, or a lease.
+    /// The effect of a call whose answer is not known: a queue position, or a lease.
     Unknown,
 }
 
-/// What is known of a call that was not granted.
+/// What is known of a call that did not return a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallOutcome {
-    /// Nothing, as it was sent and is not answered.
+    /// Nothing: it was sent and is not answered.
     Unanswered,
     /// It was answered: busy, and the waiter has a position in the queue.
     Queued,
-    /// It was answered: busy. A call that only tries is told of no position.
+    /// It was answered: busy. A call that only tries gets no queue position.
     Busy,
     /// It certainly had no effect.
     NoEffect,

@@ -1,4 +1,4 @@
-//! What a grant of the store is worth.
+//! Grants, and whether they can still be counted on.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(crate) struct ValidGrant {
 }
 
 impl ValidGrant {
-    /// The grant of a call that was `sent` and answered then, with so much `left` of the lease; nothing if it came too
+    /// The grant of a call that was `sent` and answered at these times, with `left` of the lease; `None` if it came too
     /// late to be counted on.
     pub(crate) fn new(
         token: Token,

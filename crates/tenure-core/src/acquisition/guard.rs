@@ -1,4 +1,4 @@
-//! A guard: the value that is a hold.
+//! The guard: a value that represents a hold.
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
@@ -11,19 +11,18 @@ use crate::{
     error::{LockAddress, Lost, ReleaseError},
 };
 
-/// One hold of a lock. While it lives its lease is renewed in the background.
+/// One hold of a lock. While the guard lives, tenure renews its lease in the background.
 ///
 /// # Guarantees
-/// Between its grant and [`Guard::deadline`] nobody holds the lock whom its kind excludes, as long
-/// as the store keeps its word: each store says what that takes. [`Guard::check`] is exact; [`Guard::lost`] is prompt.
-/// No lock can stop work that is already on its way to somewhere else: hand [`Guard::token`] along
-/// and let the resource refuse a smaller one than it has seen.
+/// From the grant until [`Guard::deadline`], no conflicting holder exists while the store meets its assumptions, which
+/// each store documents. [`Guard::check`] is exact; [`Guard::lost`] is prompt. No lock can stop work that is already on
+/// its way elsewhere. Send [`Guard::token`] along, and let the resource refuse a token smaller than one it has seen.
 ///
 /// # Dropping
-/// Releases in the background: it never spawns or panics, and works outside a runtime. It never blocks either, unless it
-/// is the last that is left of its [`Tenure`](crate::Tenure#dropping), which waits for the release, a second at most. To
-/// know that it is done, use [`Guard::release`]. What is not dropped, as by `std::process::exit`, is not released: its
-/// lease ends by itself.
+/// Dropping a guard releases the hold in the background. It never spawns or panics, and it works outside a runtime. It
+/// never blocks, with one exception: if the guard is the last part of its [`Tenure`](crate::Tenure#dropping), dropping
+/// it waits up to a second for the release. To know when the release is done, use [`Guard::release`]. A guard that is
+/// not dropped, as after `std::process::exit`, is not released: its lease ends on its own.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -48,27 +47,28 @@ impl Guard {
         Self { held }
     }
 
-    /// The lock's name.
+    /// Returns the lock's name.
     #[must_use]
     pub fn name(&self) -> &LockName {
         self.held.lease().name()
     }
 
-    /// The fencing token of this hold: greater than that of every exclusive hold of this lock before
-    /// it (promise [S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)). What it means for readers and permits, their kinds say.
+    /// Returns the fencing token of this hold. It is greater than that of every earlier exclusive hold of this lock
+    /// (promise [S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)).
+    /// [`RwLock`](crate::RwLock) and [`Semaphore`](crate::Semaphore) say what it means for readers and permits.
     #[must_use]
     pub fn token(&self) -> Token {
         self.held.token()
     }
 
-    /// Until when this hold may be counted on, on the clock of its
-    /// [`Tenure`](crate::Tenure). Renewals move it.
+    /// Returns the time until which you may count on this hold, on the clock of its [`Tenure`](crate::Tenure). Each
+    /// renewal moves it.
     #[must_use]
     pub fn deadline(&self) -> Timestamp {
         self.held.lease().deadline()
     }
 
-    /// How long this hold may still be counted on if it is not renewed.
+    /// Returns how long you may still count on this hold if it is not renewed.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         match self.check() {
@@ -77,37 +77,37 @@ impl Guard {
         }
     }
 
-    /// Why the last renewal failed, if it did. The hold lasts to its deadline all the same, and is renewed
+    /// Returns why the last renewal failed, if it did. The hold still lasts until its deadline, and tenure renews it
     /// until then if the store can be reached again.
     #[must_use]
     pub fn last_renewal_error(&self) -> Option<Arc<Fault>> {
         self.held.lease().last_renewal_error()
     }
 
-    /// The token, if the hold may be counted on at this very moment (promise [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)).
+    /// Returns the token if you may count on the hold at this very moment (promise
+    /// [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)).
     ///
     /// # Errors
-    /// [`Lost`] from the deadline on, and as soon as the store said that the lease is gone. Never
-    /// `Ok` again after that.
+    /// [`Lost`] from the deadline on, and as soon as the store answers that the lease is gone. Never returns `Ok` after
+    /// that.
     pub fn check(&self) -> Result<Token, Lost> {
         let lease = self.held.lease();
         lease.check(self.held.generation()).map_err(|reason| lease.loss(self.token(), reason))
     }
 
-    /// Whether the hold may be counted on at this very moment, in the process that acquired it.
+    /// Whether this process, which acquired the hold, may count on it at this very moment.
     pub(crate) fn is_held(&self) -> bool {
         self.held.lease().standing(self.held.generation()).is_ok()
     }
 
-    /// The hold lasts at most `max_hold` from now on, and the name stays taken for `hold_at_least`,
-    /// also after a release.
+    /// From now on, limits the hold to `max_hold`, and keeps the name taken for `hold_at_least`, even after a release.
     pub(crate) fn count_from_now(&self, max_hold: Option<Duration>, hold_at_least: Duration) {
         let generation = self.held.generation();
         self.held.lease().count_from_now(generation, max_hold, hold_at_least);
     }
 
-    /// Lets the name be free as soon as this hold is released, whatever `hold_at_least` was asked for: for
-    /// work that failed, and that somebody else may try again at once.
+    /// Cancels `hold_at_least`, so that the name is free as soon as this hold is released. Use this if the work failed
+    /// and another process may try it again at once.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -127,10 +127,10 @@ impl Guard {
         self.held.lease().cancel_hold_at_least(self.held.generation());
     }
 
-    /// Returns when the hold is lost, at its deadline at the latest; never if it is released.
+    /// Returns when the hold is lost, at its deadline at the latest. Never returns if the hold is released.
     ///
-    /// The future does not borrow the guard. A timer can fire late after the machine was
-    /// suspended: before each effect that matters, [`Guard::check`] is exact.
+    /// The future does not borrow the guard. A timer can fire late after the machine was suspended, so call
+    /// [`Guard::check`] before each effect that matters: it is exact.
     ///
     /// # Cancel safety
     /// Cancel-safe.
@@ -140,21 +140,21 @@ impl Guard {
         async move { lease.lost(generation, token).await }
     }
 
-    /// Returns when somebody asks this holder to let go, which is a *release request*; at once if somebody
-    /// did before, and never if the hold is released before.
+    /// Returns when another program asks this holder to release the lock: a *release request*. Returns at once if a
+    /// request came before, and never if the hold is released first.
     ///
-    /// A request ends nothing: the hold is kept and renewed until it is released, and [`Guard::check`]
-    /// knows nothing of it. No other task of this process is handed a lease whose release is requested:
-    /// it goes back to the store. Who asked is not said.
+    /// A request ends nothing. The hold is kept and renewed until it is released, and [`Guard::check`] ignores
+    /// requests. After a request, the lease is not handed to another task of this process: it goes back to the store. A
+    /// request does not say where it came from.
     ///
-    /// Requests are told where [`Capabilities::tells_release_requests`] says so: on ZooKeeper, where one comes
-    /// from Curator's `Revoker`. With every other store this never returns. A request can be late,
-    /// as long as the store cannot be reached.
+    /// Requests reach the holder only on stores with [`Capabilities::tells_release_requests`]: on ZooKeeper, where
+    /// Curator's `Revoker` sends them. On every other store this never returns. A request is delayed while the store
+    /// cannot be reached.
     ///
     /// The future does not borrow the guard.
     ///
     /// # Cancel safety
-    /// Cancel-safe: once requested is requested for the rest of this hold.
+    /// Cancel-safe: a request stays in effect for the rest of this hold.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -167,7 +167,7 @@ impl Guard {
     ///     guard.check()?;
     ///     println!("page {page} under token {}", guard.token());
     ///     if guard.is_release_requested() {
-    ///         break; // somebody else has something more urgent
+    ///         break; // another program has more urgent work
     ///     }
     ///     tokio::select! {
     ///         () = guard.release_requested() => break,
@@ -186,21 +186,21 @@ impl Guard {
         async move { lease.release_requested(generation).await }
     }
 
-    /// Whether somebody asked this holder to let go: what [`Guard::release_requested`] waits for.
+    /// Returns whether a release request has come: the event that [`Guard::release_requested`] waits for.
     #[must_use]
     pub fn is_release_requested(&self) -> bool {
         self.held.lease().is_release_requested(self.held.generation())
     }
 
-    /// Runs `work` for as long as the hold lasts: when it is lost, `work` is dropped.
+    /// Runs `work` for as long as the hold lasts. If the hold is lost, `work` is dropped.
     ///
-    /// The guard is still held afterwards. `work` may be of one thread alone; where it is `Send`, so is what this gives.
+    /// The guard remains afterwards. `work` need not be `Send`; if it is, the returned future is too.
     ///
     /// # Errors
-    /// [`Lost`] when the hold was lost before `work` was done, or was done too late.
+    /// [`Lost`] if the hold was lost before `work` finished, or if `work` finished too late.
     ///
     /// # Cancel safety
-    /// Dropping it drops `work`; the guard is not touched.
+    /// Dropping the future drops `work`. The guard is not affected.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -219,12 +219,12 @@ impl Guard {
         }
     }
 
-    /// Releases the lock and returns when the store has said so.
+    /// Releases the hold and waits for the store's answer.
     ///
     /// # Errors
-    /// [`ReleaseError::Lost`] when the hold had ended before; [`ReleaseError::InDoubt`] when the
-    /// store did not answer within two seconds: the release is tried on in the background, and the
-    /// lock is free at the latest when its lease ends, or the session that it belongs to.
+    /// [`ReleaseError::Lost`] if the hold had already ended. [`ReleaseError::InDoubt`] if the store did not answer
+    /// within two seconds: tenure retries the release in the background, and the lock is free at the latest when its
+    /// lease ends, or the session that it belongs to.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the rest of the release to the background.
@@ -241,12 +241,12 @@ impl Guard {
         self.held.lease().downgrade(self.held.generation()).await
     }
 
-    /// Ends the hold although the guard is still there, as only a broken rule does.
+    /// Ends the hold although the guard still exists, as only a broken rule does.
     pub(crate) fn let_go(&self) {
         drop(self.held.lease().end(self.held.generation()));
     }
 
-    /// The hold itself, which ends when that is dropped.
+    /// The hold itself, which ends when it is dropped.
     pub(crate) fn into_held(self) -> LeaseHold {
         self.held
     }
@@ -255,15 +255,15 @@ impl Guard {
         &self.held
     }
 
-    /// Which lock, in which store, for an error.
+    /// The lock and its store, for an error.
     pub(crate) fn address(&self) -> LockAddress {
         self.held.lease().context().address(self.name())
     }
 
-    /// Stops renewing without releasing: the lock stays taken until its lease ends. Says how much
-    /// of it this holder may still count on.
+    /// Stops renewing without releasing, so that the lock stays taken until its lease ends. Returns how long you may
+    /// still count on the hold.
     ///
-    /// Where a store notices the end of a process, that ends the lease too.
+    /// On a store that notices the end of a process, that also ends the lease.
     #[must_use = "it says for how long the lock may still be counted on"]
     pub fn leave_to_expire(mut self) -> Duration {
         self.held.abandon()

@@ -1,7 +1,8 @@
-//! One acquisition, from before its first call until the store has its last word.
+//! One acquisition, from before its first call until the store's last answer.
 //!
-//! It is asked for, a [lease] answers for it, and in the end the store is told. Dropping
-//! it at any stage leaves the rest to the engine (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
+//! It asks, a [lease] then represents it, and in the end the store releases it. If it is dropped at any stage, the
+//! engine does the rest (promise
+//! [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
 
 mod at_store;
 mod granted;
@@ -26,7 +27,7 @@ use crate::{
     engine::{HoldEnd, Job, PendingRelease, Slot},
 };
 
-/// One acquisition of one name, under an owner of its own.
+/// One acquisition of one name, with its own owner.
 #[derive(Debug)]
 pub(crate) struct Acquisition {
     context: Arc<StoreContext>,
@@ -37,20 +38,20 @@ pub(crate) struct Acquisition {
     stage: Stage,
     /// What the store may have kept before the latest call.
     before_call: StoredState,
-    /// The longest lease that was asked for.
+    /// The longest lease that was requested.
     ttl: Duration,
     /// Until when a call that was given up may still arrive.
     tainted_until: Timestamp,
     slot: Option<Slot>,
 }
 
-/// Where an acquisition is between its first call and the store's last word. While it is granted, its lease answers
-/// for it.
+/// The stage of an acquisition between its first call and the store's last answer. After a grant, its lease represents
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// It asks, and the store may keep this.
     Contends(StoredState),
-    /// Its hold is over, and the store is to be told.
+    /// Its hold is over, which the store does not know yet.
     Over(HoldEnd),
 }
 
@@ -69,7 +70,7 @@ impl Acquisition {
         Ok(acquisition)
     }
 
-    /// One under an owner that was made for it before.
+    /// An acquisition under an owner that was made for it before.
     pub(crate) fn of(
         context: &Arc<StoreContext>,
         name: &LockName,
@@ -90,8 +91,8 @@ impl Acquisition {
         }
     }
 
-    /// One whose hold is over, of which the store does not know yet; a call that was given up may arrive
-    /// until `tainted_until`.
+    /// An acquisition whose hold is over, which the store does not know yet. A call that was given up may arrive until
+    /// `tainted_until`.
     pub(crate) fn over(
         context: &Arc<StoreContext>,
         name: &LockName,
@@ -120,7 +121,7 @@ impl Acquisition {
         self.wakeups.get_or_insert_with(|| context.store.wakeups(name, owner))
     }
 
-    /// A call is about to be sent. If the one before it was never answered, it may still arrive.
+    /// A call is about to be sent. If the one before it was never answered, that one may still arrive.
     pub(crate) fn begin_call(&mut self, now: Timestamp, ttl: Duration) {
         self.ttl = self.ttl.max(ttl);
         if self.at_store() == StoredState::Unknown
@@ -132,12 +133,12 @@ impl Acquisition {
         self.record_outcome(CallOutcome::Unanswered);
     }
 
-    /// What is known of the latest call now.
+    /// Records the outcome of the latest call.
     fn record_outcome(&mut self, outcome: CallOutcome) {
         self.stage = Stage::Contends(self.before_call.after(outcome));
     }
 
-    /// What the store may keep, of one that was not granted.
+    /// What the store may keep of an acquisition that was not granted.
     fn at_store(&self) -> StoredState {
         match self.stage {
             Stage::Contends(at_store) => at_store,
@@ -145,25 +146,25 @@ impl Acquisition {
         }
     }
 
-    /// The store says that the name is busy.
+    /// Records that the store answered busy.
     pub(crate) fn busy(&mut self, position: Option<Position>) {
         self.position = position.or(self.position);
         let queued = position.is_some();
         self.record_outcome(if queued { CallOutcome::Queued } else { CallOutcome::Busy });
     }
 
-    /// The call certainly had no effect.
+    /// Records that the call certainly had no effect.
     pub(crate) fn record_no_effect(&mut self) {
         self.record_outcome(CallOutcome::NoEffect);
     }
 
-    /// Whether a call may have had an effect that nobody knows of, or may still have one.
+    /// Whether a call may have had an effect that is not known, or may still have one.
     pub(crate) fn is_in_doubt(&self, now: Timestamp) -> bool {
         self.at_store() == StoredState::Unknown || now < self.tainted_until
     }
 
-    /// Whether the store that says that nothing is held tells of a loss: not once a call that ends the hold
-    /// may have arrived before.
+    /// Whether the store's answer that nothing is held means a loss. It does not if a call that ends the hold may have
+    /// arrived before.
     pub(crate) fn is_believed(&self) -> bool {
         matches!(self.stage, Stage::Over(HoldEnd { believed: true, .. }))
     }
@@ -175,19 +176,19 @@ impl Acquisition {
         }
     }
 
-    /// Forgets what may be there: it is not this process's to take back, or a test is to notice.
+    /// Forgets what may be left in the store: this process must not take it back, or a test should notice it.
     pub(crate) fn forget(&mut self) {
         self.stage = Stage::Contends(StoredState::Nothing);
         self.tainted_until = Timestamp::ZERO;
     }
 
-    /// The store granted it: from now on its lease answers for it. Answers its slot, and until when a
-    /// call that was given up may still arrive.
+    /// The store granted it, and its lease represents it from now on. Returns its slot, and until when a call that was
+    /// given up may still arrive.
     pub(crate) fn granted(mut self) -> (Option<Slot>, Timestamp) {
         (self.slot.take(), self.tainted_until)
     }
 
-    /// What is left to do in the background, if there is anything.
+    /// The work that is left for the background, if there is any.
     fn take_back(&mut self, now: Timestamp) -> Option<PendingRelease> {
         let tainted = now < self.tainted_until;
         let calls_outlive_drop = self.context.store.capabilities().calls_outlive_drop;
@@ -212,7 +213,7 @@ impl Acquisition {
         })
     }
 
-    /// How long what a call left at the store lasts, unless it is taken back: a lease, or a position.
+    /// How long the effect of a call lasts in the store unless it is taken back: a lease, or a queue position.
     fn lasts(&self) -> Duration {
         let position_ttl = self.context.store.capabilities().position_ttl;
         if self.wakeups.is_some() { self.ttl.max(position_ttl) } else { self.ttl }

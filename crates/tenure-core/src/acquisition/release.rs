@@ -1,4 +1,4 @@
-//! The end of a hold: the store is told.
+//! The end of a hold: the release in the store.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::{
     store::LeaseScope,
 };
 
-/// How long a release is tried before it is left to the engine.
+/// How long a release is tried before the engine continues it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Acquisition {
-    /// Tells the store that the hold is over, several times if it does not answer.
+    /// Releases the hold in the store, with several tries if it does not answer.
     pub(crate) async fn release(mut self) -> Result<(), ReleaseError> {
         let Stage::Over(end) = self.stage else { return Ok(()) };
         let context = self.context.clone();
@@ -27,7 +27,7 @@ impl Acquisition {
         loop {
             let keep = Duration::from_millis(ceil_millis(end.keep_until.since(now)));
             let believed = self.is_believed();
-            // Also if this future is dropped meanwhile.
+            // Set before the call, so that it also holds if this future is dropped meanwhile.
             self.believe(false);
             let call = context.store.release(&self.name, &self.owner, keep);
             let fault = match before(&*context.clock, give_up, call).await {
@@ -37,13 +37,13 @@ impl Acquisition {
                     context.observer.lost_at_release(&lost);
                     return Err(lost.into());
                 }
-                // If it is not held, an earlier try may have been the one that released it.
+                // If it is not held, an earlier try may have released it.
                 Some(Ok(Released::Released | Released::NotHeld)) => {
                     self.released();
                     return Ok(());
                 }
                 Some(Err(fault)) => fault,
-                // Why an earlier try failed says more than that the last one was cut off.
+                // The error of an earlier try says more than that the last one was cut off.
                 None => failed.take().unwrap_or_else(unanswered),
             };
             self.believe(believed && fault.kind() != FaultKind::InDoubt);
@@ -59,7 +59,7 @@ impl Acquisition {
         }
     }
 
-    /// The store has let go of it: nothing is left to be done but what may come late.
+    /// The store has released it. Only calls that may arrive late are left.
     pub(crate) fn released(&mut self) {
         let comes_late =
             self.tainted_until > Timestamp::ZERO && self.context.now() < self.tainted_until;
@@ -78,7 +78,7 @@ fn unanswered() -> Fault {
     )
 }
 
-/// When a lock is free that nobody released.
+/// When an unreleased lock is free.
 const fn free(lease: LeaseScope) -> &'static str {
     match lease {
         LeaseScope::Hold => "the lock is free when its lease ends",

@@ -1,4 +1,4 @@
-//! A clock that moves when it is told to.
+//! A clock that moves only when a test moves it.
 
 use std::{
     sync::{
@@ -13,8 +13,8 @@ use tokio::sync::watch;
 
 use super::{Clock, Sleep};
 
-/// A clock for tests: it stands still until [`ManualClock::advance`] moves it. Cheap to clone; all
-/// clones are one clock.
+/// A clock for tests. It moves only when you call [`ManualClock::advance`]. Cloning is cheap, and all clones are one
+/// clock.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,7 +39,7 @@ impl Default for ManualClock {
 }
 
 impl ManualClock {
-    /// A clock that stands at one second after its origin, early in the year 2020.
+    /// Makes a clock that shows one second after its origin, early in the year 2020.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -50,13 +50,12 @@ impl ManualClock {
         }
     }
 
-    /// Moves the clock and the time of day forward and wakes who sleeps until then.
+    /// Moves the clock and the time of day forward, and wakes all sleepers whose time has come.
     pub fn advance(&self, by: Duration) {
         self.now.send_modify(|now| *now = now.saturating_add(by));
     }
 
-    /// Sets the time of day, in microseconds since the Unix epoch, forward or back. Deadlines do
-    /// not notice.
+    /// Sets the time of day, in microseconds since the Unix epoch, forward or back. Deadlines are not affected.
     pub fn set_wall(&self, micros: u64) {
         let now = self.now.borrow().as_nanos() / 1_000;
         self.wall_offset.store(micros.wrapping_sub(now), Ordering::Relaxed);
@@ -76,7 +75,7 @@ impl Clock for ManualClock {
     fn sleep_until(&self, until: Timestamp) -> Sleep {
         let mut now = self.now.subscribe();
         Box::pin(async move {
-            // The sender lives as long as the clock; without it nobody can move the time.
+            // The sender lives as long as the clock; without it, the time cannot move.
             if now.wait_for(|now| *now >= until).await.is_err() {
                 std::future::pending::<()>().await;
             }

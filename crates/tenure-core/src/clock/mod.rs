@@ -12,17 +12,17 @@ pub use tenure_proto::Timestamp;
 
 pub use self::tokio::TokioClock;
 
-/// A pause that ends at a point of a clock.
+/// A pause that ends at a time on a clock.
 pub type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A clock that counts the time a machine is suspended, and a time of day.
+/// A clock that counts the time for which a machine is suspended, and a time of day.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// Now, on a clock that never goes back and counts suspension.
+    /// Returns the current time, on a clock that never goes back and counts suspensions.
     fn now(&self) -> Timestamp;
 
-    /// The time of day in microseconds since the Unix epoch. It can jump.
+    /// Returns the time of day in microseconds since the Unix epoch. It can jump.
     fn wall(&self) -> u64;
 
-    /// Returns at `until` or somewhat later, never before it.
+    /// Returns at `until` or somewhat later, never earlier.
     fn sleep_until(&self, until: Timestamp) -> Sleep;
 }

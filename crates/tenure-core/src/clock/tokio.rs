@@ -7,13 +7,12 @@ use tokio::time::Instant;
 
 use super::{Clock, Sleep};
 
-/// The clock of the tokio runtime that it is used in: for tests that pause it with
-/// [`tokio::time::pause`], `start_paused`, or move it with [`tokio::time::advance`].
+/// The clock of the current tokio runtime, for tests that pause it with [`tokio::time::pause`] or `start_paused`, or
+/// move it with [`tokio::time::advance`].
 ///
-/// It tells the time of whichever runtime asks, so all that uses it belongs into one: give it to the
-/// store as well, and build with
-/// [`TenureBuilder::build_in_runtime`](crate::TenureBuilder::build_in_runtime). It does not count the
-/// time that a machine is suspended: not for programs that run for real.
+/// It shows the time of the runtime that asks, so all its users must be in one runtime. Give it to the store as well,
+/// and build with [`TenureBuilder::build_in_runtime`](crate::TenureBuilder::build_in_runtime). Do not use it in
+/// production: it does not count the time for which a machine is suspended.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
@@ -38,11 +37,11 @@ pub struct TokioClock {
     wall: u64,
 }
 
-/// What the clock shows at its origin: before that nothing may seem to have happened.
+/// The time at the clock's origin, so that nothing seems to have happened before it.
 const START: Duration = Duration::from_secs(1);
 
 impl TokioClock {
-    /// A clock that begins now.
+    /// Makes a clock that begins now.
     #[must_use]
     pub fn new() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -73,7 +72,7 @@ impl Clock for TokioClock {
 
     fn sleep_until(&self, until: Timestamp) -> Sleep {
         let clock = *self;
-        // The timer is made when it is awaited: it belongs to the runtime that polls it.
+        // The timer is made when it is awaited, because it belongs to the runtime that polls it.
         Box::pin(async move {
             let rest = until.since(clock.now());
             if !rest.is_zero() {

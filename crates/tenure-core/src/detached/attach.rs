@@ -1,4 +1,4 @@
-//! A handle becomes a guard.
+//! Turns a handle into a guard.
 
 use std::{
     fmt,
@@ -22,7 +22,7 @@ use crate::{
     options::Options,
 };
 
-/// A hold that is about to be attached to this process. Nothing happens until it is awaited.
+/// A hold that is about to be attached to this process. Nothing happens until you await it.
 #[must_use = "nothing is attached until this is awaited"]
 pub struct Attach {
     context: Arc<StoreContext>,
@@ -35,28 +35,27 @@ impl Attach {
         Self { context: context.clone(), handle: handle.clone(), options: Options::default() }
     }
 
-    /// The length of the lease, 10 ms to 24 h; what locks of this name have otherwise, or 30 s, if
-    /// nothing is said. While the guard lives it is renewed every third of it.
+    /// Sets the length of the lease: 10 ms to 24 h. Default: the default of locks of this name, or 30 s. While the
+    /// guard lives, tenure renews the lease every third of this time.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = Some(ttl);
         self
     }
 
-    /// After how long the hold is lost although it could be renewed, 10 ms to 24 h; never if nothing is
-    /// said.
+    /// Sets the time after which the hold is lost even if it could be renewed: 10 ms to 24 h. Default: never.
     pub fn max_hold(mut self, max_hold: Duration) -> Self {
         self.options.max_hold = Some(max_hold);
         self
     }
 
-    /// How much longer than the holder believes the store keeps the lease, 0 to 60 s; none if nothing is
-    /// said.
+    /// Sets the additional time for which the store keeps the lease after the holder no longer counts on it: 0 to 60 s.
+    /// Default: none.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.options.grace = Some(grace);
         self
     }
 
-    /// Who holds the lock from now on, for people to see: `host/pid` if nothing is said.
+    /// Sets the text that tells people which program holds the lock from now on. Default: `host/pid`.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.options.label = Some(label.into());
         self
@@ -69,7 +68,7 @@ impl Attach {
         let failed = |fault| HandleError::store(address.clone(), fault);
         handle.check(&*context.store).map_err(failed)?;
         let mut settings = context.settings(&handle.name, handle.kind, handle.mode, options)?;
-        // It was counted from the first grant, which no handle tells.
+        // It was counted from the first grant, whose time no handle contains.
         settings.hold_at_least = Duration::ZERO;
         let no_room = |error| HandleError::NoRoom(Box::new(error));
         let slot = context.reserve(&handle.name).map_err(no_room)?;

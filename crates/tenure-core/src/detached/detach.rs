@@ -1,4 +1,4 @@
-//! A guard becomes a handle.
+//! Turns a guard into a handle.
 
 use std::{
     fmt,
@@ -24,25 +24,23 @@ use crate::{
     error::DetachError,
 };
 
-/// For how long the store is asked at most.
+/// The longest time for which the store is asked.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Guard {
-    /// Detaches the hold from this process: await the returned value. Who has the [`Handle`] can attach
-    /// it, in whatever process. Nobody else gets the lock in between.
+    /// Detaches the hold from this process. Await the returned value. Any process that has the [`Handle`] can then
+    /// attach the hold. No other holder gets the lock in between.
     ///
-    /// The hold lives by its lease alone then: nobody renews it, no end of a process frees it, and nobody
-    /// is told when it is lost. What was said of this guard ends with it: its `max_hold`, its
-    /// `hold_at_least` and its grace.
+    /// Only its lease keeps a detached hold: tenure does not renew it, the end of a process does not free it, and no
+    /// program is notified when it is lost. The guard's `max_hold`, `hold_at_least` and grace no longer apply.
     ///
     /// # Errors
-    /// [`DetachError`]. In each case the guard is gone, and what it held is being released.
+    /// [`DetachError`]. In each case the guard is gone, and its hold is being released.
     ///
     /// # Cancel safety
-    /// The guard belongs to the future: dropping it releases the lock in the background, whether it was
-    /// detached by then or not. A process that is killed while it is under way can leave a detached hold
-    /// for the length of its lease: whoever must be able to go on from there writes down
-    /// [`Detach::handle`] first.
+    /// The future owns the guard. Dropping it releases the lock in the background, whether or not the hold was detached
+    /// by then. If the process is killed meanwhile, a detached hold can remain for the length of its lease. To be able
+    /// to continue from there, save [`Detach::handle`] first.
     pub fn detach(self) -> Detach {
         let held = self.held();
         let context = held.lease().context();
@@ -60,8 +58,8 @@ impl Guard {
 }
 
 impl WriteGuard {
-    /// As [`Guard::detach`]. What is attached later is a [`Guard`]; `WriteGuard::from` makes it a
-    /// writer's again.
+    /// Detaches the hold, as [`Guard::detach`] does. Attaching it later gives a [`Guard`]; `WriteGuard::from` turns
+    /// that into a writer's guard again.
     ///
     /// # Errors
     /// As for [`Guard::detach`].
@@ -73,8 +71,8 @@ impl WriteGuard {
     }
 }
 
-/// A hold that is about to be detached. Nothing happens until it is awaited: until then its guard is
-/// held and renewed, and dropping this releases it.
+/// A hold that is about to be detached. Nothing happens until you await it. Until then its guard is held and renewed,
+/// and dropping this releases it.
 #[must_use = "nothing is detached until this is awaited, and dropping it releases the lock"]
 pub struct Detach {
     guard: Guard,
@@ -82,22 +80,22 @@ pub struct Detach {
     handle: Result<Handle, Fault>,
 }
 
-/// What a guard became.
+/// The result of detaching a guard.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Detached {
-    /// By what it is attached, renewed or released.
+    /// The handle with which to attach, renew or release the hold.
     pub handle: Handle,
-    /// The fencing token of the detached hold: greater than the guard's.
+    /// The fencing token of the detached hold, which is greater than the guard's.
     pub token: Token,
-    /// Until when the hold may be counted on, on the clock of the [`Tenure`](crate::Tenure), if it is
-    /// not renewed, attached, released or broken before.
+    /// The time until which you may count on the hold, on the clock of the [`Tenure`](crate::Tenure), unless it is
+    /// renewed, attached, released or evicted earlier.
     pub deadline: Timestamp,
 }
 
 impl Detach {
-    /// For how long the hold lasts while nobody renews or attaches it, 10 ms to 24 h, rounded
-    /// up to milliseconds; the guard's ttl if nothing is said.
+    /// Sets how long the hold lasts if it is neither renewed nor attached: 10 ms to 24 h, rounded up to milliseconds.
+    /// Default: the guard's ttl.
     pub fn lease(mut self, lease: Duration) -> Self {
         if let Ok(handle) = &mut self.handle {
             handle.lease = Duration::from_millis(ceil_millis(lease));
@@ -105,19 +103,17 @@ impl Detach {
         self
     }
 
-    /// Who holds the lock then, for people to see; the guard's label with "(detached)" if nothing is
-    /// said.
+    /// Sets the text that tells people which program holds the lock then. Default: the guard's label with "(detached)".
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// The handle as it will be, before anything is asked of the store: to be written down first, so that
-    /// no kill of this process leaves a hold that nobody has a handle of. It is worth nothing until the
-    /// hold is detached.
+    /// Returns the handle in advance, without asking the store. Save it before you await this, so that killing this
+    /// process cannot leave a hold without a known handle. The handle is worthless until the hold is detached.
     ///
     /// # Errors
-    /// [`DetachError::Store`] when the system gives no random numbers.
+    /// [`DetachError::Store`] if the system returns no random numbers.
     pub fn handle(&self) -> Result<&Handle, DetachError> {
         self.handle.as_ref().map_err(|fault| {
             let fault = Fault::new(fault.kind(), fault.message_and_cause(), fault.help());
@@ -144,7 +140,7 @@ impl Detach {
         let token = held.token();
         let give_up = held.lease().deadline().min(context.now().saturating_add(PATIENCE));
         let from = held.lease().owner();
-        // From here on nothing renews it, and both owners are taken back unless one call succeeds.
+        // From here on nothing renews it, and both owners are taken back unless a call succeeds.
         let mut old = match held.leave_process() {
             EndOutcome::Leaving(old) => old,
             EndOutcome::Lost(lost) => return Err(lost.into()),
@@ -165,7 +161,8 @@ impl Detach {
             TakeOverOutcome::Taken { grant, sent, received } => {
                 let deadline = lease::deadline(sent, received, grant.left, Grace::NONE);
                 let late = || DetachError::store(address, too_late());
-                // What was asked for the drift of clocks is nobody's to count on.
+                // The lease includes a margin for the drift of clocks, on which no program may
+                // count.
                 let asked = sent.saturating_add(handle.lease);
                 let deadline = deadline.ok_or_else(late)?.min(asked);
                 old.released();

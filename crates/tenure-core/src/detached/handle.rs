@@ -1,4 +1,4 @@
-//! What a detached hold is known by.
+//! The handle of a detached hold.
 
 use std::{fmt, time::Duration};
 
@@ -9,17 +9,15 @@ use tenure_proto::{
 
 use crate::{Fault, FaultKind, LockName, Store, error::LockAddress};
 
-/// The secret by which a detached hold is attached, renewed or released.
+/// The secret with which a detached hold is attached, renewed or released.
 ///
-/// Whoever has it can do each of these, so it is to be kept like a password: `Debug` does not show it,
-/// and [`Handle::expose`] says in its name what it does. It works in the store it is of, by whatever
-/// URL that is opened. It names that kind of store, and no URL, password or address.
+/// Any program that has the handle can do each of these, so keep it like a password. `Debug` does not show it. Only
+/// [`expose`](Handle::expose) returns its text: the feature `serde` does not serialize it either.
 ///
-/// It is written out by [`expose`](Handle::expose) alone, as it is a secret: with the feature `serde` too it is no part
-/// of what is serialized by the way.
+/// A handle works in the store that it comes from, whichever URL you open that store with. It names the kind of that
+/// store, but no URL, password or address.
 ///
-/// It attaches once. After that, and after the end of its lease, it is worth nothing, and so are all
-/// copies of it.
+/// It attaches once. After that, and after the end of its lease, the handle and all copies of it are worthless.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -31,7 +29,7 @@ use crate::{Fault, FaultKind, LockName, Store, error::LockAddress};
 /// let detached = guard.detach().lease(Duration::from_secs(1800)).await?;
 /// let text = detached.handle.expose();
 ///
-/// // In another process, which was given the text:
+/// // In another process, which received the text:
 /// let handle: Handle = text.parse()?;
 /// let guard = tenure.attach(&handle).await?;
 /// assert!(guard.token() > detached.token);
@@ -45,44 +43,44 @@ pub struct Handle {
     pub(super) owner: Owner,
     pub(super) kind: Kind,
     pub(super) mode: Mode,
-    /// For how long the hold was detached.
+    /// The length of the lease with which the hold was detached.
     pub(super) lease: Duration,
     /// The kind of its store.
     pub(super) store: String,
 }
 
 impl Handle {
-    /// The lock's name.
+    /// Returns the lock's name.
     #[must_use]
     pub const fn name(&self) -> &LockName {
         &self.name
     }
 
-    /// The kind of store that it is of: what [`Store::kind`] says there.
+    /// Returns the kind of store that it comes from, as [`Store::kind`] returns it there.
     #[must_use]
     pub fn store_kind(&self) -> &str {
         &self.store
     }
 
-    /// What the name is used as.
+    /// Returns the kind of lock that the name is used as.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// How the name is held.
+    /// Returns the mode in which the name is held.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// For how long the hold was detached: what whoever renews it, or detaches it again, may do once more.
+    /// Returns the lease with which the hold was detached. Use the same lease to renew it or to detach it again.
     #[must_use]
     pub const fn lease(&self) -> Duration {
         self.lease
     }
 
-    /// Refuses to look for a hold where none of this handle can be.
+    /// Refuses a store in which no hold of this handle can be.
     pub(super) fn check(&self, store: &dyn Store) -> Result<(), Fault> {
         if let Some(reason) = store.capabilities().no_detaching() {
             return Err(reason.into());
@@ -94,7 +92,7 @@ impl Handle {
         Err(Fault::new(FaultKind::Misconfigured, what, "open the store where it was made"))
     }
 
-    /// Which lock, in which store, for an error.
+    /// The lock and its store, for an error.
     pub(super) fn address(&self, store: &dyn Store) -> LockAddress {
         LockAddress { name: self.name.clone(), store: store.location() }
     }

@@ -1,4 +1,4 @@
-//! Holds that leave their process: a guard becomes a handle, and a handle a guard again.
+//! Holds that leave their process: a guard becomes a handle, and a handle becomes a guard again.
 
 mod attach;
 mod detach;

@@ -1,4 +1,4 @@
-//! Taking a hold over at the store, several times if it does not answer.
+//! Takes a hold over at the store, with several tries if the store does not answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,21 +12,21 @@ use crate::{
     driver::before,
 };
 
-/// How long one answer is waited for before the store is asked again.
+/// The longest wait for one answer before the store is asked again.
 const LONGEST_CALL: Duration = Duration::from_secs(5);
 
-/// What became of it.
+/// The outcome of taking a hold over.
 pub(super) enum TakeOverOutcome {
-    /// The hold is the new owner's, by the answer to a call that was sent and answered at these moments.
+    /// The new owner has the hold, by the answer to a call that was sent and received at these times.
     Taken { grant: Grant, sent: Timestamp, received: Timestamp },
-    /// The old owner has nothing.
+    /// The old owner holds nothing.
     NotHeld,
-    /// The store did not do it, or did not say.
+    /// The store failed or did not answer.
     Failed(Fault),
 }
 
-/// Asks for `over` until `give_up`. The same call may be sent several times: it has one owner, so it
-/// takes effect once. `acquisition` is that owner's, and knows what may have to be taken back.
+/// Sends `over` until `give_up`. The same call may be sent several times: it has one owner, so it takes effect once.
+/// `acquisition` has that owner, and knows what may have to be taken back.
 pub(super) async fn take_over(
     context: &Arc<StoreContext>,
     name: &LockName,
@@ -48,7 +48,7 @@ pub(super) async fn take_over(
                 return TakeOverOutcome::Taken { grant, sent, received };
             }
             Some(Ok(TakenOver::NotHeld)) => {
-                // What was in doubt before stays so, and is taken back.
+                // A call that was in doubt before stays so, and is taken back.
                 acquisition.record_no_effect();
                 return TakeOverOutcome::NotHeld;
             }
@@ -62,7 +62,7 @@ pub(super) async fn take_over(
         }
         let pause = received.saturating_add(backoff.next(entropy.jitter()));
         if !fault.is_transient() || pause >= give_up {
-            // What one call left in doubt no later refusal makes certain.
+            // A later refusal does not settle a call that is in doubt.
             let certain = !doubted || fault.kind() == FaultKind::InDoubt;
             return TakeOverOutcome::Failed(if certain { fault } else { unanswered() });
         }
@@ -70,7 +70,7 @@ pub(super) async fn take_over(
     }
 }
 
-/// The lease of a detached hold that can be counted on for `length`, as far as the store grants it.
+/// The lease of a detached hold that its holder can count on for `length`, if the store grants that much.
 pub(super) fn lease_for(store: &dyn Store, length: Ttl) -> Result<Duration, Fault> {
     let longest = store.capabilities().longest_lease;
     if length.for_store() > longest {
@@ -84,7 +84,7 @@ pub(super) fn lease_for(store: &dyn Store, length: Ttl) -> Result<Duration, Faul
     Ok(lease::covering(length.get(), Grace::NONE).min(longest))
 }
 
-/// What comes too late to be counted on.
+/// The fault for an answer that came too late to count on.
 pub(super) fn too_late() -> Fault {
     Fault::new(
         FaultKind::InDoubt,

@@ -1,7 +1,7 @@
 //! A handle as text: one line without spaces, so that it fits a file, a variable and a message.
 //!
-//! `tenure-handle:1:STORE:KIND:MODE:MILLISECONDS:OWNER:CHECKSUM:NAME`. The checksum is of all the rest: it finds
-//! what was cut or mistyped. It proves nothing; the owner does.
+//! `tenure-handle:1:STORE:KIND:MODE:MILLISECONDS:OWNER:CHECKSUM:NAME`. The checksum covers all other parts. It detects
+//! text that was cut or mistyped, but proves nothing: the owner is the proof.
 
 use std::{str::FromStr, time::Duration};
 
@@ -17,15 +17,15 @@ use crate::{
     error::handle::{BadHandle, MARK, VERSION},
 };
 
-/// What of a name is written as it is.
+/// The characters of a name that are escaped.
 const ESCAPED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'/').remove(b':').remove(b'@');
-/// More than the longest handle has: a name of 512 bytes, each escaped, and what is before it.
+/// Longer than the longest handle: a name of 512 bytes, each escaped, and the parts before it.
 const LONGEST: usize = 4_096;
 
 impl Handle {
-    /// The handle as text, which is all that it takes to attach, renew or release the hold: keep it
-    /// from arguments of commands, from logs and from files that others can read.
+    /// Returns the handle as text. The text is all that a program needs to attach, renew or release the hold, so keep
+    /// it out of command-line arguments, logs, and files that others can read.
     #[must_use]
     pub fn expose(&self) -> String {
         let Self { name, owner, kind, mode, lease, store } = self;
@@ -44,7 +44,7 @@ impl Handle {
 impl FromStr for Handle {
     type Err = BadHandle;
 
-    /// Reads what [`Handle::expose`] wrote; spaces and line ends around it are no part of it.
+    /// Reads the text that [`Handle::expose`] returned. Spaces and line ends around it are ignored.
     fn from_str(text: &str) -> Result<Self, BadHandle> {
         let text = text.trim();
         if text.is_empty() {
@@ -54,7 +54,7 @@ impl FromStr for Handle {
         let rest = rest.ok_or(BadHandle::NoHandle)?;
         let (version, rest) = rest.split_once(':').ok_or(BadHandle::Damaged)?;
         if version != VERSION {
-            // Only a number is shown: anything else may be a part of a secret.
+            // Only a number is shown: anything else may be part of a secret.
             let number = version.len() <= 4 && version.bytes().all(|byte| byte.is_ascii_digit());
             let version = version.to_owned();
             let known = number && !version.is_empty();

@@ -1,4 +1,4 @@
-//! What can be done with a handle alone, by whoever has it: its hold is renewed, or released.
+//! Operations that need only a handle: renewing its hold, and releasing it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,10 +13,10 @@ use crate::{
     store::Renewal,
 };
 
-/// How long the store is asked.
+/// The longest time for which the store is asked.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Sees that the hold lasts for `length` from now on, at least; until when it may be counted on.
+/// Ensures that the hold lasts for at least `length` from now on; returns until when it may be counted on.
 pub(crate) async fn renew(
     context: &Arc<StoreContext>,
     handle: &Handle,
@@ -49,7 +49,7 @@ pub(crate) async fn renew(
     }
 }
 
-/// Lets the hold go.
+/// Releases the hold.
 pub(crate) async fn release(
     context: &Arc<StoreContext>,
     handle: &Handle,
@@ -62,7 +62,7 @@ pub(crate) async fn release(
     loop {
         let call = context.store.release(&handle.name, &handle.owner, Duration::ZERO);
         let fault = match before(&*context.clock, tries.give_up, call).await {
-            // If it is not held, an earlier try may have been the one that released it.
+            // If it is not held, an earlier try may have released it.
             Some(Ok(Released::NotHeld)) if !doubted => return Err(HandleError::Lost(address)),
             Some(Ok(Released::Released | Released::NotHeld)) => return Ok(()),
             Some(Err(fault)) => fault,
@@ -76,7 +76,7 @@ pub(crate) async fn release(
     }
 }
 
-/// A forked copy has no part in the locks of its parent, whose connections it would use.
+/// A forked child has no part in the locks of its parent, whose connections it would use.
 fn not_forked(context: &StoreContext, address: &LockAddress) -> Result<(), HandleError> {
     if !context.is_forked() {
         return Ok(());
@@ -85,7 +85,7 @@ fn not_forked(context: &StoreContext, address: &LockAddress) -> Result<(), Handl
     Err(HandleError::NoRoom(Box::new(AcquireError::ShutDown { lock: address })))
 }
 
-/// When the store is asked again, and for how long.
+/// When the store is asked again, and until when.
 struct RetrySchedule {
     backoff: Backoff,
     give_up: Timestamp,
@@ -108,7 +108,7 @@ impl RetrySchedule {
     }
 }
 
-/// What was renewed for so little that it is over by now.
+/// The fault for a renewal for such a short time that it is over by now.
 fn renewed_too_late() -> Fault {
     Fault::new(
         FaultKind::InDoubt,

@@ -1,4 +1,4 @@
-//! What the engine has to look at, and when.
+//! The jobs of the engine, and when they are due.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use super::PendingRelease;
 use crate::{Fault, LockName, names::NameUse, store::Renewal};
 
-/// Where an entry of the agenda stands.
+/// The key of an entry of the agenda.
 pub(crate) type AgendaKey = (Timestamp, NonZeroU64);
 
 /// A lease, as the engine sees it.
@@ -24,19 +24,19 @@ pub(crate) trait WatchedLease: fmt::Debug + Send + Sync {
     /// Proof of its acquisition.
     fn owner(&self) -> Owner;
 
-    /// Its time has come: it says what to renew, if anything, and when to look again.
+    /// Its time has come. Returns the renewal to send, if any, and plans the next check.
     fn on_time(self: Arc<Self>, now: Timestamp) -> Option<Renewal>;
 
-    /// A hint says that it was taken away: it is to be renewed, at `due` or soon after it.
+    /// A hint says that it was evicted. It must be renewed at `due` or soon after it.
     fn hinted(self: Arc<Self>, now: Timestamp, due: Timestamp);
 
-    /// Somebody asks its holder to let go.
+    /// Another program asks its holder to release.
     fn release_requested(&self);
 
     /// Whether it is held, and its last renewal failed.
     fn is_troubled(&self) -> bool;
 
-    /// The answer to a renewal came, or none in time.
+    /// The answer to a renewal came, or none came in time.
     fn renewal_answered(
         self: Arc<Self>,
         sent: Timestamp,
@@ -45,14 +45,13 @@ pub(crate) trait WatchedLease: fmt::Debug + Send + Sync {
     );
 }
 
-/// Queues of a process, as the engine sees them.
+/// The queues of a process, as the engine sees them.
 pub(crate) trait WatchedQueues: fmt::Debug + Send + Sync {
-    /// It is time to see whether the task at the head of a queue does what it was to do.
+    /// It is time to check whether the task at the head of a queue did what it had to do.
     fn on_time(self: Arc<Self>, name: &NameUse, now: Timestamp);
 }
 
-/// Something to look at when its time comes. Each hold has a place for one here, so what only some need
-/// is boxed.
+/// A job that is due at some time. Each hold has one here, so rare parts are boxed.
 #[derive(Debug)]
 pub(crate) enum Job {
     /// A lease that is to be renewed, or found lost.
@@ -61,16 +60,16 @@ pub(crate) enum Job {
     Once(Box<OneTimeJob>),
 }
 
-/// Something to be done one time.
+/// A job that is done once.
 #[derive(Debug)]
 pub(crate) enum OneTimeJob {
-    /// Something to be released.
+    /// A release in the store.
     TakeBack(PendingRelease),
-    /// The queue of a name, whose head was to go on by now.
+    /// A check of a name's queue, whose head had to move on by now.
     LookAtQueue(Weak<dyn WatchedQueues>, NameUse),
 }
 
-/// Wakes the engine when it is dropped, if that has to look sooner than it had planned.
+/// When it is dropped, wakes the engine if that must check sooner than planned.
 #[derive(Debug, Default)]
 #[must_use = "it is to be dropped when nothing is locked"]
 pub(crate) struct WakeOnDrop<'a>(Option<&'a Notify>);
@@ -83,7 +82,7 @@ impl Drop for WakeOnDrop<'_> {
     }
 }
 
-/// All that the engine has to look at. The slots bound it: whoever puts something here has one.
+/// All jobs of the engine. The slots limit them: each job belongs to a slot.
 #[derive(Debug)]
 pub(crate) struct Agenda {
     state: Mutex<State>,
@@ -93,17 +92,17 @@ pub(crate) struct Agenda {
 #[derive(Debug)]
 struct State {
     jobs: Jobs,
-    /// When the engine looks next by its own plan.
+    /// When the engine plans to check next.
     planned: Option<Timestamp>,
     next_id: NonZeroU64,
 }
 
-/// Jobs by their time. Holds are renewed in beats, so many have the same, and stand in a row there by their
-/// numbers: a tree of them would take twice the memory.
+/// Jobs by time. Holds are renewed in beats, so many jobs have the same time, and are in one bucket in the order of
+/// their numbers. One tree for all jobs would take twice the memory.
 #[derive(Debug, Default)]
 struct Jobs(BTreeMap<Timestamp, JobBucket>);
 
-/// Jobs of one time, in the order of their numbers. One that was cancelled leaves a gap, until half are.
+/// Jobs of one time, in the order of their numbers. A cancelled job leaves a gap, until half of them are gaps.
 #[derive(Debug)]
 struct JobBucket {
     jobs: Vec<(NonZeroU64, Option<Job>)>,
@@ -127,7 +126,7 @@ impl JobBucket {
 }
 
 impl Jobs {
-    /// The number is greater than those of all that were added before.
+    /// The number must be greater than those of all jobs that were added before.
     fn add(&mut self, (at, id): AgendaKey, job: Job) {
         let row = self.0.entry(at);
         let row = row.or_insert_with(|| JobBucket { jobs: Vec::with_capacity(1), left: 0 });
@@ -148,7 +147,7 @@ impl Jobs {
         self.0.values().flat_map(|row| row.jobs.iter().filter_map(|(_, job)| job.as_ref()))
     }
 
-    /// Takes all up to this time.
+    /// Takes all jobs up to this time.
     fn take(&mut self, until: Timestamp) -> Vec<Job> {
         let mut later = self.0.split_off(&until);
         let now = later.remove(&until);
@@ -156,7 +155,7 @@ impl Jobs {
         due.into_values().chain(now).flat_map(JobBucket::into_jobs).collect()
     }
 
-    /// Takes all that the store has not released yet, the earliest first.
+    /// Takes all releases that the store has not carried out yet, the earliest first.
     fn take_backs(&mut self) -> Vec<PendingRelease> {
         let mut keys = Vec::new();
         for (at, row) in &self.0 {
@@ -177,26 +176,26 @@ impl Jobs {
         taken.collect()
     }
 
-    /// When the first is due.
+    /// When the first job is due.
     fn first(&self) -> Option<Timestamp> {
         self.0.keys().next().copied()
     }
 }
 
 impl Job {
-    /// Something to be released.
+    /// Makes the job of a release.
     pub(crate) fn take_back(what: PendingRelease) -> Self {
         Self::Once(Box::new(OneTimeJob::TakeBack(what)))
     }
 
-    /// The queue of a name to be looked at.
+    /// Makes the job of checking a name's queue.
     pub(crate) fn look_at_queue(queues: Weak<dyn WatchedQueues>, name: NameUse) -> Self {
         Self::Once(Box::new(OneTimeJob::LookAtQueue(queues, name)))
     }
 }
 
 impl Agenda {
-    /// An agenda of the engine that is woken by `engine`.
+    /// Makes an agenda for the engine that `engine` wakes.
     pub(crate) fn new(engine: &Arc<Notify>) -> Arc<Self> {
         let state = State { jobs: Jobs::default(), planned: None, next_id: NonZeroU64::MIN };
         Arc::new(Self { state: Mutex::new(state), engine: engine.clone() })
@@ -207,9 +206,9 @@ impl Agenda {
         self.schedule_quietly(at, job).0
     }
 
-    /// The same where something is locked: the engine's waker is called when what comes with the key
-    /// is dropped. It is only woken if it would look too late by itself, so a quick acquire and release
-    /// does not cost a switch of threads.
+    /// The same while something is locked: dropping the value that comes with the key calls the engine's waker. The
+    /// engine is woken only if it would check too late otherwise, so a quick acquire and release does not cost a switch
+    /// of threads.
     pub(crate) fn schedule_quietly(&self, at: Timestamp, job: Job) -> (AgendaKey, WakeOnDrop<'_>) {
         let mut state = self.lock();
         let key = (at, state.next_id);
@@ -222,14 +221,14 @@ impl Agenda {
         (key, WakeOnDrop(too_late.then_some(&*self.engine)))
     }
 
-    /// Takes a job off the agenda, if it still stands there.
+    /// Takes a job off the agenda, if it is still there.
     pub(crate) fn cancel(&self, key: AgendaKey) {
         let job = self.lock().jobs.remove(&key);
-        // A lease may end here, which uses the agenda again.
+        // This may drop a lease, which uses the agenda again.
         drop(job);
     }
 
-    /// The leases that are among these.
+    /// The leases for which `among` returns `true`.
     pub(crate) fn leases(
         &self,
         among: impl Fn(&dyn WatchedLease) -> bool,
@@ -242,7 +241,7 @@ impl Agenda {
         leases.collect()
     }
 
-    /// Takes all that the store has not released yet off the agenda.
+    /// Takes all releases that the store has not carried out yet off the agenda.
     pub(crate) fn take_backs(&self) -> Vec<PendingRelease> {
         self.lock().jobs.take_backs()
     }
@@ -252,8 +251,8 @@ impl Agenda {
         self.lock().jobs.take(now)
     }
 
-    /// When the engine looks again: when the next job is due, or when it had planned to, although
-    /// that job may be gone by then. So a stream of short holds does not wake it for each.
+    /// Plans the engine's next check: when the next job is due, or the earlier time already planned, even if that job
+    /// is gone by then. So a stream of short holds does not wake the engine for each of them.
     pub(crate) fn plan(&self, now: Timestamp) -> Timestamp {
         let mut state = self.lock();
         let due = state.jobs.first();

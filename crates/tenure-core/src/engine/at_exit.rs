@@ -1,4 +1,4 @@
-//! What a program lets go of last, with a [`Tenure`](crate::Tenure) that is never dropped, as one in a `static`.
+//! The last releases of a program whose [`Tenure`](crate::Tenure) is never dropped, such as one in a `static`.
 
 use std::{
     cell::RefCell,
@@ -12,8 +12,8 @@ thread_local! {
     static AT_EXIT: AtExit = const { AtExit(RefCell::new(Vec::new())) };
 }
 
-/// What the main thread drops where its program ends, by a return from `main` or by `exit`, on systems whose C
-/// library drops what belongs to that thread: Linux with glibc, macOS.
+/// A value that the main thread drops when its program ends, by a return from `main` or by `exit`. This works on
+/// systems whose C library drops a thread's values: Linux with glibc, and macOS.
 struct AtExit(RefCell<Vec<Weak<Slots>>>);
 
 impl Drop for AtExit {
@@ -26,12 +26,12 @@ impl Drop for AtExit {
     }
 }
 
-/// Where the program ends, what was let go of by then is waited for, if this is its main thread.
+/// If this is the main thread, makes the end of the program wait for the releases that have begun.
 pub(crate) fn wait_for_releases_of(slots: &Arc<Slots>) {
     if thread::current().name() != Some("main") {
         return;
     }
-    // Nothing is to be done where the thread ends already.
+    // If the thread is already ending, there is nothing to do.
     let _ = AT_EXIT.try_with(|at_exit| {
         let mut all = at_exit.0.borrow_mut();
         all.retain(|slots| slots.strong_count() > 0);

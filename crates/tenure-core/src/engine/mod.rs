@@ -1,8 +1,7 @@
-//! The engine: one future that renews every hold, notices every loss and takes back everything
-//! that was abandoned.
+//! The engine: one future that renews every hold, notices every loss, and takes back every abandoned acquisition.
 //!
-//! It runs on a thread of tenure's own, so that a blocked executor of the user's can lose a lock
-//! but never overrun it; in tests and simulations the same future runs on the caller's runtime.
+//! It runs on tenure's own thread, so that a blocked executor of the user can lose a lock but never overrun it. In
+//! tests and simulations, the same future runs on the caller's runtime.
 
 mod agenda;
 pub(crate) mod at_exit;
@@ -42,22 +41,22 @@ use crate::{
 
 /// The most holds that are renewed by one call.
 const BATCH: usize = 128;
-/// How many calls are under way while others wait to be released: each of them takes room.
+/// The maximum number of calls under way while others wait to be released, because each call takes room.
 const TOGETHER: usize = 1_024;
-/// How many evictions more than one are looked for in the agenda together.
+/// The maximum number of further evictions that are looked up in the agenda together.
 const SEARCH: usize = 1_024;
 
-/// Over how long all holds are renewed of which any may have been evicted: many of them at once, by many
-/// processes at once, are a burden to a server that has just come back.
+/// The time over which all holds are renewed if any of them may have been evicted. Many renewals at once, by many
+/// processes at once, would be a burden to a server that has just come back.
 const SPREAD: Duration = Duration::from_secs(1);
-/// From how many holds on they take all of that; fewer follow each other as closely.
+/// From this number of holds on, they take that whole time. Fewer holds have the same gaps between them.
 const MANY: u32 = 1_000;
 
-/// What the engine works with.
+/// The parts that the engine works with.
 pub(crate) struct Engine {
     pub(crate) slots: Arc<Slots>,
     pub(crate) agenda: Arc<Agenda>,
-    /// Wakes it.
+    /// Wakes the engine.
     pub(crate) woken: Arc<Notify>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -69,20 +68,20 @@ pub(crate) struct Engine {
 /// One call to the store that is under way.
 type Call<'a> = Pin<Box<dyn Future<Output = Option<()>> + Send + 'a>>;
 
-/// Calls to the store. There are never more than holds and abandoned acquisitions, which the slots bound.
+/// Calls to the store. There are never more than holds and abandoned acquisitions, which the slots limit.
 #[derive(Default)]
 struct Calls<'a> {
     under_way: FuturesUnordered<Call<'a>>,
-    /// What is to be released when fewer are under way.
+    /// Releases that are sent when fewer calls are under way.
     releases: VecDeque<PendingRelease>,
 }
 
 impl Engine {
-    /// Works until the slots are closed and nothing is left to do. It hears of evictions by `evictions`.
+    /// Works until the slots are closed and nothing is left to do. It receives evictions from `evictions`.
     pub(crate) async fn run(self, mut evictions: Evictions) {
         let mut calls = Calls::default();
         while catch_future_panic(self.work(&mut calls, &mut evictions)).await.is_none() {
-            // What panics each time leaves time for others.
+            // If it panics each time, the pause leaves time for others.
             self.clock.sleep_until(self.clock.now().saturating_add(HINT_GAP)).await;
         }
     }
@@ -95,7 +94,8 @@ impl Engine {
             if self.is_finished() && calls.under_way.is_empty() {
                 return;
             }
-            // Whoever floods it with hints keeps it from nothing else: they gather meanwhile.
+            // A flood of hints does not keep the engine from its other work: hints gather
+            // meanwhile.
             let hears = now >= hears_from;
             let mut next = self.agenda.plan(now);
             if !hears {
@@ -121,12 +121,12 @@ impl Engine {
         }
     }
 
-    /// Sees to it that what may have been evicted, by this and all that was told since, is renewed soon, and
-    /// that who is asked to let go hears of it. Whether anything was evicted: a request that is followed by
-    /// an eviction does not put that off.
+    /// Plans early renewals of the holds that may have been evicted, by this eviction and all that have arrived since,
+    /// and notifies holders with a release request. Returns whether anything was evicted. An eviction after a request
+    /// is not delayed by the request.
     fn look_into(&self, eviction: Eviction, evictions: &mut Evictions) -> bool {
         let (mut any, mut names, mut asked) = (false, BTreeSet::new(), BTreeSet::new());
-        // However fast more of them come.
+        // Limited, however fast more of them come.
         let more = std::iter::from_fn(|| evictions.next().now_or_never()).take(SEARCH);
         for eviction in std::iter::once(eviction).chain(more) {
             match eviction {
@@ -149,7 +149,7 @@ impl Engine {
             lease.hinted(now, now);
         }
         if any {
-            // The store may have just come back: what it did not release is released now.
+            // The store may have just come back, so releases that it did not answer are sent again.
             let over = self.agenda.take_backs();
             let all = self.agenda.leases(|_| true);
             let count = over.len().saturating_add(all.len());
@@ -165,7 +165,7 @@ impl Engine {
         any || !names.is_empty()
     }
 
-    /// Whether nothing is left, and nothing can come any more.
+    /// Whether nothing is left, and nothing more can come.
     fn is_finished(&self) -> bool {
         self.slots.are_over() && self.agenda.is_empty()
     }
@@ -190,7 +190,8 @@ impl Engine {
                 }
             }
         }
-        // Long leases and short ones do not share a call: its time limit is that of the shortest.
+        // Long and short leases do not share a call, because its time limit is that of the shortest
+        // one.
         renewals.sort_by_key(|(_, renewal)| renewal.ttl);
         let mut renewals = renewals.into_iter().peekable();
         while renewals.peek().is_some() {
@@ -281,14 +282,14 @@ impl Engine {
     }
 }
 
-/// How long a call for a lease of `ttl` may take before it is tried again: a quarter of it.
+/// How long a call for a lease of `ttl` may take before it is tried again: a quarter of the ttl.
 fn call_limit(ttl: Duration) -> Duration {
     (ttl / 4).clamp(Duration::from_millis(5), Duration::from_secs(5))
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // Whoever asks for a lock from now on must learn that nobody would renew it.
+        // A later acquisition must fail, because its lock would not be renewed.
         self.slots.close();
     }
 }

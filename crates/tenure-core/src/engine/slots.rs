@@ -1,7 +1,7 @@
-//! How much may be under way at a time.
+//! The limit of what may be under way at a time.
 //!
-//! A slot is reserved before anything is asked of a store, so whatever happens later there is room
-//! to hand it to the engine: no drop ever has to wait, spawn or fail.
+//! A slot is reserved before the first call to a store. So there is always room to hand the rest to the engine: no drop
+//! ever has to wait, spawn or fail.
 
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::runtime::is_own_thread;
 
-/// For how long threads wait in all for what was let go of.
+/// The longest time for which threads wait for releases, in all.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The slots of one [`Tenure`](crate::Tenure).
@@ -21,7 +21,7 @@ pub(crate) struct Slots {
     limit: usize,
     process: u32,
     counts: Mutex<Counts>,
-    /// Tells of what may be waited for, tasks and threads.
+    /// Notifies tasks and threads of changes that they may wait for.
     quiet: Notify,
     calm: Condvar,
     engine: Arc<Notify>,
@@ -30,11 +30,11 @@ pub(crate) struct Slots {
 #[derive(Debug)]
 struct Counts {
     taken: usize,
-    /// How many of them stand for what is over, and how many of these for what is settled.
+    /// How many of the taken slots are over, and how many of these are settled.
     over: usize,
     settled: usize,
     closed: bool,
-    /// Whether tenure's own thread works for them.
+    /// Whether tenure's own thread runs the engine of these slots.
     engine_runs: bool,
     /// How many threads wait, and how much longer they may.
     threads: usize,
@@ -43,17 +43,17 @@ struct Counts {
 
 /// Why no slot was given.
 pub(crate) enum Refusal {
-    /// All are taken.
+    /// All slots are taken.
     Full {
-        /// How many there are.
+        /// The number of slots.
         limit: usize,
     },
-    /// No engine works for new holds any more.
+    /// There is no engine for new holds any more.
     Closed,
 }
 
 impl Slots {
-    /// So many slots, of which the engine that is woken by `engine` hears when the last is free.
+    /// Makes `limit` slots. The engine that `engine` wakes learns when the last one is free.
     pub(crate) fn new(limit: usize, engine: &Arc<Notify>) -> Arc<Self> {
         let counts = Mutex::new(Counts {
             taken: 0,
@@ -68,7 +68,7 @@ impl Slots {
         Arc::new(Self { limit, process, counts, quiet, calm, engine: engine.clone() })
     }
 
-    /// A slot for one hold, waiter or clean-up, until it is dropped.
+    /// Reserves a slot for one hold, waiter or clean-up, until the slot is dropped.
     pub(crate) fn reserve(self: &Arc<Self>) -> Result<Slot, Refusal> {
         let mut counts = self.lock();
         if counts.closed {
@@ -81,37 +81,37 @@ impl Slots {
         Ok(Slot { slots: self.clone(), over: false, settled: false })
     }
 
-    /// Gives out no more; the engine ends when nothing is left.
+    /// Refuses new slots. The engine ends when nothing is left.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.engine.notify_one();
         self.quiet.notify_waiters();
     }
 
-    /// Returns when it gives out no more.
+    /// Returns when new slots are refused.
     pub(crate) async fn wait_until_closed(&self) {
         self.until(|counts| counts.closed).await;
     }
 
-    /// Whether none is taken and none is given out any more: a wait that is still under way may yet
-    /// have to be renewed, or taken back.
+    /// Whether no slot is taken and new ones are refused. A wait that is still under way may yet need a renewal, or
+    /// have to be taken back.
     pub(crate) fn are_over(&self) -> bool {
         let counts = self.lock();
         counts.closed && counts.taken == 0
     }
 
-    /// How many are taken by holds and waiters, and by releases and clean-ups never answered yet.
+    /// The number of slots taken by holds and waiters, and by releases and clean-ups that were never answered yet.
     pub(crate) fn unsettled(&self) -> (usize, usize) {
         let counts = self.lock();
         (counts.taken - counts.over, counts.over - counts.settled)
     }
 
-    /// Returns when every one is free or settled.
+    /// Returns when every slot is free or settled.
     pub(crate) async fn wait_until_quiet(&self) {
         self.until(|counts| counts.taken == counts.settled).await;
     }
 
-    /// Returns when tenure's own thread works for them no more.
+    /// Returns when tenure's own thread no longer runs the engine of these slots.
     pub(crate) async fn wait_until_engine_stops(&self) {
         self.until(|counts| !counts.engine_runs).await;
     }
@@ -128,30 +128,30 @@ impl Slots {
         }
     }
 
-    /// Tenure's own thread works for them from now on, until what this gives is dropped.
+    /// Tenure's own thread runs the engine of these slots from now on, until the returned value is dropped.
     pub(crate) fn mark_engine_running(self: &Arc<Self>) -> EngineRunningGuard {
         self.lock().engine_runs = true;
         EngineRunningGuard(self.clone())
     }
 
-    /// Blocks this thread until the store has answered every release and clean-up that tenure's own thread
-    /// sees to, a second at most for all such waits together.
+    /// Blocks this thread until the store has answered every release and clean-up of tenure's own thread. All such
+    /// waits together take at most a second.
     pub(crate) fn wait_for_releases(&self) {
         self.block(PATIENCE, |counts| counts.over == counts.settled || !counts.engine_runs);
     }
 
-    /// Blocks this thread for a moment until tenure's own thread works for them no more.
+    /// Blocks this thread for a moment, until tenure's own thread no longer runs the engine of these slots.
     pub(crate) fn wait_for_engine(&self) {
         self.block(PATIENCE / 10, |counts| !counts.engine_runs);
     }
 
-    /// Nobody waits for releases any more: somebody has, for as long as he chose.
+    /// Ends all waits for releases: a caller has already waited for as long as it chose.
     pub(crate) fn lose_patience(&self) {
         self.lock().patience = Duration::ZERO;
     }
 
     fn block(&self, limit: Duration, is_so: impl Fn(&Counts) -> bool) {
-        // In a forked child nobody works for them, and whoever had them locked may not be there.
+        // A forked child has no engine, and may lack the thread that had the slots locked.
         if self.process != std::process::id() || is_own_thread() {
             return;
         }
@@ -168,7 +168,7 @@ impl Slots {
         counts.patience = counts.patience.saturating_sub(began.elapsed());
     }
 
-    /// Tells those who wait. To be called when they are locked no more.
+    /// Notifies the waiters. Call this after unlocking.
     fn tell(&self, threads: usize) {
         self.quiet.notify_waiters();
         if threads > 0 {
@@ -190,7 +190,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// What the slot stands for is over, of which the store may not know yet.
+    /// Records that the user of the slot is over, which the store may not know yet.
     pub(crate) fn end(&mut self) {
         if !self.over {
             self.over = true;
@@ -198,8 +198,8 @@ impl Slot {
         }
     }
 
-    /// What the slot stands for is off the store, as far as anybody can tell; it stays taken for
-    /// what may come late.
+    /// Records that the store has nothing of the slot's user any more, as far as known. The slot stays taken for calls
+    /// that may arrive late.
     pub(crate) fn settle(&mut self) {
         self.end();
         if !self.settled {
@@ -236,7 +236,7 @@ impl Drop for Slot {
     }
 }
 
-/// Tenure's own thread works for some slots.
+/// Tenure's own thread runs the engine of some slots.
 #[derive(Debug)]
 pub(crate) struct EngineRunningGuard(Arc<Slots>);
 

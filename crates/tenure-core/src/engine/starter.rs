@@ -1,4 +1,4 @@
-//! The engine on tenure's own thread, also where the system has none to spare at first.
+//! Starts the engine on tenure's own thread, even if the system has no thread to spare at first.
 
 use std::{
     fmt,
@@ -22,7 +22,7 @@ pub(crate) struct EngineStarter {
 }
 
 impl EngineStarter {
-    /// It works for these slots.
+    /// Makes the starter of an engine for these slots.
     pub(crate) fn new(
         slots: &Arc<Slots>,
         engine: impl Future<Output = ()> + Send + 'static,
@@ -31,7 +31,7 @@ impl EngineStarter {
         Self { has_started: AtomicBool::new(false), slots: slots.clone(), engine }
     }
 
-    /// Sees that it runs.
+    /// Ensures that the engine runs.
     pub(crate) fn start(&self) -> io::Result<()> {
         if self.has_started.load(Ordering::Acquire) {
             return Ok(());

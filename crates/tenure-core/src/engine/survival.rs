@@ -1,4 +1,5 @@
-//! The engine outlives what panics under it: a store, or who observes. All holds of the process depend on it.
+//! The engine survives panics of the code that it calls: a store, or an observer. All holds of the process depend on
+//! it.
 
 use std::{
     any::Any,
@@ -10,7 +11,7 @@ use futures_util::FutureExt;
 
 use crate::{Fault, FaultKind};
 
-/// What a call to the store gives; a panic is a fault of it, and what became of the call is in doubt.
+/// The result of a call to the store. A panic counts as a fault in doubt.
 pub(super) async fn call<F: Future + Send>(what: &str, call: F) -> Result<F::Output, Fault> {
     AssertUnwindSafe(call).catch_unwind().await.map_err(|panic| {
         let text = text(&*panic);
@@ -20,14 +21,14 @@ pub(super) async fn call<F: Future + Send>(what: &str, call: F) -> Result<F::Out
     })
 }
 
-/// Does something of which nothing else is to depend.
+/// Runs work on which nothing else must depend.
 pub(super) fn catch_panic(work: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
         tell(&*panic);
     }
 }
 
-/// The same for a future; nothing if it panicked.
+/// The same for a future; `None` if it panicked.
 pub(super) async fn catch_future_panic<F: Future + Send>(work: F) -> Option<F::Output> {
     AssertUnwindSafe(work).catch_unwind().await.inspect_err(|panic| tell(&**panic)).ok()
 }

@@ -1,4 +1,4 @@
-//! One acquisition to be taken back, or one release to be carried out, in the background.
+//! One acquisition that must be taken back, or one release that must be carried out, in the background.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tenure_proto::{
 use super::Slot;
 use crate::LockName;
 
-/// What is left to be released in the store, and until when that is worth trying.
+/// What is to be released in the store, and until when it is worth trying.
 #[derive(Debug)]
 pub(crate) struct PendingRelease {
     pub(crate) name: LockName,
@@ -29,7 +29,7 @@ pub(crate) struct PendingRelease {
 pub(crate) struct HoldEnd {
     /// The token of the last hold.
     pub(crate) token: Token,
-    /// When the lease ends by itself.
+    /// When the lease ends on its own.
     pub(crate) until: Timestamp,
     /// Until when the name is to stay taken.
     pub(crate) keep_until: Timestamp,
@@ -38,8 +38,8 @@ pub(crate) struct HoldEnd {
 }
 
 impl PendingRelease {
-    /// To be released from `now` until it succeeds, at the longest `until`; where a call may still
-    /// arrive late, again and again until then.
+    /// Tries the release from `now` until it succeeds, or until `until`. If a call may still arrive late, repeats it
+    /// until then.
     pub(crate) fn new(
         name: LockName,
         owner: Owner,
@@ -54,20 +54,20 @@ impl PendingRelease {
         Self { name, owner, keep_until, until, cleanup, slot, end: None }
     }
 
-    /// What is released had a guard.
+    /// Records that the acquisition had a guard.
     pub(crate) fn with_hold_end(mut self, end: HoldEnd) -> Self {
         self.keep_until = end.keep_until;
         self.end = Some(end);
         self
     }
 
-    /// Whether there was a guard, so that this is the end of a hold and no clean-up.
+    /// Whether there was a guard, so that this is the end of a hold and not a clean-up.
     pub(crate) fn was_held(&self) -> bool {
         self.end.is_some()
     }
 
-    /// The token of the hold, if it is a loss that the store knows nothing of it at `now`: its holder counted
-    /// on it, its lease is not over, and no release may have arrived before.
+    /// The token of the hold, if it is a loss that the store knows nothing of it at `now`. It is a loss if its holder
+    /// counted on it, its lease is not over, and no release may have arrived before.
     pub(crate) fn would_be_lost(&self, now: Timestamp) -> Option<Token> {
         self.end.filter(|end| end.believed && now < end.until).map(|end| end.token)
     }
@@ -87,7 +87,7 @@ impl PendingRelease {
         self.until.since(now)
     }
 
-    /// Whether the store has said that nothing is there; a late call may still bring it.
+    /// Whether the store has answered that nothing is there. A late call may still bring it back.
     pub(crate) fn is_settled(&self) -> bool {
         self.slot.is_settled()
     }
@@ -96,7 +96,7 @@ impl PendingRelease {
         self.cleanup.next_attempt()
     }
 
-    /// Takes the result of an attempt; `true` when nothing is left to do.
+    /// Records the result of an attempt; `true` if nothing is left to do.
     pub(crate) fn attempted(&mut self, now: Timestamp, gone: bool) -> bool {
         if gone {
             self.slot.settle();

@@ -9,67 +9,67 @@ use crate::{Fault, FaultKind, NameError};
 /// Why a lock was not acquired.
 #[non_exhaustive]
 pub enum AcquireError {
-    /// The name cannot be used.
+    /// The name is invalid.
     Name(NameError),
     /// A setting is out of range.
     Setting(OutOfRange),
-    /// Somebody else had the lock for as long as the caller was ready to wait.
+    /// The lock was held by another holder for the whole wait.
     TimedOut(Box<TimedOut>),
-    /// The store did not answer: the lock may have been acquired and is being taken back, which
-    /// can last for one ttl. Count on neither.
+    /// The store did not answer: the lock may have been acquired and is being taken back, which can take up to one ttl.
+    /// Do not count on either outcome.
     InDoubt(Box<StoreFailure>),
     /// The store could not be asked; nothing was acquired.
     Unreachable(Box<StoreFailure>),
-    /// Something must be changed first; nothing was acquired.
+    /// Something in the configuration must change first; nothing was acquired.
     Misconfigured(Box<StoreFailure>),
-    /// The store has as many waiters for this lock as it allows; nothing was acquired. Ask again after a pause.
-    /// While that goes on, one caller of a process asks the store for all who came before, 40 times a second at
-    /// most unless it finds room: the answer may take 25 ms longer for that.
+    /// The store has as many waiters for this lock as it allows; nothing was acquired. Try again after a pause. While
+    /// this continues, one caller of a process asks the store for all earlier callers, at most 40 times a second unless
+    /// it finds room. This can delay the answer by 25 ms.
     Full(Box<StoreFailure>),
-    /// No permits of a semaphore were asked for, or more than it has; nothing was acquired.
+    /// The number of permits asked for is zero or more than the semaphore has; nothing was acquired.
     Permits {
-        /// Which lock, in which store.
+        /// The lock and its store.
         lock: LockAddress,
-        /// How many were asked for.
+        /// The number of permits asked for.
         take: u32,
-        /// How many there are.
+        /// The number of permits of the semaphore.
         of: u32,
     },
-    /// What the store keeps of this lock makes no sense; nothing was acquired.
+    /// The store's data about this lock is not valid; nothing was acquired.
     Corrupt(Box<StoreFailure>),
     /// This process has as many holds and waiters as its [`Tenure`](crate::Tenure) allows.
     TooManyHolds {
-        /// Which lock, in which store.
+        /// The lock and its store.
         lock: LockAddress,
         /// The limit.
         limit: usize,
     },
-    /// A reentrant lock was asked for where no [`Scope`](crate::Scope) is that could enter it again.
+    /// A reentrant lock was requested outside any [`Scope`](crate::Scope).
     NoScope {
-        /// Which lock, in which store.
+        /// The lock and its store.
         lock: LockAddress,
     },
     /// A multi-lock of no locks, or of more than [`All::MOST`](crate::All::MOST).
     Names {
-        /// How many were given.
+        /// The number of names given.
         given: usize,
     },
-    /// A multi-lock that has a lock twice, through two [`Tenure`](crate::Tenure)s on one store, and
-    /// would wait for itself.
+    /// A multi-lock contains a lock twice, through two [`Tenure`](crate::Tenure)s on one store, and would wait for
+    /// itself.
     Twice {
-        /// Which lock, in which store.
+        /// The lock and its store.
         lock: LockAddress,
     },
     /// The [`Tenure`](crate::Tenure) was shut down, or its process forked.
     ShutDown {
-        /// Which lock, in which store.
+        /// The lock and its store.
         lock: LockAddress,
     },
 }
 
 impl AcquireError {
-    /// The same, after a call that may have had an effect if `doubted`: then it is not certain that nothing
-    /// was acquired.
+    /// This error after a call that, if `doubted`, may have had an effect: then it is not certain that nothing was
+    /// acquired.
     pub(crate) fn after(self, doubted: bool) -> Self {
         match self {
             Self::Unreachable(failure)

@@ -10,11 +10,11 @@ use crate::{Fault, LockName, NameError, parts::ErrorParts};
 
 /// Any error of tenure.
 ///
-/// `?` makes one of every other error. Ask it [`is_busy`](Self::is_busy), [`is_lost`](Self::is_lost) and
-/// [`is_transient`](Self::is_transient) to decide what to do next, and [`lock`](Self::lock) and
-/// [`store`](Self::store) for what it is about.
+/// `?` converts every other error into this one. To decide what to do next, call [`is_busy`](Self::is_busy),
+/// [`is_lost`](Self::is_lost) and [`is_transient`](Self::is_transient). [`lock`](Self::lock) and [`store`](Self::store)
+/// return the lock and the store concerned.
 ///
-/// A `main` that gives it back prints a line for each of its parts, as `{:?}` does; `{:#?}` shows its structure:
+/// A `main` that returns it prints each of its parts on a line, as `{:?}` does. `{:#?}` shows its structure:
 ///
 /// ```text
 /// Error: lock "nightly" in redis://db:6379/0: no connection to the server
@@ -27,7 +27,7 @@ pub enum Error {
     Acquire(AcquireError),
     /// A hold was lost.
     Lost(Lost),
-    /// A release did not go as it should.
+    /// A release failed.
     Release(ReleaseError),
     /// A downgrade was refused, or its answer never came.
     Downgrade(Box<StoreFailure>),
@@ -41,15 +41,15 @@ pub enum Error {
     Inspect(InspectError),
     /// A guard did not become a handle.
     Detach(DetachError),
-    /// A handle did not do what it is for.
+    /// A call with a handle failed.
     Handle(HandleError),
-    /// A store could not be asked for its locks, or after its health.
+    /// A store could not be asked for its locks or its health.
     Store(StoreError),
-    /// A text is no handle.
+    /// A text is not a handle.
     BadHandle(BadHandle),
-    /// A number or a text is no fencing token.
+    /// A number or a text is not a fencing token.
     BadToken(BadToken),
-    /// A name cannot be used.
+    /// A name is invalid.
     Name(NameError),
     /// A store was not opened.
     Open(Box<NotOpened>),
@@ -65,30 +65,30 @@ pub struct NotOpened {
 }
 
 impl NotOpened {
-    /// This error, and whether the same may work later without anybody changing anything.
+    /// Wraps this error. `is_transient` says whether the same call may succeed later with nothing changed.
     pub fn new(error: impl std::error::Error + Send + Sync + 'static, is_transient: bool) -> Self {
         Self { error: Box::new(error), help: None, store: None, is_transient }
     }
 
-    /// The same with what the user can do.
+    /// Adds what the user can do.
     #[must_use]
     pub fn with_help(self, help: Option<String>) -> Self {
         Self { help, ..self }
     }
 
-    /// The same of the store at this URL, which has no password in it.
+    /// Adds the store's URL, which must not contain a password.
     #[must_use]
     pub fn with_store(self, store: Option<String>) -> Self {
         Self { store, ..self }
     }
 
-    /// The error as the opener gave it, `tenure::OpenError` where a URL was opened.
+    /// Returns the error that opening the store returned: `tenure::OpenError` if a URL was opened.
     #[must_use]
     pub fn error(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
         &*self.error
     }
 
-    /// Whether the same may work later, without anybody changing anything.
+    /// Returns whether the same call may succeed later with nothing changed.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         self.is_transient
@@ -104,13 +104,13 @@ impl NotOpened {
 }
 
 impl Error {
-    /// The name of the lock that it is about, where it is about one.
+    /// Returns the name of the lock concerned, if the error concerns one.
     #[must_use]
     pub fn lock(&self) -> Option<&LockName> {
         self.address().map(|address| &address.name)
     }
 
-    /// The store that it is about, without its password, where that is known.
+    /// Returns the store concerned, without its password, if known.
     #[must_use]
     pub fn store(&self) -> Option<&str> {
         match self {
@@ -140,7 +140,7 @@ impl Error {
         }
     }
 
-    /// What it is made of.
+    /// The name of the variant and the error inside.
     fn inner(&self) -> (&'static str, &dyn fmt::Debug) {
         match self {
             Self::Acquire(error) => ("Acquire", error),
@@ -196,7 +196,7 @@ impl From<NotOpened> for Error {
 }
 
 impl From<Fault> for Error {
-    /// What is wrong with the options of a store that is to be opened.
+    /// Wraps a fault in the options of a store that is to be opened.
     fn from(fault: Fault) -> Self {
         let (help, is_transient) = (fault.help().to_owned(), fault.is_transient());
         NotOpened::new(fault, is_transient).with_help(Some(help)).into()

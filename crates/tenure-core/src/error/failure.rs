@@ -1,4 +1,4 @@
-//! What a store said in a call for a lock.
+//! The fault of a store in a call for a lock.
 
 use std::error::Error;
 
@@ -11,14 +11,14 @@ use crate::{
 /// A store's fault in a call for a lock.
 #[non_exhaustive]
 pub struct StoreFailure {
-    /// Which lock, in which store.
+    /// The lock and its store.
     pub lock: LockAddress,
     /// What happened, and what the user can do.
     pub fault: Fault,
 }
 
 impl StoreFailure {
-    /// This fault, in a call for the lock at this address.
+    /// Makes the error for this fault, in a call for the lock at this address.
     #[must_use]
     pub const fn new(lock: LockAddress, fault: Fault) -> Self {
         Self { lock, fault }

@@ -1,4 +1,4 @@
-//! Why a hold did not leave its process, or a handle did not do what it is for.
+//! Why a hold was not detached, or a call with a handle failed.
 
 use tenure_proto::{OutOfRange, Token};
 
@@ -6,63 +6,63 @@ use super::{AcquireError, LockAddress, Lost, StoreFailure};
 use crate::parts::ErrorParts;
 use crate::{Fault, FaultKind};
 
-/// What a handle begins with, as text, and its version.
+/// The beginning of a handle's text, and its version.
 pub(crate) const MARK: &str = "tenure-handle";
 pub(crate) const VERSION: &str = "1";
 
-/// Why a text is no handle. It does not show the text, which may be a good handle but for one letter.
+/// Why a text is not a handle. The error does not show the text, which may be a valid handle except for one letter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadHandle {
-    /// There is nothing.
+    /// The text is empty.
     #[error("the handle is empty; give its whole text")]
     Empty,
-    /// It is something else.
+    /// The text is something else.
     #[error("this is no handle: one begins with \"{MARK}:\"")]
     NoHandle,
-    /// A version of tenure wrote it that this one does not know.
+    /// A version of tenure that this one does not know wrote the handle.
     #[error(
         "this handle is of version {version:?}, and this tenure knows {VERSION} alone; \
          use it where it was made, or with a newer tenure"
     )]
     Version {
-        /// Its version.
+        /// The handle's version.
         version: String,
     },
-    /// It was changed on its way.
+    /// The text was changed on its way.
     #[error("this handle was cut or changed on its way; give its whole text")]
     Damaged,
 }
 
-/// Why a guard did not become a handle. The guard is gone: what it held is being released.
+/// Why a guard was not detached. The guard is gone, and its hold is being released.
 #[non_exhaustive]
 pub enum DetachError {
-    /// The hold had been lost before.
+    /// The hold had already been lost.
     Lost(Lost),
-    /// The lease that was asked for is out of range.
+    /// The requested lease is out of range.
     Setting(OutOfRange),
-    /// The store did not do it: no handle works. The lock is released in the background.
+    /// The store failed, so no handle works. The lock is released in the background.
     Store(Box<StoreFailure>),
-    /// The store did not answer: the hold may be detached. It is taken back in the background, so no
-    /// handle works for long.
+    /// The store did not answer, so the hold may be detached. It is taken back in the background, so a handle soon
+    /// stops working.
     InDoubt(Box<StoreFailure>),
-    /// This process has no room to detach it, or was shut down. The lock is released in the background.
+    /// This process has no room for the call, or was shut down. The lock is released in the background.
     NoRoom(Box<AcquireError>),
 }
 
-/// Why a handle did not do what it is for.
+/// Why a call with a handle failed.
 #[non_exhaustive]
 pub enum HandleError {
-    /// Nothing is held by this handle any more.
+    /// The handle no longer holds anything.
     Lost(LockAddress),
     /// A setting is out of range.
     Setting(OutOfRange),
-    /// The store did not do it: what was held by the handle still is, for as long as its lease lasts.
+    /// The store failed. The hold stays as it was, for as long as its lease lasts.
     Store(Box<StoreFailure>),
-    /// The store did not answer, so it may be done or not. What was attached is taken back, and then the
-    /// handle is worth nothing; a renewal or a release can be tried again.
+    /// The store did not answer, so the call may or may not have taken effect. A hold that was attached is taken back,
+    /// and then the handle is worthless. You can try a renewal or a release again.
     InDoubt(Box<StoreFailure>),
-    /// This process has no room for the hold, or was shut down. The handle is as it was.
+    /// This process has no room for the hold, or was shut down. The handle is unchanged.
     NoRoom(Box<AcquireError>),
 }
 

@@ -9,9 +9,9 @@ use crate::{Fault, NameError};
 /// Why inspecting a lock, or another call that acquires nothing, failed.
 #[non_exhaustive]
 pub enum InspectError {
-    /// The name cannot be used.
+    /// The name is invalid.
     Name(NameError),
-    /// The store did not do it: what kind of fault it is says whether trying again may help.
+    /// The store failed. The kind of fault says whether another try may help.
     Store(Box<StoreFailure>),
 }
 
@@ -34,24 +34,24 @@ impl From<NameError> for InspectError {
     }
 }
 
-/// Why nobody arrived at a latch, or was not let through.
+/// Why an arrival at a latch, or a wait, failed.
 #[non_exhaustive]
 pub enum LatchError {
-    /// The name cannot be used, or the store did not do it.
+    /// The latch's name is invalid, or the store failed.
     Inspect(InspectError),
-    /// The arrival's name cannot be used.
+    /// The arrival's name is invalid.
     Arrival(BadArrival),
     /// A setting is out of range.
     Setting(OutOfRange),
-    /// Not everybody arrived for as long as the caller was ready to wait.
+    /// Some arrivals were still missing at the end of the wait.
     TimedOut {
-        /// Which latch, in which store.
+        /// The latch and its store.
         lock: LockAddress,
-        /// How long the wait was.
+        /// The length of the wait.
         waited: Duration,
-        /// How many had not arrived.
+        /// The number of missing arrivals.
         remaining: u32,
-        /// How many are waited for.
+        /// The number of arrivals that open the latch.
         count: u32,
     },
 }

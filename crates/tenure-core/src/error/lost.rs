@@ -8,11 +8,11 @@ use super::LockAddress;
 use crate::Fault;
 use crate::parts::ErrorParts;
 
-/// A hold that ended before it was released. Whatever it protected may be in other hands.
+/// A hold that ended before it was released. The resource that it protected may now have another holder.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Lost {
-    /// Which lock, in which store.
+    /// The lock and its store.
     pub lock: LockAddress,
     /// The token of the hold.
     pub token: Token,
@@ -22,7 +22,7 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// The hold with this token ended for this reason.
+    /// Makes the error for a hold with this token that ended for this reason.
     #[must_use]
     pub const fn new(lock: LockAddress, token: Token, reason: LostReason) -> Self {
         Self { lock, token, reason, fault: None }
@@ -32,8 +32,8 @@ impl Lost {
         Self { fault: Some(fault), ..self }
     }
 
-    /// Why the last renewal failed, where the deadline passed without one: which store was unreachable, say,
-    /// and what the system said of it.
+    /// Returns why the last renewal failed, if the deadline passed without one: for instance, which store was
+    /// unreachable, and the system's error.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_deref()
@@ -44,11 +44,11 @@ impl Lost {
         let why = match reason {
             LostReason::Taken => "the store says that the lease ended or was taken",
             LostReason::MaxHold => "it reached the longest hold that was asked for",
-            // Whatever else ends a hold shows as a deadline that passed.
+            // Any other reason shows as a deadline that passed.
             _ if fault.is_some() => "it was not renewed before its deadline",
             _ => "no renewal was answered before its deadline",
         };
-        // What ended a hold otherwise has nothing to do with its renewals.
+        // A hold that ended otherwise did not end because of its renewals.
         let fault = fault.as_deref().filter(|_| *reason == LostReason::Deadline);
         ErrorParts::at(lock, format_args!("the hold with token {token} was lost: {why}"))
             .because(fault.map(|fault| fault as &(dyn Error + 'static)))
@@ -56,7 +56,7 @@ impl Lost {
     }
 }
 
-/// Two losses are equal if they are the same hold's, for the same reason.
+/// Two losses are equal if they concern the same hold and have the same reason.
 impl PartialEq for Lost {
     fn eq(&self, other: &Self) -> bool {
         (&self.lock, self.token, self.reason) == (&other.lock, other.token, other.reason)

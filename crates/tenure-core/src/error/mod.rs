@@ -1,7 +1,8 @@
-//! Errors, each by what the caller can do next (promise [S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values)).
+//! Errors, separated by what the caller can do next (promise
+//! [S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values)).
 //!
-//! `{}` shows what failed, and [`source`](std::error::Error::source) leads to what caused it, as libraries that
-//! report errors expect. `{:#}` shows in one line what failed, what caused it, and what helps: for logs.
+//! `{}` shows what failed, and [`source`](std::error::Error::source) returns its cause, as libraries that report errors
+//! expect. `{:#}` shows the failure, its cause and the help in one line, for logs.
 
 mod acquire;
 mod any;

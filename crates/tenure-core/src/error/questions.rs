@@ -1,14 +1,13 @@
-//! What a program asks of an error, to decide what to do next without telling all of them apart.
+//! Questions that a program asks of an error to decide what to do next, without matching every variant.
 //!
-//! | what was asked for | `is_busy` | `is_lost` | `is_transient` | HTTP status that fits |
+//! | what happened | `is_busy` | `is_lost` | `is_transient` | HTTP status that fits |
 //! |---|---|---|---|---|
-//! | somebody else has the lock | yes | | yes | 423 Locked, or 409 Conflict |
+//! | another holder has the lock | yes | | yes | 423 Locked, or 409 Conflict |
 //! | the hold was lost before the work was done | | yes | yes | 503 Service Unavailable |
-//! | the store is away, or did not say | | | yes | 503 Service Unavailable |
+//! | the store is unreachable, or did not answer | | | yes | 503 Service Unavailable |
 //! | something must be changed first | | | no | 500 Internal Server Error |
 //!
-//! The text of an error names the store and, where it is known, the holder: it belongs into a log, not
-//! into an answer to somebody outside.
+//! An error's text names the store and, if known, the holder. Log it; do not return it to clients.
 
 use super::{
     AcquireError, DetachError, Error, HandleError, InspectError, LatchError, ReleaseError,
@@ -17,20 +16,20 @@ use super::{
 use crate::Fault;
 
 impl AcquireError {
-    /// Whether somebody else has the lock, or so many wait for it that no more may.
+    /// Returns whether another holder has the lock, or its queue is full.
     #[must_use]
     pub const fn is_busy(&self) -> bool {
         matches!(self, Self::TimedOut(_) | Self::Full(_))
     }
 
-    /// Whether the same may work later, without anybody changing anything.
+    /// Returns whether the same call may succeed later with nothing changed.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         let away = matches!(self, Self::InDoubt(_) | Self::Unreachable(_));
         self.is_busy() || away || matches!(self, Self::TooManyHolds { .. })
     }
 
-    /// The store's fault, where one was the reason.
+    /// Returns the store's fault, if one was the reason.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         match self {
@@ -44,19 +43,19 @@ impl AcquireError {
     }
 }
 
-/// Whether trying again may help where a store had this failure.
+/// Whether trying again may help after this failure of a store.
 const fn passes(failure: &StoreFailure) -> bool {
     failure.fault.is_transient()
 }
 
 impl InspectError {
-    /// Whether the same may work later, without anybody changing anything.
+    /// Returns whether the same call may succeed later with nothing changed.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Store(failure) if passes(failure))
     }
 
-    /// The store's fault, where one was the reason.
+    /// Returns the store's fault, if one was the reason.
     #[must_use]
     pub const fn fault(&self) -> Option<&Fault> {
         match self {
@@ -67,7 +66,7 @@ impl InspectError {
 }
 
 impl StoreError {
-    /// Whether the same may work later, without anybody changing anything.
+    /// Returns whether the same call may succeed later with nothing changed.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         self.fault.is_transient()
@@ -75,13 +74,13 @@ impl StoreError {
 }
 
 impl HandleError {
-    /// Whether nothing is held by the handle any more.
+    /// Returns whether the handle no longer holds anything.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
         matches!(self, Self::Lost(_))
     }
 
-    /// Whether the same may work later, without anybody changing anything.
+    /// Returns whether the same call may succeed later with nothing changed.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
@@ -91,7 +90,7 @@ impl HandleError {
         }
     }
 
-    /// The store's fault, where one was the reason.
+    /// Returns the store's fault, if one was the reason.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         match self {
@@ -103,7 +102,7 @@ impl HandleError {
 }
 
 impl DetachError {
-    /// The store's fault, where one was the reason.
+    /// Returns the store's fault, if one was the reason.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         match self {
@@ -116,7 +115,8 @@ impl DetachError {
 }
 
 impl Error {
-    /// Whether somebody else has the lock, or not everybody arrived at a latch in time.
+    /// Returns whether another holder has the lock, its queue is full, or some arrivals at a latch were missing in
+    /// time.
     #[must_use]
     pub const fn is_busy(&self) -> bool {
         match self {
@@ -126,7 +126,7 @@ impl Error {
         }
     }
 
-    /// Whether a hold was lost before it was let go.
+    /// Returns whether a hold was lost before it was released.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
         match self {
@@ -138,8 +138,8 @@ impl Error {
         }
     }
 
-    /// Whether the same may work later, without anybody changing anything. What was done under a hold
-    /// that was lost may be in other hands by then.
+    /// Returns whether the same call may succeed later with nothing changed. After a lost hold, another holder may have
+    /// changed what the work was done on.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {

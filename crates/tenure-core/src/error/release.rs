@@ -1,15 +1,15 @@
-//! Why a hold, or many, did not end as they should.
+//! Why one hold or several were not released as they should be.
 
 use super::{Lost, StoreFailure};
 use crate::parts::ErrorParts;
 
-/// Why a release did not go as it should. The guard is gone all the same, and nothing renews it.
+/// Why a release failed. The guard is gone anyway, and nothing renews its hold.
 #[non_exhaustive]
 pub enum ReleaseError {
-    /// The hold had been lost before.
+    /// The hold had already been lost.
     Lost(Lost),
-    /// The store did not answer: the lock is free at the latest when its lease ends, or the session
-    /// that it belongs to. The release is still being tried in the background.
+    /// The store did not answer. The lock is free at the latest when its lease ends, or the session that it belongs to.
+    /// tenure still retries the release in the background.
     InDoubt(Box<StoreFailure>),
 }
 
@@ -28,17 +28,17 @@ impl From<Lost> for ReleaseError {
     }
 }
 
-/// Which locks of an [`AllGuard`](crate::AllGuard) were not released as they should be. All others were.
+/// The locks of an [`AllGuard`](crate::AllGuard) that were not released as they should be. All others were released.
 #[non_exhaustive]
 pub struct AllReleaseError {
-    /// How many locks the guard had.
+    /// The number of locks that the guard had.
     pub parts: usize,
-    /// What went wrong, for each that it concerns; at least one.
+    /// The error of each lock that failed; at least one.
     pub failures: Vec<ReleaseError>,
 }
 
 impl AllReleaseError {
-    /// Of so many locks these were not released as they should be.
+    /// Makes the error for a guard of `parts` locks with these failures.
     #[must_use]
     pub const fn new(parts: usize, failures: Vec<ReleaseError>) -> Self {
         Self { parts, failures }
@@ -48,7 +48,7 @@ impl AllReleaseError {
         let Self { parts, failures } = self;
         let mut message =
             format!("{} of {parts} locks were not released as they should be", failures.len());
-        // No chain of causes has room for several.
+        // A chain of causes has no room for several.
         for failure in failures {
             message = format!("{message}; {failure:#}");
         }
@@ -56,21 +56,21 @@ impl AllReleaseError {
     }
 }
 
-/// What was left when the time for a shutdown was up.
+/// What was left when the time for a shutdown ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{open} holds or waits and {unsettled} releases were left at shutdown; each ends with its lease"
 )]
 #[non_exhaustive]
 pub struct ShutdownError {
-    /// Guards and waits that were still there.
+    /// The number of guards and waits that still existed.
     pub open: usize,
-    /// Releases and clean-ups that the store had not answered.
+    /// The number of releases and clean-ups that the store had not answered.
     pub unsettled: usize,
 }
 
 impl ShutdownError {
-    /// So many guards and waits, and so many releases and clean-ups, were left.
+    /// Makes the error for these numbers of guards and waits, and of releases and clean-ups.
     #[must_use]
     pub const fn new(open: usize, unsettled: usize) -> Self {
         Self { open, unsettled }

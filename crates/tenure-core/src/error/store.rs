@@ -1,8 +1,8 @@
-//! Why a call that is about a store as a whole failed.
+//! Why a call about a whole store failed.
 
 use crate::{Fault, address::without_store, parts::ErrorParts};
 
-/// Why a store as a whole, and no lock of it, could not be asked: for a list of its locks, or after its health.
+/// Why a call about a store, not about one of its locks, failed: listing its locks, or asking for its health.
 #[non_exhaustive]
 pub struct StoreError {
     /// The store, without its password.
@@ -12,7 +12,7 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// This fault of `store`, which is what [`Store::location`](crate::Store::location) says.
+    /// Makes the error for this fault of `store`, given as [`Store::location`](crate::Store::location) returns it.
     #[must_use]
     pub fn new(store: impl Into<String>, fault: Fault) -> Self {
         Self { store: store.into(), fault }

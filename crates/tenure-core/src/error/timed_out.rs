@@ -11,26 +11,26 @@ use crate::parts::ErrorParts;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimedOut {
-    /// Which lock, in which store.
+    /// The lock and its store.
     pub lock: LockAddress,
-    /// How long the wait was.
+    /// The length of the wait.
     pub waited: Duration,
-    /// Who held the lock at last, if that is known.
+    /// The last known holder of the lock, if any.
     pub holder: Option<Contender>,
-    /// How many contenders were ahead then.
+    /// The number of contenders ahead at that time.
     pub ahead: u32,
-    /// Whether the holder was a task of this process, and those ahead were, too.
+    /// Whether the holder and the contenders ahead were tasks of this process.
     pub here: bool,
 }
 
 impl TimedOut {
-    /// A wait that ended, of which no more is known.
+    /// Makes the error for a wait with no further details.
     #[must_use]
     pub const fn new(lock: LockAddress, waited: Duration) -> Self {
         Self { lock, waited, holder: None, ahead: 0, here: false }
     }
 
-    /// What you can do about it.
+    /// Returns what you can do about it.
     #[must_use]
     pub fn help(&self) -> Option<Cow<'_, str>> {
         self.parts().into_help()
@@ -52,8 +52,8 @@ impl fmt::Display for TimedOut {
     }
 }
 
-/// A length of time as people read it: to the second from ten of them on, to a tenth below that, to the millisecond
-/// below one.
+/// A duration as people read it: rounded to seconds from ten seconds on, to tenths of a second below that, and to
+/// milliseconds below one second.
 fn rounded(length: Duration) -> Duration {
     let unit = match length.as_secs() {
         0 => 1,
@@ -64,7 +64,7 @@ fn rounded(length: Duration) -> Duration {
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
 }
 
-/// How long the wait was, and who was in the way.
+/// The length of the wait, and the contenders that were ahead.
 struct TimedOutMessage<'a>(&'a TimedOut);
 
 impl fmt::Display for TimedOutMessage<'_> {

@@ -1,4 +1,4 @@
-//! The authorities that the environment names instead of the system's, as OpenSSL and curl take it.
+//! The certificate authorities that the environment names in place of the system's, as OpenSSL and curl read it.
 
 use std::{
     collections::BTreeSet,
@@ -8,29 +8,31 @@ use std::{
 
 use super::read;
 
-/// More than all authorities of a system have.
+/// More than the size of all of a system's authorities.
 const LONGEST: u64 = 8 * 1024 * 1024;
-/// The most bytes in all.
+/// The maximum number of bytes in all.
 const MOST: usize = 64 * 1024 * 1024;
-/// The most entries of folders that are looked at.
+/// The maximum number of directory entries that are checked.
 const ENTRIES: usize = 65_536;
-/// How many reasons are given why files were not read.
+/// The maximum number of reasons why files were not read.
 const REASONS: usize = 4;
 
-/// What is in the files that the environment names.
+/// The contents of the files that the environment names.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct NamedAuthorities {
-    /// The text of each file, which is to be PEM.
+    /// The text of each file, which should be PEM.
     pub pem: BTreeSet<Vec<u8>>,
-    /// Why some could not be read.
+    /// Why some files could not be read.
     pub unread: Vec<String>,
 }
 
-/// Reads the file that `SSL_CERT_FILE` names and the files in the folders that `SSL_CERT_DIR` does, by the rules of
-/// [`read`]: it waits for no pipe and reads no device. `None` where neither is set, and the system's count.
+/// Reads the file that `SSL_CERT_FILE` names and the files in the directories that `SSL_CERT_DIR` names, by the rules
+/// of
+/// [`read`]: it never waits for a pipe and reads no device. Returns `None` if neither variable is set; then use the
+/// system's authorities.
 ///
-/// It reads files, which may take its time.
+/// It reads files, so it can take a while.
 #[must_use]
 pub fn named_authorities() -> Option<NamedAuthorities> {
     let file = env::var_os("SSL_CERT_FILE").map(PathBuf::from);
@@ -65,7 +67,7 @@ fn in_these(file: Option<&Path>, folders: &[PathBuf]) -> NamedAuthorities {
                 return all;
             }
             let Ok(path) = entry.map(|entry| entry.path()) else { continue };
-            // What else is in a folder, or gone, is nothing that was named.
+            // Other entries of a directory, and entries that are gone, were not named.
             if fs::metadata(&path).is_ok_and(|about| about.is_file()) {
                 all.add("SSL_CERT_DIR has", &path, &mut left);
             }
@@ -77,7 +79,7 @@ fn in_these(file: Option<&Path>, folders: &[PathBuf]) -> NamedAuthorities {
 impl NamedAuthorities {
     fn add(&mut self, by: &str, file: &Path, left: &mut usize) {
         match read(file, LONGEST.min(*left as u64)) {
-            // Folders have each file by several names.
+            // Directories often have a file under several names.
             Ok(read) => {
                 let length = read.bytes.len();
                 if self.pem.insert(read.bytes) {

@@ -1,4 +1,4 @@
-//! The election: candidates, of whom one leads.
+//! The election: several candidates, of which at most one leads.
 
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -17,12 +17,11 @@ use crate::{
     options::{Options, setters},
 };
 
-/// Candidates that campaign under one name, of whom at most one leads at a time. A handle: cheap
-/// to make, to clone and to drop.
+/// Candidates that campaign under one name, of which at most one leads at a time. This is a handle: making, cloning and
+/// dropping it is cheap.
 ///
-/// Candidates lead in the order of asking, those of one process included, where the store keeps a
-/// queue. What a candidate wants others to know of it, its address for example, goes in the
-/// [`label`](Election::label).
+/// If the store keeps a queue, candidates lead in the order in which they ask, including those of one process. To
+/// publish something about a candidate, such as its address, use the [`label`](Election::label).
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -48,7 +47,7 @@ pub struct Election {
 
 impl Election {
     pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str) -> Self {
-        // Within one process, too, each term is one of the store's: observers see no other.
+        // Even within one process, each term is one of the store's: observers see no other.
         let apart = kept(Rule::TermNotHandedOver);
         let options = Options { apart, ..Options::default() };
         Self { target: LockTarget::new(acquirer, name, Kind::Election), options }
@@ -56,36 +55,37 @@ impl Election {
 
     setters!();
 
-    /// Campaigns, and waits until it is elected: await the returned value.
-    ///
-    /// # Cancel safety
-    /// Dropping the future withdraws the candidate. It leaves nothing behind for longer than one
-    /// ttl (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
+    /// Campaigns, and waits until it is elected. Await the returned value.
     ///
     /// # Errors
-    /// See [`AcquireError`](crate::AcquireError). Passing faults are ridden out for up to one ttl.
+    /// See [`AcquireError`](crate::AcquireError). Transient faults are retried for up to one ttl.
+    ///
+    /// # Cancel safety
+    /// Dropping the future withdraws the candidate. Nothing remains for longer than one ttl (promise
+    /// [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
     pub fn campaign(&self) -> Lock<Leadership> {
         Lock::new(self.target.clone(), Mode::Exclusive, self.options.clone())
     }
 
-    /// Leads if nobody does or comes first: await the returned value, which is `None` otherwise.
+    /// Becomes leader if there is none and no other candidate comes first. Await the returned value, which is `None`
+    /// otherwise.
+    ///
+    /// # Errors
+    /// As for [`Election::campaign`]. A missing answer is an error, never `None`.
     ///
     /// # Cancel safety
     /// As for [`Election::campaign`].
-    ///
-    /// # Errors
-    /// As for [`Election::campaign`]. An answer that never came is an error, never `None`.
     pub fn try_campaign(&self) -> TryLock<Leadership> {
         TryLock::new(self.target.clone(), Mode::Exclusive, self.options.clone())
     }
 
     inspect!(target);
 
-    /// Who leads, by the store's account at this moment. Who would lead next, [`Election::inspect`]
-    /// shows: its waiters are the candidates in their line.
+    /// Returns the leader, by the store's state at this moment. [`Election::inspect`] also shows the candidates: they
+    /// are its waiters, in the order of their queue.
     ///
     /// # Errors
-    /// [`InspectError`] when the store cannot be asked. Passing faults are ridden out for up to 30 s.
+    /// [`InspectError`] if the store cannot be asked. Transient faults are retried for up to 30 s.
     ///
     /// # Cancel safety
     /// Cancel-safe.
@@ -93,7 +93,7 @@ impl Election {
         Ok(election::leader(&self.target.inspect().await?))
     }
 
-    /// Who leads, and from then on every change that is seen.
+    /// Observes the election: first the current leader, then every change that is seen.
     pub fn leaders(&self) -> Leaders {
         Leaders {
             election: self.clone(),
@@ -110,11 +110,11 @@ impl fmt::Debug for Election {
     }
 }
 
-/// A term of leading: a [`Guard`], with its methods, under the names of an election.
+/// One term as leader: a [`Guard`] with all its methods, under the names of an election.
 ///
-/// It ends when it resigns, is dropped, or is [lost](Guard::lost), at its deadline at the latest.
-/// Whoever lost it campaigns again. Until the old leader notices, two may believe that they lead:
-/// a resource that compares [terms](Leadership::term) refuses the older one.
+/// It ends when it resigns, is dropped, or is [lost](Guard::lost), at its deadline at the latest. A program that lost
+/// it can campaign again. Until the old leader notices, two programs may believe that they lead. A resource that
+/// compares [terms](Leadership::term) refuses the older one.
 #[derive(Debug)]
 #[must_use = "a leader resigns as soon as this is dropped"]
 pub struct Leadership {
@@ -122,17 +122,17 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// The term: the fencing token, greater than that of every leader before it.
+    /// Returns the term: the fencing token, which is greater than that of every earlier leader.
     #[must_use]
     pub fn term(&self) -> Token {
         self.guard.token()
     }
 
-    /// Lets the next candidate lead, and returns when the store has said so.
+    /// Resigns, so that the next candidate can lead, and waits for the store's answer.
     ///
     /// # Errors
-    /// [`ReleaseError`], as for [`Guard::release`]: the lead had been lost before, or the store did
-    /// not answer within two seconds.
+    /// [`ReleaseError`], as for [`Guard::release`]: the leadership had already been lost, or the store did not answer
+    /// within two seconds.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the rest to the background.
@@ -161,26 +161,25 @@ impl From<Leadership> for Guard {
     }
 }
 
-/// Who leads, again and again: the observer's side of an [`Election`].
+/// The successive leaders of an [`Election`], for an observer.
 ///
-/// The store is asked again 20 ms after a change, and at most one second after the last look while
-/// nothing changes: that, and the length of a call, is how late the news can be. Terms that began
-/// and ended in between are not seen.
+/// It asks the store again 20 ms after a change, and at most one second after the last time while nothing changes. So
+/// news can be late by up to this time plus the length of a call. You do not see terms that began and ended in between.
 #[derive(Debug)]
 pub struct Leaders {
     election: Election,
     observed: Observed,
     look: Look,
-    /// When to look next.
+    /// When to ask the store next.
     due: Timestamp,
 }
 
 impl Leaders {
-    /// The next news: first who leads now, and then whenever another term began, or nobody leads
-    /// any more.
+    /// Returns the next news: first the current leader, and then each new term, or `None` when there is no leader any
+    /// more.
     ///
     /// # Errors
-    /// [`InspectError`] when the store could not be asked for 30 s. Calling again goes on.
+    /// [`InspectError`] if the store could not be asked for 30 s. You can call `next` again.
     ///
     /// # Cancel safety
     /// Cancel-safe: no news is lost.
@@ -201,7 +200,7 @@ impl Leaders {
         }
     }
 
-    /// The same as a stream, which never ends.
+    /// Turns this into a stream of the same news, which never ends.
     pub fn into_stream(self) -> impl Stream<Item = Result<Option<Leader>, InspectError>> + Send {
         stream::unfold(self, async |mut leaders| {
             let news = leaders.next().await;

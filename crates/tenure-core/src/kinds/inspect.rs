@@ -1,4 +1,4 @@
-//! A look at a lock: who holds it and who waits.
+//! Inspecting a lock: its holders and waiters.
 
 use tenure_proto::queue::Snapshot;
 
@@ -6,24 +6,24 @@ use super::target::LockTarget;
 use crate::{InspectError, oversight};
 
 impl LockTarget {
-    /// Who holds it and who waits for it, by the store's account at one moment.
+    /// The holders and waiters, by the store's state at one moment.
     pub(super) async fn inspect(&self) -> Result<Snapshot, InspectError> {
         oversight::inspect(self.context(), self.usable_name()?).await
     }
 }
 
-/// `inspect` of a handle, whose target is the given field.
+/// The method `inspect` of a handle whose target is the given field.
 macro_rules! inspect {
     ($($target:tt)+) => {
-        /// Who holds the lock and who waits for it, by the store's account at one moment.
+        /// Returns the holders and waiters of the lock, by the store's state at one moment.
         ///
-        /// A look, for people and for figures: it may be out of date when it is answered, so never
-        /// act on it as if the lock were held or free. Only a guard says that. Tasks of one process
-        /// that pass the lock on among themselves are one holder and one waiter here.
+        /// Use this for people and for figures. The answer may be out of date when it arrives, so never act on it as if
+        /// the lock were held or free: only a guard tells you that. The tasks of one process that hand the lock over
+        /// among themselves count as one holder and one waiter here.
         ///
         /// # Errors
-        /// [`InspectError`](crate::InspectError) when the store cannot be asked. Passing faults are
-        /// ridden out for up to 30 s.
+        /// [`InspectError`](crate::InspectError) if the store cannot be asked. Transient faults are retried for up to
+        /// 30 s.
         ///
         /// # Cancel safety
         /// Cancel-safe.

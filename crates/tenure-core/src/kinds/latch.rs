@@ -1,4 +1,4 @@
-//! The count-down latch: it opens when all have arrived.
+//! The count-down latch, which opens when all have arrived.
 
 use std::{
     fmt,
@@ -23,17 +23,16 @@ use crate::{
     retry_until::{PATIENCE, retry_until},
 };
 
-/// A gate that opens when as many have arrived as it counts. A handle: cheap to make, to clone and
-/// to drop.
+/// A gate that opens when its count of arrivals is complete. This is a handle: making, cloning and dropping it is
+/// cheap.
 ///
-/// An arrival has a name and counts once, however often it is repeated and by whichever process:
-/// a program that does not know whether it has arrived arrives again. Arrivals outlive their
-/// process. They are forgotten after [`Latch::keep`], at most 24 hours; then the latch is closed
-/// again.
+/// An arrival has a name and counts once, however often it is repeated and by any process. So a program that does not
+/// know whether it has arrived can arrive again. Arrivals outlive their process. They are forgotten after
+/// [`Latch::keep`], at most 24 hours, and then the latch is closed again.
 ///
-/// The name belongs to the latch alone: while somebody holds it in another way nobody can arrive.
-/// The store must have shared holds and names that stay taken after a release; where it has not,
-/// arriving is refused. How many can arrive is bounded by the store, too.
+/// The name must be used for the latch alone. While it is held as another kind of lock, no arrival is possible. The
+/// store must support shared holds and names that stay taken after a release; otherwise arriving is refused. The store
+/// also limits the number of arrivals.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -62,28 +61,27 @@ impl Latch {
         Self { target: LockTarget::new(acquirer, name, Kind::Latch), count, keep: Ttl::MAX }
     }
 
-    /// For how long arrivals made with this handle are remembered, 10 ms to 24 h and no longer than
-    /// the store can; 24 h if nothing is said. To repeat an arrival does not put off its end.
+    /// Sets how long arrivals made with this handle are remembered: 10 ms to 24 h, and no longer than the store can.
+    /// Default: 24 h. Repeating an arrival does not extend it.
     pub fn keep(mut self, keep: Duration) -> Self {
         self.keep = keep;
         self
     }
 
-    /// Arrives as `who`, and says how many have not arrived yet. Everybody who comes after the
-    /// latch is open arrives as well, and changes nothing.
+    /// Arrives as `who`, and returns how many arrivals are still missing. You can also arrive after the latch has
+    /// opened, which changes nothing.
     ///
-    /// When this returns, the arrival is counted and stays, whatever becomes of the process.
-    /// A process that dies before may have arrived or not; if it arrives again that counts once.
-    /// Passing faults are ridden out for up to 30 s.
+    /// When this returns, the arrival counts and stays, even if the process dies. If the process dies earlier, it may
+    /// or may not have arrived; arriving again counts once. Transient faults are retried for up to 30 s.
     ///
     /// # Errors
-    /// [`LatchError`]: the name of the latch or of the arrival cannot be used, `keep` is out of
-    /// range, the store cannot do it or did not answer, or the name is held in another way. It may
-    /// have arrived all the same: arriving again is harmless.
+    /// A [`LatchError`] if the name of the latch or of the arrival is invalid, `keep` is out of range, the store failed
+    /// or did not answer, or the name is held as another kind of lock. The arrival may count anyway; arriving again is
+    /// harmless.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves either an arrival that counts or, for up to 30 s, a trace that
-    /// does not. To arrive again is harmless.
+    /// Dropping the future leaves either an arrival that counts or, for up to 30 s, a trace that does not. Arriving
+    /// again is harmless.
     pub async fn arrive(&self, who: &str) -> Result<u32, LatchError> {
         let (context, name) = (self.context(), self.target.usable_name()?);
         latch::check_arrival(who)?;
@@ -115,8 +113,8 @@ impl Latch {
         loop {
             let answer = retry_until(context, name, until, || store.acquire(name, &ask)).await?;
             if let Answer::Granted { .. } = answer {
-                // Whatever it answers, another process may be arriving under this name as well.
-                // What counts is what the store shows then.
+                // Whatever the answer is, another process may be arriving under this name as well.
+                // Only what the store shows afterwards counts.
                 retry_until(context, name, until, || store.release(name, &ask.owner, keep)).await?;
             }
             let seen = retry_until(context, name, until, || store.inspect(name)).await?;
@@ -136,18 +134,18 @@ impl Latch {
         }
     }
 
-    /// Waits until all have arrived: await the returned value.
+    /// Waits until all have arrived. Await the returned value.
     ///
-    /// The store is asked again after 20 ms at first, and after at most one second while nobody
-    /// arrives: that, and the length of a call, is how late the news can be.
+    /// It asks the store again after 20 ms at first, and after at most one second while there are no arrivals. So it
+    /// can notice the opening late, by up to this time plus the length of a call.
     pub fn wait(&self) -> LatchWait {
         LatchWait { latch: self.clone(), within: None }
     }
 
-    /// How many have not arrived yet.
+    /// Returns how many arrivals are still missing.
     ///
     /// # Errors
-    /// [`LatchError::Inspect`] when the store cannot be asked.
+    /// [`LatchError::Inspect`] if the store cannot be asked.
     ///
     /// # Cancel safety
     /// Cancel-safe.
@@ -155,10 +153,10 @@ impl Latch {
         Ok(latch::remaining(self.count, &self.target.inspect().await?))
     }
 
-    /// Who has arrived, in alphabetical order.
+    /// Returns the names of all arrivals, in alphabetical order.
     ///
     /// # Errors
-    /// [`LatchError::Inspect`] when the store cannot be asked.
+    /// [`LatchError::Inspect`] if the store cannot be asked.
     ///
     /// # Cancel safety
     /// Cancel-safe.
@@ -166,18 +164,17 @@ impl Latch {
         Ok(latch::arrived(&self.target.inspect().await?))
     }
 
-    /// Forgets all who have arrived, so that the latch is closed again. Whoever waits and has not
-    /// seen it open goes on waiting.
+    /// Forgets all arrivals, so that the latch is closed again. A waiter that has not seen it open continues to wait.
     ///
-    /// A reset takes the name from everybody, so it looks first whether all who have it are a
-    /// latch's. Who takes it in another way between the look and the reset loses it.
+    /// A reset takes the name from all its holders, so it first checks that all of them are arrivals at a latch. A
+    /// holder that takes the name as another kind between the check and the reset loses it.
     ///
     /// # Errors
-    /// [`LatchError::Inspect`] when the name is held in another way, and then nothing is changed, or when
-    /// the store cannot be asked; it may be reset all the same.
+    /// [`LatchError::Inspect`] if the name is held as another kind of lock, and then nothing changes, or if the store
+    /// cannot be asked. In that case the latch may have been reset anyway.
     ///
     /// # Cancel safety
-    /// A dropped future may have reset it.
+    /// If you drop the future, the latch may have been reset.
     pub async fn reset(&self) -> Result<(), LatchError> {
         let (context, name) = (self.context(), self.target.usable_name()?);
         let until = context.now().saturating_add(PATIENCE);
@@ -191,7 +188,7 @@ impl Latch {
         self.target.context()
     }
 
-    /// Whether the store can keep arrivals, and as many.
+    /// Whether the store can keep arrivals, and this many of them.
     fn check_capabilities(&self, name: &LockName) -> Result<(), LatchError> {
         let can = self.context().store.capabilities();
         if !can.shared || can.longest_keep.is_zero() {
@@ -243,11 +240,11 @@ impl fmt::Debug for Latch {
     }
 }
 
-/// A wait at a [`Latch`]. Nothing happens until it is awaited.
+/// A wait at a [`Latch`]. Nothing happens until you await it.
 ///
 /// # Errors
-/// [`LatchError::TimedOut`] when the bound of the wait was reached, [`LatchError::Inspect`] when the
-/// store could not be asked for 30 s.
+/// [`LatchError::TimedOut`] if the wait reached its limit, [`LatchError::Inspect`] if the store could not be asked for
+/// 30 s.
 ///
 /// # Cancel safety
 /// Cancel-safe: a waiter leaves nothing in the store.
@@ -259,7 +256,7 @@ pub struct LatchWait {
 }
 
 impl LatchWait {
-    /// How long to wait at most; for ever if nothing is said.
+    /// Sets the longest wait. Default: no limit.
     pub fn within(mut self, within: Duration) -> Self {
         self.within = Some(within);
         self
@@ -279,7 +276,7 @@ impl LatchWait {
             let looked = retry_until(context, name, until, || context.store.inspect(name)).await;
             let remaining = match (looked, last) {
                 (Ok(seen), _) => latch::remaining(latch.count, &seen),
-                // The end of the wait cut the last look short.
+                // The end of the wait cut the last inspection short.
                 (Err(InspectError::Store(_)), Some(last)) if context.now() >= give_up => last,
                 (Err(error), _) => return Err(error.into()),
             };

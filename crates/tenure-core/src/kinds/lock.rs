@@ -17,8 +17,8 @@ use crate::{
     options::{Options, setters},
 };
 
-/// An acquisition that waits, for a guard of type `G`. Nothing happens until it is awaited; where a
-/// [`Future`] is wanted, `into_future()` makes it one.
+/// An acquisition that waits, for a guard of type `G`. Nothing happens until you await it. If you need a [`Future`],
+/// `into_future()` returns one.
 #[must_use = "nothing is acquired until this is awaited"]
 pub struct Lock<G = Guard> {
     target: LockTarget,
@@ -34,16 +34,17 @@ impl<G> Lock<G> {
 
     setters!();
 
-    /// Calls `tell` to show who holds the lock and how many contenders are ahead: once if tasks of
-    /// this process are in the way, and each time the store answers that it is busy: for whoever is next
-    /// up to twenty times a second, so what is for people is best told when it has changed.
+    /// Calls `tell` with a holder of the lock and the number of contenders ahead.
+    ///
+    /// It is called once if tasks of this process are ahead, and each time the store answers that the lock is busy. For
+    /// the next in the queue that can be 20 times a second, so show it to people only when it has changed.
     pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
         self.options.on_busy = Some(Arc::new(tell));
         self
     }
 
-    /// Calls `tell` with what is wrong when the store fails and the wait goes on all the same: once
-    /// until the store answers again.
+    /// Calls `tell` with the fault if the store fails and the wait continues. It is called once, and again only after
+    /// the store has answered in between.
     pub fn on_unreachable(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
         self.options.on_unreachable = Some(Arc::new(tell));
         self
@@ -67,7 +68,7 @@ impl<G: From<Guard>> IntoFuture for Lock<G> {
     }
 }
 
-/// An acquisition that does not wait, for a guard of type `G`. Nothing happens until it is awaited.
+/// An acquisition that does not wait, for a guard of type `G`. Nothing happens until you await it.
 #[must_use = "nothing is acquired until this is awaited"]
 pub struct TryLock<G = Guard> {
     target: LockTarget,

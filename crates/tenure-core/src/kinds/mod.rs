@@ -1,4 +1,4 @@
-//! The kinds of lock, one file each.
+//! The kinds of lock, with one file each.
 
 mod all;
 mod election;

@@ -1,4 +1,4 @@
-//! The mutex: at most one holder.
+//! The mutex, with at most one holder.
 
 use std::{fmt, sync::Arc};
 
@@ -10,11 +10,11 @@ use crate::{
     options::{Options, setters},
 };
 
-/// A lock that at most one guard holds at a time. A handle: cheap to make, to clone and to drop.
+/// A lock that at most one guard holds at a time. This is a handle: making, cloning and dropping it is cheap.
 ///
-/// It is not reentrant: a task that holds it and locks it again waits for itself, unless both go
-/// through [`Mutex::reentrant`]. On tokio it uses the runtime that it is asked in, which has to have
-/// timers and I/O; elsewhere a thread of tenure's own does that work.
+/// It is not reentrant. A task that holds it and locks it again waits for itself, unless both acquisitions go through
+/// [`Mutex::reentrant`]. On tokio, the mutex uses the current runtime, which must have timers and I/O. Elsewhere,
+/// tenure's own thread does that work.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -47,7 +47,7 @@ impl Mutex {
 
     inspect!(target);
 
-    /// The same lock for scopes that enter it again while they hold it.
+    /// Turns this into the same lock for scopes, which can enter it again while they hold it.
     pub fn reentrant(self) -> Reentrant {
         Reentrant::new(self.target.known_as("reentrant"), self.options)
     }
@@ -56,30 +56,32 @@ impl Mutex {
         (self.target, self.options)
     }
 
-    /// Acquires the lock, waiting for it: await the returned value.
+    /// Acquires the lock, and waits until it is free. Await the returned value.
     ///
-    /// Tasks of this process queue among themselves, and one of them in the store; they pass the
-    /// lock on for a bounded turn (promise [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)). With `fair()` each queues in the store.
-    ///
-    /// # Cancel safety
-    /// Dropping the future at any point leaves nothing behind for longer than one ttl: the engine
-    /// takes back what the store may have granted or queued (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
+    /// The tasks of this process queue among themselves, and one of them queues in the store. They hand the lock over
+    /// for a limited time (promise [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)).
+    /// With `fair()`, each task queues in the store.
     ///
     /// # Errors
-    /// See [`AcquireError`](crate::AcquireError): a wait that ended, a store that could not be asked, or an answer that
-    /// never came. Passing faults are ridden out for up to one ttl.
+    /// See [`AcquireError`](crate::AcquireError): the wait ended, the store could not be asked, or its answer never
+    /// came. Transient faults are retried for up to one ttl.
+    ///
+    /// # Cancel safety
+    /// If you drop the future at any point, nothing remains for longer than one ttl: the engine takes back what the
+    /// store may have granted or queued (promise
+    /// [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
     pub fn lock(&self) -> Lock {
         Lock::new(self.target.clone(), Mode::Exclusive, self.options.clone())
     }
 
-    /// Acquires the lock if it is free: await the returned value, which is `None` if somebody else
-    /// has the lock or comes first. Faults are not ridden out.
+    /// Acquires the lock if it is free. Await the returned value, which is `None` if the lock is held or another
+    /// contender comes first. Faults are not retried.
+    ///
+    /// # Errors
+    /// See [`AcquireError`](crate::AcquireError). A missing answer is an error, never `None`.
     ///
     /// # Cancel safety
     /// As for [`Mutex::lock`].
-    ///
-    /// # Errors
-    /// See [`AcquireError`](crate::AcquireError). An answer that never came is an error, never `None`.
     pub fn try_lock(&self) -> TryLock {
         TryLock::new(self.target.clone(), Mode::Exclusive, self.options.clone())
     }

@@ -1,4 +1,4 @@
-//! The read-write lock: readers share, a writer excludes.
+//! The read-write lock: readers share it, and a writer excludes all others.
 
 use std::{fmt, sync::Arc};
 
@@ -10,30 +10,28 @@ use crate::{
     options::{Options, setters},
 };
 
-/// A lock that any number of readers hold together, or one writer alone. A handle: cheap to make,
-/// to clone and to drop.
+/// A lock that is held by any number of readers together, or by one writer alone. This is a handle: making, cloning and
+/// dropping it is cheap.
 ///
 /// # Order
-/// Neither side starves. Readers and writers stand in one line in the order of their asking: a
-/// writer that waits stops every reader that asks after it, and readers that stand in front of it
-/// enter together. So a reader waits for no more than the writers ahead of it, and a writer for no
-/// more than the holds ahead of it. Writers of one process pass the lock on among themselves for
-/// a bounded turn, as a [`Mutex`](super::Mutex) does; readers each stand in the store's line, and
-/// with `fair()` writers do too.
+/// Neither readers nor writers starve. Both queue in the order in which they ask. A waiting writer stops every reader
+/// that asks after it, and the readers ahead of it enter together. So a reader waits only for the writers ahead of it,
+/// and a writer only for the holds ahead of it.
 ///
-/// A store without a queue keeps no order: there a writer can starve behind readers that overlap
-/// for ever.
+/// The writers of one process hand the lock over for a limited time, as for a [`Mutex`](super::Mutex). Each reader
+/// queues in the store, and with `fair()` each writer does too.
+///
+/// A store without a queue keeps no order. There, a writer can starve behind readers that overlap for ever.
 ///
 /// # Readers and writers of one task
-/// The lock is not reentrant. A task that reads and then calls [`RwLock::write`] waits for itself
-/// until its `wait` is over or its guard is lost. For the same reason there is no upgrade: two
-/// readers that both wait to become the writer wait for each other. Release the read guard, lock
-/// for writing, and look again at what was read. The other way is safe:
-/// [`WriteGuard::downgrade`].
+/// The lock is not reentrant. A task that reads and then calls [`RwLock::write`] waits for itself until its `wait` is
+/// over or its guard is lost. For the same reason there is no upgrade: two readers that both wait to become the writer
+/// wait for each other. Release the read guard, lock for writing, and read the data again. The opposite direction is
+/// safe: [`WriteGuard::downgrade`].
 ///
 /// # Leases
-/// Each hold has its own lease, renewed by itself. A reader that died stops a writer until its own
-/// lease ends, and no other reader notices.
+/// Each hold has its own lease, which is renewed separately. A dead reader stops writers until its own lease ends, and
+/// does not affect other readers.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -71,55 +69,54 @@ impl RwLock {
 
     inspect!(target);
 
-    /// Acquires the lock together with other readers, waiting for it: await the returned value.
+    /// Acquires the lock together with other readers, and waits until that is possible. Await the returned value.
     ///
-    /// The guard's token is greater than that of every writer before it and smaller than that of
-    /// every writer after it; the tokens of readers among each other mean nothing.
-    ///
-    /// # Cancel safety
-    /// Dropping the future at any point leaves nothing behind for longer than one ttl (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
+    /// The guard's token is greater than that of every earlier writer, and smaller than that of every later writer. The
+    /// tokens of readers do not compare with each other.
     ///
     /// # Errors
-    /// See [`AcquireError`](crate::AcquireError). A store that knows no readers is not asked.
+    /// See [`AcquireError`](crate::AcquireError). A store that does not support shared locks is not asked.
+    ///
+    /// # Cancel safety
+    /// If you drop the future at any point, nothing remains for longer than one ttl (promise
+    /// [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
     pub fn read(&self) -> Lock {
         Lock::new(self.target.clone(), Mode::Shared, self.options.clone())
     }
 
-    /// Acquires the lock for reading if no writer has it or waits for it: await the returned value,
-    /// which is `None` otherwise.
+    /// Acquires the lock for reading if no writer holds it or waits for it. Await the returned value, which is `None`
+    /// otherwise.
+    ///
+    /// # Errors
+    /// As for [`RwLock::read`]. A missing answer is an error, never `None`.
     ///
     /// # Cancel safety
     /// As for [`RwLock::read`].
-    ///
-    /// # Errors
-    /// As for [`RwLock::read`]. An answer that never came is an error, never `None`.
     pub fn try_read(&self) -> TryLock {
         TryLock::new(self.target.clone(), Mode::Shared, self.options.clone())
     }
 
-    /// Acquires the lock alone, waiting for it: await the returned value.
+    /// Acquires the lock alone, and waits until it is free. Await the returned value.
     ///
-    /// A task that holds a guard of this lock already, for reading or for writing, waits for
-    /// itself.
-    ///
-    /// # Cancel safety
-    /// As for [`RwLock::read`].
+    /// A task that already holds a guard of this lock, for reading or for writing, waits for itself.
     ///
     /// # Errors
     /// See [`AcquireError`](crate::AcquireError).
+    ///
+    /// # Cancel safety
+    /// As for [`RwLock::read`].
     pub fn write(&self) -> Lock<WriteGuard> {
         Lock::new(self.target.clone(), Mode::Exclusive, self.options.clone())
     }
 
-    /// Acquires the lock alone if nobody has it or comes first: await the returned value, which is
+    /// Acquires the lock alone if it is free and no other contender comes first. Await the returned value, which is
     /// `None` otherwise.
+    ///
+    /// # Errors
+    /// See [`AcquireError`](crate::AcquireError). A missing answer is an error, never `None`.
     ///
     /// # Cancel safety
     /// As for [`RwLock::read`].
-    ///
-    /// # Errors
-    /// See [`AcquireError`](crate::AcquireError). An answer that never came is an error, never
-    /// `None`.
     pub fn try_write(&self) -> TryLock<WriteGuard> {
         TryLock::new(self.target.clone(), Mode::Exclusive, self.options.clone())
     }

@@ -1,4 +1,4 @@
-//! The semaphore: so many at a time.
+//! The semaphore, with a number of permits.
 
 use std::{fmt, sync::Arc};
 
@@ -11,31 +11,30 @@ use crate::{
     options::{Options, setters},
 };
 
-/// A lock with a number of permits, of which each hold takes one or more. A handle: cheap to make,
-/// to clone and to drop.
+/// A lock with a number of permits, of which each hold takes one or more. This is a handle: making, cloning and
+/// dropping it is cheap.
 ///
 /// # Permits
-/// Permits belong to a guard and come back with it: when it is released or dropped, and with the
-/// end of its lease if its process died. Nobody else can give them back: only a guard can be
-/// released, and it cannot be cloned. All permits of a guard come back together.
+/// Permits belong to a guard. All permits of a guard come back together: when it is released or dropped, or, if its
+/// process died, when its lease ends. Only the guard can return them, and it cannot be cloned.
 ///
 /// # The number
-/// The number belongs to each ask, so it can be changed while the semaphore is in use: those who
-/// ask with the new number follow it at once, and present holds stay. An ask enters if what it
-/// takes and what all holders have taken is at most *its own* number. So while callers disagree, the
-/// largest number among them is the bound; a caller with a smaller number waits until there is
-/// room by its own, and those behind it wait with it. After a decrease nobody with the new number
-/// enters before enough permits came back.
+/// Each request carries the number of permits, so you can change it while the semaphore is in use. Requests with the
+/// new number follow it at once, and existing holds stay.
+///
+/// A request enters if the permits that it asks for and all permits taken are together at most *its own* number. So
+/// while callers disagree, the largest of their numbers is the limit. A caller with a smaller number waits until there
+/// is room by that number, and the requests behind it wait too. After a decrease, no request with the new number enters
+/// until enough permits have come back.
 ///
 /// # Order
-/// First come, first served, whatever is asked for: each acquisition stands in the store's line
-/// itself, so `fair()` changes nothing. One that asks for many and does not fit yet stops those
-/// behind it, so that a stream of small asks cannot starve it. A store keeps a bounded number of
-/// holders for a name, [`max_holders`](crate::store::Capabilities::max_holders); further ones wait,
-/// although permits may be free.
+/// First come, first served, whatever the number of permits. Each acquisition queues in the store itself, so `fair()`
+/// has no effect. A request for many permits that does not fit yet stops those behind it, so that small requests cannot
+/// starve it. A store keeps a limited number of holders of a name,
+/// [`max_holders`](crate::store::Capabilities::max_holders). Beyond it, requests wait even if permits are free.
 ///
 /// # Tokens
-/// The token of a permit tells it apart from others. It is no fence: several write together.
+/// A permit's token only tells permits apart. It is not a fencing token, because several holders write at a time.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -72,8 +71,8 @@ impl Semaphore {
 
     inspect!(target);
 
-    /// How many permits are not taken, by this handle's number and the store's account at one
-    /// moment. Others may come first: whoever wants one asks for it.
+    /// Returns the number of permits that are not taken, by this handle's number and the store's state at one moment.
+    /// Other contenders may come first, so acquire a permit to be sure of one.
     ///
     /// # Errors
     /// As for [`Semaphore::inspect`].
@@ -84,56 +83,57 @@ impl Semaphore {
         Ok(self.inspect().await?.available(self.permits))
     }
 
-    /// How many permits there are, by this handle's word.
+    /// Returns this handle's number of permits.
     #[must_use]
     pub const fn permits(&self) -> u32 {
         self.permits
     }
 
-    /// Acquires one permit, waiting for it: await the returned value.
-    ///
-    /// # Cancel safety
-    /// Dropping the future at any point leaves nothing behind for longer than one ttl (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
+    /// Acquires one permit, and waits until one is free. Await the returned value.
     ///
     /// # Errors
-    /// See [`AcquireError`](crate::AcquireError). A semaphore of no permits, and a store that knows
-    /// none, are refused before anything is asked.
+    /// See [`AcquireError`](crate::AcquireError). If the semaphore has no permits, or the store does not support
+    /// semaphores, the call fails without asking the store.
+    ///
+    /// # Cancel safety
+    /// If you drop the future at any point, nothing remains for longer than one ttl (promise
+    /// [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
     pub fn acquire(&self) -> Lock {
         self.acquire_many(1)
     }
 
-    /// Acquires `take` permits at once, waiting for all of them: await the returned value.
+    /// Acquires `take` permits at once, and waits until all of them are free. Await the returned value.
+    ///
+    /// # Errors
+    /// As for [`Semaphore::acquire`], and [`Permits`](crate::AcquireError::Permits) if `take` is zero or more than the
+    /// semaphore has.
     ///
     /// # Cancel safety
     /// As for [`Semaphore::acquire`].
-    ///
-    /// # Errors
-    /// As for [`Semaphore::acquire`], and [`Permits`](crate::AcquireError::Permits) for none, or for
-    /// more than there are.
     pub fn acquire_many(&self, take: u32) -> Lock {
         Lock::new(self.target.clone(), self.mode(take), self.options.clone())
     }
 
-    /// Acquires one permit if it can be had at once: await the returned value, which is `None` if
-    /// all are taken or somebody comes first.
+    /// Acquires one permit if that is possible at once. Await the returned value, which is `None` if all permits are
+    /// taken or another contender comes first.
+    ///
+    /// # Errors
+    /// As for [`Semaphore::acquire`]. A missing answer is an error, never `None`.
     ///
     /// # Cancel safety
     /// As for [`Semaphore::acquire`].
-    ///
-    /// # Errors
-    /// As for [`Semaphore::acquire`]. An answer that never came is an error, never `None`.
     pub fn try_acquire(&self) -> TryLock {
         self.try_acquire_many(1)
     }
 
-    /// Acquires `take` permits if all of them can be had at once: await the returned value, which
-    /// is `None` if not.
+    /// Acquires `take` permits if all of them are available at once. Await the returned value, which is `None`
+    /// otherwise.
+    ///
+    /// # Errors
+    /// As for [`Semaphore::acquire_many`]. A missing answer is an error, never `None`.
     ///
     /// # Cancel safety
     /// As for [`Semaphore::acquire`].
-    ///
-    /// # Errors
-    /// As for [`Semaphore::acquire_many`]. An answer that never came is an error, never `None`.
     pub fn try_acquire_many(&self, take: u32) -> TryLock {
         TryLock::new(self.target.clone(), self.mode(take), self.options.clone())
     }

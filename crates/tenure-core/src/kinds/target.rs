@@ -1,4 +1,4 @@
-//! Which lock is meant, as every handle and every acquisition carries it.
+//! The lock that a handle or an acquisition is for.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -13,13 +13,13 @@ use crate::{
     options::{Options, ValidatedSettings},
 };
 
-/// One lock of one kind. A name that cannot be used becomes an error when the lock is acquired.
+/// One lock of one kind. An invalid name becomes an error when the lock is acquired.
 #[derive(Clone)]
 pub(crate) struct LockTarget {
     acquirer: Arc<Acquirer>,
     name: Result<LockName, NameError>,
     kind: Kind,
-    /// What its span calls it.
+    /// The kind's name in the span.
     called: &'static str,
 }
 
@@ -33,27 +33,27 @@ impl LockTarget {
         &self.name
     }
 
-    /// Its name, if that can be used.
+    /// The lock's name, if it is valid.
     pub(super) fn usable_name(&self) -> Result<&LockName, NameError> {
         self.name.as_ref().map_err(Clone::clone)
     }
 
-    /// What it shares with all locks of its store.
+    /// The context that all locks of its store share.
     pub(super) fn context(&self) -> &Arc<StoreContext> {
         &self.acquirer.context
     }
 
-    /// What acquires it.
+    /// The acquirer of its store.
     pub(super) fn acquirer(&self) -> &Arc<Acquirer> {
         &self.acquirer
     }
 
-    /// What its span calls it.
+    /// The kind's name in the span.
     pub(super) fn called(&self) -> &'static str {
         self.called
     }
 
-    /// The same lock as one that spans call otherwise: to the store it is the same.
+    /// The same lock with another kind's name in spans. To the store it is the same.
     pub(super) fn known_as(self, called: &'static str) -> Self {
         Self { called, ..self }
     }
@@ -64,7 +64,7 @@ impl LockTarget {
         self.lock_with(settings).await
     }
 
-    /// What an acquisition of it works with.
+    /// The validated settings of an acquisition of it.
     pub(super) fn settings(
         &self,
         mode: Mode,
@@ -80,7 +80,7 @@ impl LockTarget {
         Ok(settings)
     }
 
-    /// Acquires it with settings of its own making, waiting for it.
+    /// Acquires it with the given settings, waiting for it.
     pub(super) async fn lock_with(
         self,
         settings: ValidatedSettings,
@@ -90,7 +90,7 @@ impl LockTarget {
         acquire::lock(&self.acquirer, &name, settings).instrument(span).await
     }
 
-    /// Acquires it with settings of its own making, if nobody is in the way.
+    /// Acquires it with the given settings if no other contender is ahead.
     pub(super) async fn try_lock_with(
         self,
         settings: ValidatedSettings,
@@ -100,7 +100,7 @@ impl LockTarget {
         acquire::try_lock(&self.acquirer, &name, settings).instrument(span).await
     }
 
-    /// Acquires it in `mode` if nobody is in the way.
+    /// Acquires it in `mode` if no other contender is ahead.
     pub(super) async fn try_lock(
         self,
         mode: Mode,
@@ -111,7 +111,7 @@ impl LockTarget {
     }
 }
 
-/// Found before the work that it is meant to outlast, not when that is over.
+/// Checked before the work that the lock is to outlast, not after it.
 fn too_long(settings: &ValidatedSettings, longest: Duration) -> Fault {
     let least = settings.hold_at_least;
     let what = if longest.is_zero() {

@@ -1,4 +1,4 @@
-//! The guard of a writer, and how it becomes a reader's.
+//! The guard of a writer, which can become the guard of a reader.
 
 use std::{ops::Deref, time::Duration};
 
@@ -9,24 +9,23 @@ use crate::{
     error::{Lost, ReleaseError, StoreFailure},
 };
 
-/// One exclusive hold of an [`RwLock`](super::RwLock): a [`Guard`] that can become a reader's.
+/// One exclusive hold of an [`RwLock`](super::RwLock): a [`Guard`] that can become a shared one.
 #[derive(Debug)]
 #[must_use = "the lock is released as soon as its guard is dropped"]
 pub struct WriteGuard(Guard);
 
 impl WriteGuard {
-    /// Lets other readers in and goes on as one of them, with the same token and lease.
+    /// Turns this hold into a shared one, with the same token and lease, and lets other readers in.
     ///
-    /// No writer comes between: what this guard wrote is what it goes on reading. Readers at the
-    /// head of the line are told at once. Writers of this process queue in the store from then on.
+    /// No writer comes in between, so this guard still reads what it wrote. The readers at the head of the queue are
+    /// notified at once. From then on, the writers of this process queue in the store.
     ///
     /// # Errors
-    /// [`DowngradeError`] says what the caller has then; what it has comes with the error, and
-    /// goes on being renewed until that is dropped. The store is asked again for up to two
-    /// seconds.
+    /// [`DowngradeError`] says what the caller still holds. The error contains that hold, which is renewed until you
+    /// drop the error. The store is asked again for up to two seconds.
     ///
     /// # Cancel safety
-    /// The guard belongs to the future: dropping it releases the lock in the background.
+    /// The future owns the guard. Dropping the future releases the lock in the background.
     pub async fn downgrade(self) -> Result<Guard, DowngradeError> {
         let Self(guard) = self;
         let failed = |fault| Box::new(StoreFailure { lock: guard.address(), fault });
@@ -44,7 +43,7 @@ impl WriteGuard {
         }
     }
 
-    /// Releases the lock: [`Guard::release`].
+    /// Releases the hold and waits for the store's answer: see [`Guard::release`].
     ///
     /// # Errors
     /// As for [`Guard::release`].
@@ -55,7 +54,7 @@ impl WriteGuard {
         self.0.release().await
     }
 
-    /// Stops renewing without releasing: [`Guard::leave_to_expire`].
+    /// Stops renewing without releasing: see [`Guard::leave_to_expire`].
     #[must_use = "it says for how long the lock may still be counted on"]
     pub fn leave_to_expire(self) -> Duration {
         self.0.leave_to_expire()
@@ -71,8 +70,8 @@ impl Deref for WriteGuard {
 }
 
 impl From<Guard> for WriteGuard {
-    /// For the acquisition of a writer, which gives it a guard like any other. A guard of another
-    /// kind gains nothing by it: a store lets no reader become a writer.
+    /// Turns the guard of a writer's acquisition into a `WriteGuard`. For a guard of another kind this has no effect in
+    /// the store: a store lets no reader become a writer.
     fn from(guard: Guard) -> Self {
         Self(guard)
     }
@@ -84,27 +83,27 @@ impl From<WriteGuard> for Guard {
     }
 }
 
-/// Why a writer did not become a reader, and what it has instead. Dropping the error releases it.
+/// Why a writer did not become a reader, and what it holds now. Dropping the error releases that hold.
 ///
-/// It has nothing, or writes, or reads.
+/// The caller holds nothing, still writes, or reads.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DowngradeError<W = WriteGuard, R = Guard> {
-    /// The hold is over: others may have written since.
+    /// The hold ended: another writer may have written since.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// Nothing changed: the caller still writes alone. The downgrade can be tried again.
+    /// Nothing changed: the caller is still the only writer. You can try the downgrade again.
     #[error("{failure:#}")]
     StillWriting {
         /// The exclusive hold.
         guard: W,
-        /// Why it was not done.
+        /// Why the downgrade failed.
         failure: Box<StoreFailure>,
     },
-    /// The store did not answer: other readers may have entered. Count on reading alone.
+    /// The store did not answer, so other readers may have entered. Count on a shared hold only.
     #[error("{failure:#}")]
     InDoubt {
-        /// What is certain: no writer has the lock, and this hold lasts.
+        /// The certain part: no writer holds the lock, and this hold continues.
         guard: R,
         /// Why it is uncertain.
         failure: Box<StoreFailure>,
@@ -112,7 +111,7 @@ pub enum DowngradeError<W = WriteGuard, R = Guard> {
 }
 
 impl<W, R> DowngradeError<W, R> {
-    /// The same error with guards of other types, each made of the one that it has and of `along`.
+    /// Returns the same error with guards of other types, each made from the old guard and `along`.
     pub fn with_guards<A, X, Y>(
         self,
         along: A,
@@ -132,7 +131,7 @@ impl<W, R> DowngradeError<W, R> {
 }
 
 impl<W, R> From<DowngradeError<W, R>> for Error {
-    /// Releases what the error holds.
+    /// Releases the hold that the error contains.
     fn from(error: DowngradeError<W, R>) -> Self {
         match error {
             DowngradeError::Lost(lost) => Self::Lost(lost),

@@ -1,4 +1,4 @@
-//! What is known of one name in this process.
+//! The state of one name in this process.
 
 use std::{sync::Weak, time::Duration};
 
@@ -11,40 +11,40 @@ use crate::engine::AgendaKey;
 #[derive(Debug)]
 pub(super) struct NameQueue<L: Transferable> {
     pub(super) queue: LocalQueue<Waiter<L>>,
-    /// By what the name is held, if a task of this process does.
+    /// The lease of the name, if a task of this process holds it.
     pub(super) holder: Option<Weak<L>>,
-    /// When the engine looks at it.
+    /// When the engine checks the queue.
     pub(super) on_time: Option<AgendaKey>,
-    /// What most names do not have.
+    /// State that most names do not have.
     rare: Option<Box<QueueExtras<L>>>,
 }
 
-/// What a name has that others were met at.
+/// The state of a name for which other contenders were found.
 #[derive(Debug)]
 struct QueueExtras<L: Transferable> {
-    /// What goes along with the head.
+    /// State that moves with the head.
     pub(super) along: L::HandoverState,
-    /// Whom the store named as holder, if no task of this process is.
+    /// The holder that the store named, if no task of this process holds the name.
     pub(super) seen: Option<Contender>,
 }
 
 impl<L: Transferable> NameQueue<L> {
-    /// An empty queue, whose tasks have as long as `window` to take what they are handed.
+    /// An empty queue, in which a task has `window` to take what it is handed.
     pub(super) fn new(window: Duration) -> Self {
         Self { queue: LocalQueue::new(window), holder: None, on_time: None, rare: None }
     }
 
-    /// Does something with what goes along with the head.
+    /// Changes the state that moves with the head.
     pub(super) fn along<T>(&mut self, work: impl FnOnce(&mut L::HandoverState) -> T) -> T {
         work(&mut self.rare().along)
     }
 
-    /// When the engine is to look at it.
+    /// When the engine must check the queue.
     pub(super) fn due(&self) -> Option<Timestamp> {
         self.queue.due(self.rare.is_some())
     }
 
-    /// The store says that `holder` has the name.
+    /// Records that the store named `holder`.
     pub(super) fn saw(&mut self, holder: Option<Contender>) {
         if holder.is_some() || self.rare.is_some() {
             self.rare().seen = holder;

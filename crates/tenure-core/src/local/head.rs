@@ -1,4 +1,4 @@
-//! The head of a queue: who speaks to the store for the process.
+//! The head of a queue: the task or lease that asks the store for the process.
 
 use std::{
     fmt,
@@ -17,17 +17,16 @@ use tenure_proto::{
 use super::{NameQueue, QueueMap, Queues, Transferable, Waiter};
 use crate::{names::NameUse, options::HoldRequest};
 
-/// The head of the queue of one name, as a task or a lease has it; dropping it leaves the queue.
+/// The head of the queue of one name, in a task or a lease. Dropping it leaves the queue.
 ///
-/// It may have gone on to another task, which is noticed where it matters: then nothing here changes
-/// anything.
+/// The head may have passed to another task. Each method notices that, and then changes nothing.
 pub(crate) struct QueueHead<L: Transferable> {
     queues: Queues<L>,
     name: NameUse,
     ticket: Ticket,
-    /// Whether something may have gone along with it from another task.
+    /// Whether state may have come with it from another task.
     came_along: bool,
-    /// Whether it has left: then there is no need to look for it again.
+    /// Whether it has left the queue, so that it need not be searched for again.
     left: AtomicBool,
 }
 
@@ -42,7 +41,7 @@ impl<L: Transferable> QueueHead<L> {
         &self.name
     }
 
-    /// Takes something of what came along with the head from another task, if it is still here.
+    /// Takes a part of the state that came with the head from another task, if it is still the head.
     pub(crate) fn take_handover<T>(
         &self,
         take: impl FnOnce(&mut L::HandoverState) -> Option<T>,
@@ -50,8 +49,8 @@ impl<L: Transferable> QueueHead<L> {
         if self.came_along { self.with_handover_state(take).flatten() } else { None }
     }
 
-    /// Its task waits, for an answer or for its next ask, and goes on at `until` at the latest: the
-    /// future may not be polled any more, and then the others are not to wait for it.
+    /// Records that its task waits for an answer or for its next request, and continues at `until` at the latest. The
+    /// future may no longer be polled, and then the others must not wait for it.
     pub(crate) fn record_wait(&self, until: Timestamp) {
         let inner = self.queues.inner();
         let mut names = inner.lock();
@@ -62,7 +61,7 @@ impl<L: Transferable> QueueHead<L> {
         drop(wakes);
     }
 
-    /// Does something with what goes along with the head, if it is still here.
+    /// Changes the state that moves with the head, if it is still the head.
     pub(crate) fn with_handover_state<T>(
         &self,
         work: impl FnOnce(&mut L::HandoverState) -> T,
@@ -70,12 +69,12 @@ impl<L: Transferable> QueueHead<L> {
         self.entry(|entry| entry.along(work))
     }
 
-    /// The store says that `holder` has the name.
+    /// Records that the store named `holder`.
     pub(crate) fn record_holder(&self, holder: Option<Contender>) {
         self.entry(|entry| entry.saw(holder));
     }
 
-    /// The name is held by `lease` from `now` on, which has the head then, if it is still here.
+    /// Records that `lease` holds the name from `now` on. It has the head then, if this is still the head.
     pub(crate) fn granted(&self, lease: Weak<L>, now: Timestamp) {
         let inner = self.queues.inner();
         let mut names = inner.lock();
@@ -83,19 +82,19 @@ impl<L: Transferable> QueueHead<L> {
         if entry.queue.granted(self.ticket, now) {
             entry.holder = Some(lease);
             entry.saw(None);
-            // Nothing is waited for any more, so the engine need not look sooner.
+            // The task no longer waits, so the engine need not check sooner.
             drop(inner.plan(entry, &self.name));
         }
     }
 
-    /// Leaves the queue: what goes along goes to the next, or is dropped.
+    /// Leaves the queue. State that moves with the head goes to the next task, or is dropped.
     pub(crate) fn leave(&self) {
         if !self.left.swap(true, Ordering::Relaxed) {
             self.queues.inner().leave(&self.name, self.ticket);
         }
     }
 
-    /// The queues, locked to let go of the lease at the head; nothing if it is not this one.
+    /// Locks the queues to release the lease at the head; `None` if this is no longer the head.
     pub(crate) fn lock(&self) -> Option<LockedQueues<'_, L>> {
         let names = self.queues.inner().lock();
         let entry = names.get(&self.name)?;
@@ -108,7 +107,7 @@ impl<L: Transferable> QueueHead<L> {
         if entry.queue.is_head(self.ticket) {
             return Some(work(entry));
         }
-        // What `work` carries is dropped when nothing is locked.
+        // Values that `work` owns are dropped when nothing is locked.
         drop(names);
         None
     }
@@ -126,14 +125,14 @@ impl<L: Transferable> fmt::Debug for QueueHead<L> {
     }
 }
 
-/// The queues while a lease at the head is let go of. Locked before the lease, never after it.
+/// The queues while a lease at the head is released. Lock them before the lease, never after it.
 pub(crate) struct LockedQueues<'a, L: Transferable> {
     head: &'a QueueHead<L>,
     names: MutexGuard<'a, QueueMap<L>>,
 }
 
 impl<L: Transferable> LockedQueues<'_, L> {
-    /// To whom the lease goes, or the head. `lease` says what it is worth to the one that waits.
+    /// Decides which task gets the lease, or the head. `lease` says what the lease offers to a waiter.
     pub(crate) fn released(
         &mut self,
         now: Timestamp,
@@ -145,20 +144,20 @@ impl<L: Transferable> LockedQueues<'_, L> {
         })
     }
 
-    /// To whom the head goes, without the lease.
+    /// Decides which task gets the head, without the lease.
     pub(crate) fn leave(&mut self, now: Timestamp) -> Handoff<Waiter<L>> {
         let ticket = self.head.ticket;
         self.entry().map_or(Handoff::Nothing, |entry| entry.queue.leave(ticket, now))
     }
 
-    /// Does something with what goes along with the head.
+    /// Changes the state that moves with the head.
     pub(crate) fn along(&mut self, work: impl FnOnce(&mut L::HandoverState)) {
         if let Some(entry) = self.entry() {
             entry.along(work);
         }
     }
 
-    /// Unlocks them, and then does what was decided with the head, which has left.
+    /// Unlocks the queues, and then carries out the decision about the head, which has left.
     pub(crate) fn carry_out(self, handoff: Handoff<Waiter<L>>) {
         self.head.left.store(true, Ordering::Relaxed);
         self.head.queues.inner().carry_out(self.names, &self.head.name, handoff);

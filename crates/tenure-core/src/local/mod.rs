@@ -1,7 +1,8 @@
 //! The tasks of this process that want the same name.
 //!
-//! They queue here, and the one at the head speaks to the store for all (promise [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)). Who is next is
-//! decided in [`tenure_proto::local`], and carried out here once the queues are unlocked.
+//! They queue here, and the one at the head asks the store for all of them (promise
+//! [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)). [`tenure_proto::local`] decides
+//! who is next. This module carries that out once the queues are unlocked.
 
 mod entry;
 mod head;
@@ -35,18 +36,18 @@ use crate::{
     options::{Busy, HoldRequest},
 };
 
-/// What the tasks of a process pass on to each other: a lease.
+/// A value that the tasks of a process hand over to each other: a lease.
 pub(crate) trait Transferable: fmt::Debug + Send + Sync + Sized + 'static {
-    /// What a task has of it.
+    /// A task's hold of it.
     type Hold: fmt::Debug + Send;
-    /// What goes along with the head of a queue from task to task.
+    /// State that moves with the head of a queue from task to task.
     type HandoverState: Default + fmt::Debug + Send;
 
-    /// Who holds it, for people to see; nobody if it is over.
+    /// Its holder, as people may see it; `None` if it is over.
     fn contender(&self) -> Option<Contender>;
 }
 
-/// The queues of one [`Tenure`](crate::Tenure). Cheap to clone. The slots bound how many wait.
+/// The queues of one [`Tenure`](crate::Tenure). Cloning is cheap. The slots limit the number of waiters.
 #[derive(Debug)]
 pub(crate) struct Queues<L: Transferable>(Arc<Inner<L>>);
 
@@ -54,12 +55,11 @@ pub(crate) struct Queues<L: Transferable>(Arc<Inner<L>>);
 struct Inner<L: Transferable> {
     context: Arc<StoreContext>,
     names: Mutex<QueueMap<L>>,
-    /// How many tickets there have been. They are drawn where the names are locked, so that they rise in
-    /// each queue.
+    /// The number of tickets so far. Tickets are drawn while the names are locked, so that they rise in each queue.
     tickets: AtomicU64,
 }
 
-/// Boxed, as the table has room for twice as many.
+/// Boxed, because the table has room for twice as many.
 type QueueMap<L> = HashMap<NameUse, Box<NameQueue<L>>>;
 
 /// A task that waits behind others of its process.
@@ -69,18 +69,18 @@ pub(crate) struct Waiter<L: Transferable> {
     sender: oneshot::Sender<WaiterHandoff<L>>,
 }
 
-/// What a task is handed that waits.
+/// What a waiting task is handed.
 #[derive(Debug)]
 pub(crate) enum WaiterHandoff<L: Transferable> {
-    /// The head of the queue, if it takes it in time.
+    /// The head of the queue, if the task takes it in time.
     Head,
-    /// What it waited for, if it takes it in time.
+    /// A hold of the lease, if the task takes it in time.
     Hold(L::Hold),
 }
 
-/// Where a task stands in its process.
+/// The position of a task in its process.
 pub(crate) enum JoinOutcome<'a, L: Transferable> {
-    /// Nobody else here has or wants the name.
+    /// No other task here has or wants the name.
     Head(QueueHead<L>),
     /// Others come first.
     Behind(LocalQueuePosition<'a, L>),
@@ -118,7 +118,7 @@ impl<L: Transferable> Queues<L> {
             receiver = Some(handed);
             Waiter { request: request.clone(), sender }
         });
-        // Until now nobody cared whether the head goes on.
+        // Until now, no task waited for the head to move on.
         let wakes = match joined {
             local::Joined::Behind => self.0.plan(entry, &name),
             local::Joined::Head => WakeOnDrop::default(),
@@ -135,7 +135,7 @@ impl<L: Transferable> Queues<L> {
         }
     }
 
-    /// The head of the queue, if nobody in this process has or wants the name.
+    /// The head of the queue, if no task of this process has or wants the name.
     pub(crate) fn join_if_empty(&self, name: NameUse) -> Option<QueueHead<L>> {
         let mut names = self.0.lock();
         let mut ticket = self.0.ticket();
@@ -149,8 +149,8 @@ impl<L: Transferable> Queues<L> {
         Some(QueueHead::new(self, name, ticket, false))
     }
 
-    /// Who is in the way of a task with this ticket, or of one that did not join, in this process as
-    /// far as it knows.
+    /// The contenders in this process that are ahead of a task with this ticket, or of a task that did not join, as far
+    /// as known.
     pub(crate) fn busy_state(&self, name: &NameUse, ticket: Option<Ticket>) -> Busy {
         let mut busy = Busy { name: name.name.clone(), holder: None, ahead: 0, here: true };
         let names = self.0.lock();
@@ -161,7 +161,7 @@ impl<L: Transferable> Queues<L> {
         busy.ahead = u32::try_from(waiting).unwrap_or(u32::MAX);
         busy.holder = holder.and_then(|holder| holder.upgrade()?.contender());
         if busy.holder.is_none() {
-            // Then the task that asks the store for all of them is ahead, too.
+            // Then the task that asks the store for all of them is also ahead.
             busy.ahead = busy.ahead.saturating_add(1);
             busy.holder = seen;
             busy.here = busy.holder.is_none();
@@ -176,14 +176,14 @@ impl<L: Transferable> Queues<L> {
 
 impl<L: Transferable> Inner<L> {
     fn entry<'a>(&self, names: &'a mut QueueMap<L>, name: &NameUse) -> &'a mut NameQueue<L> {
-        // One look is enough, as most names are not there yet.
+        // One look-up is enough, as most names are not there yet.
         names
             .entry(name.clone())
             .or_insert_with(|| Box::new(NameQueue::new(self.context.claim_window())))
     }
 
-    /// The queues, in which the head of this one has gone on if its task was to have done something by now. The
-    /// engine does not look at one that nobody waits behind.
+    /// The queues, after moving the head of this one on if its task is overdue. The engine does not check a queue in
+    /// which no task waits.
     fn advance_overdue_head<'a>(
         self: &'a Arc<Self>,
         names: MutexGuard<'a, QueueMap<L>>,
@@ -200,9 +200,10 @@ impl<L: Transferable> Inner<L> {
         self.lock()
     }
 
-    /// The task with this ticket wants the name no more.
+    /// The task with this ticket no longer wants the name.
     fn leave(self: &Arc<Self>, name: &NameUse, ticket: Ticket) {
-        // The queues of a forked copy may have been locked by a thread that it does not have.
+        // In a forked child, the queues may have been locked by a thread that the child does not
+        // have.
         if self.context.is_forked() {
             return;
         }
@@ -213,7 +214,7 @@ impl<L: Transferable> Inner<L> {
         self.carry_out(names, name, handoff);
     }
 
-    /// Does what was decided: in the queues, and then, when these are unlocked, with the tasks.
+    /// Carries out a decision: first in the queues, and then, with these unlocked, with the tasks.
     fn carry_out(
         self: &Arc<Self>,
         mut names: MutexGuard<'_, QueueMap<L>>,
@@ -227,7 +228,7 @@ impl<L: Transferable> Inner<L> {
                     self.context.agenda.cancel(key);
                 }
                 drop(names);
-                // What goes along with its head may be taken back in the store.
+                // State that moves with its head may be taken back in the store.
                 drop(entry);
             }
             Handoff::Head(_, waiter) => {
@@ -244,7 +245,7 @@ impl<L: Transferable> Inner<L> {
         }
     }
 
-    /// The engine looks again when the head is to have gone on.
+    /// Plans the engine's next check, when the head must have moved on.
     fn plan(self: &Arc<Self>, entry: &mut NameQueue<L>, name: &NameUse) -> WakeOnDrop<'_> {
         let due = entry.due();
         if entry.on_time.map(|(at, _)| at) == due {
@@ -274,7 +275,7 @@ impl<L: Transferable> WatchedQueues for Inner<L> {
     fn on_time(self: Arc<Self>, name: &NameUse, now: Timestamp) {
         let mut names = self.lock();
         let Some(entry) = names.get_mut(name) else { return };
-        // There may be a later look by now.
+        // A later check may be planned by now.
         entry.on_time = entry.on_time.filter(|(at, _)| *at > now);
         let handoff = entry.queue.on_time(now);
         self.carry_out(names, name, handoff);
@@ -282,7 +283,7 @@ impl<L: Transferable> WatchedQueues for Inner<L> {
 }
 
 impl<L: Transferable> Waiter<L> {
-    /// Hands it a hold; back if the task has just gone.
+    /// Hands the task a hold, and returns the hold if the task has just gone.
     pub(crate) fn give(self, hold: L::Hold) -> Option<L::Hold> {
         match self.sender.send(WaiterHandoff::Hold(hold)) {
             Err(WaiterHandoff::Hold(hold)) => Some(hold),
@@ -290,7 +291,7 @@ impl<L: Transferable> Waiter<L> {
         }
     }
 
-    /// Tells it that it is at the head. A task that has just gone leaves the queue by itself.
+    /// Notifies the task that it is at the head. A task that has just gone leaves the queue on its own.
     fn wake(self) {
         drop(self.sender.send(WaiterHandoff::Head));
     }

@@ -6,11 +6,11 @@ use tokio::sync::oneshot;
 use super::{QueueHead, Queues, Transferable, WaiterHandoff};
 use crate::{names::NameUse, options::Busy};
 
-/// The place of a task in the queue of its process; dropping it leaves the queue.
+/// The position of a task in the queue of its process. Dropping it leaves the queue.
 pub(crate) struct LocalQueuePosition<'a, L: Transferable> {
     queues: &'a Queues<L>,
     name: NameUse,
-    /// None once it has the head, or a hold.
+    /// `None` once it has the head, or a hold.
     ticket: Option<Ticket>,
     handed: oneshot::Receiver<WaiterHandoff<L>>,
 }
@@ -25,17 +25,17 @@ impl<'a, L: Transferable> LocalQueuePosition<'a, L> {
         Self { queues, name, ticket: Some(ticket), handed }
     }
 
-    /// What it is handed; `None` if nobody can hand it anything any more. Cancel-safe.
+    /// Waits for what the task is handed; `None` if no other part can hand it anything any more. Cancel-safe.
     pub(crate) async fn wait_for_handoff(&mut self) -> Option<WaiterHandoff<L>> {
         let handed = (&mut self.handed).await.ok();
         if let Some(WaiterHandoff::Hold(_)) = handed {
-            // It has left the queue with that.
+            // With that, it has left the queue.
             self.ticket = None;
         }
         handed
     }
 
-    /// Takes the head that it was handed, unless that has gone on to another task.
+    /// Takes the head that the task was handed, unless it has passed to another task.
     pub(crate) fn take(mut self) -> Option<QueueHead<L>> {
         let ticket = self.ticket?;
         let mut names = self.queues.inner().lock();
@@ -50,7 +50,7 @@ impl<'a, L: Transferable> LocalQueuePosition<'a, L> {
         Some(QueueHead::new(self.queues, self.name.clone(), ticket, true))
     }
 
-    /// Who is in its way, in this process as far as it knows.
+    /// The contenders in this process that are ahead of it, as far as known.
     pub(crate) fn in_the_way(&self) -> Busy {
         self.queues.busy_state(&self.name, self.ticket)
     }

@@ -1,35 +1,34 @@
-//! Settings for acquisitions that do not choose their own.
+//! Settings for acquisitions that do not set their own.
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::Options;
 use crate::LockName;
 
-/// What a lock uses where neither its handle nor its acquisition says something.
+/// The settings of a lock for which neither its handle nor its acquisition has a value.
 ///
-/// Each field means what the method of the same name on a handle means, such as
-/// [`Mutex::ttl`](crate::Mutex::ttl).
+/// Each field means the same as the method of the same name on a handle, such as [`Mutex::ttl`](crate::Mutex::ttl).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Defaults {
     /// The length of the lease.
     pub ttl: Option<Duration>,
-    /// How long to wait at most.
+    /// The longest wait.
     pub wait: Option<Duration>,
-    /// After how long a hold is lost although it could be renewed.
+    /// The time after which a hold is lost even if it could be renewed.
     pub max_hold: Option<Duration>,
-    /// For how long since its grant the lock stays taken.
+    /// The shortest time from its grant for which the lock stays taken.
     pub hold_at_least: Option<Duration>,
-    /// How much longer than the holder believes the store keeps the lease.
+    /// The additional time for which the store keeps the lease after the holder no longer counts on it.
     pub grace: Option<Duration>,
-    /// Who holds the lock, for people to see.
+    /// Text that tells people which program the contender is.
     pub label: Option<String>,
-    /// First come, first served. A handle cannot turn it off.
+    /// Whether all contenders are served first come, first served. A handle cannot turn this off.
     pub fair: Option<bool>,
 }
 
 impl Defaults {
-    /// These, and `others` where these say nothing.
+    /// Returns these settings, with values from `others` for those that are not set.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         Self {
@@ -55,12 +54,12 @@ impl DefaultsResolver {
         Self(Some(Arc::new(find)))
     }
 
-    /// Those of the lock called `name`, if anybody chose some.
+    /// The defaults of the lock called `name`, if the program set any.
     pub(crate) fn of(&self, name: &LockName) -> Option<Defaults> {
         self.0.as_ref().map(|find| find(name))
     }
 
-    /// `options`, and the defaults of `name` for what they leave open.
+    /// Completes `options` with the defaults of `name` where they have no value.
     pub(crate) fn complete(&self, name: &LockName, mut options: Options) -> Options {
         let Some(defaults) = self.of(name) else { return options };
         options.ttl = options.ttl.or(defaults.ttl);

@@ -1,4 +1,4 @@
-//! What is asked for one acquisition, checked once into something that cannot be wrong.
+//! The settings of one acquisition, checked once and then known to be valid.
 
 mod defaults;
 
@@ -13,25 +13,25 @@ use tenure_proto::{
     time::in_range,
 };
 
-/// What a waiting caller is told: once if it waits behind tasks of its own process, and each time the
-/// store says that the lock is busy.
+/// The news for a waiting caller. It receives this once if it waits behind tasks of its own process, and each time the
+/// store answers that the lock is busy.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Busy {
-    /// Which lock: of a multi-lock, the one that is waited for.
+    /// The lock's name. For a multi-lock, the lock that is waited for.
     pub name: LockName,
-    /// One of those who hold it, if that is known.
+    /// One of the holders, if known.
     pub holder: Option<Contender>,
-    /// How many contenders are ahead; of those in other processes, only those that the store told.
+    /// The number of contenders ahead. Of those in other processes, it counts only those that the store reported.
     pub ahead: u32,
-    /// Whether the holder is a task of this process, and those ahead are, too.
+    /// Whether the holder and the contenders ahead are tasks of this process.
     pub here: bool,
 }
 
 /// A callback for [`Busy`] answers.
 pub(crate) type OnBusy = Arc<dyn Fn(&Busy) + Send + Sync>;
 
-/// A callback for a store that fails while it is waited for.
+/// A callback for a store that fails during a wait.
 pub(crate) type OnUnreachable = Arc<dyn Fn(&Fault) + Send + Sync>;
 
 /// Settings as the caller gave them.
@@ -44,14 +44,14 @@ pub(crate) struct Options {
     pub(crate) grace: Option<Duration>,
     pub(crate) label: Option<String>,
     pub(crate) fair: bool,
-    /// Whether it never takes a lock over from another task of this process: each hold of it is
-    /// one of the store's.
+    /// Whether it never takes a lock over from another task of this process, so that the store grants each of its
+    /// holds.
     pub(crate) apart: bool,
     pub(crate) on_busy: Option<OnBusy>,
     pub(crate) on_unreachable: Option<OnUnreachable>,
 }
 
-/// Settings that hold together.
+/// Settings that are valid together.
 #[derive(Clone)]
 pub(crate) struct ValidatedSettings {
     pub(crate) terms: Terms,
@@ -61,13 +61,13 @@ pub(crate) struct ValidatedSettings {
     pub(crate) hold_at_least: Duration,
     pub(crate) label: Label,
     pub(crate) fair: bool,
-    /// Whether the tasks of this process pass it on among themselves.
+    /// Whether the tasks of this process hand it over among themselves.
     pub(crate) hand_over: bool,
     pub(crate) on_busy: Option<OnBusy>,
     pub(crate) on_unreachable: Option<OnUnreachable>,
 }
 
-/// What a task of this process asks for that is passed a lease.
+/// The request of a task of this process to which a lease is handed over.
 #[derive(Clone, Debug)]
 pub(crate) struct HoldRequest {
     pub(crate) kind: Kind,
@@ -78,7 +78,7 @@ pub(crate) struct HoldRequest {
 }
 
 impl Options {
-    /// What is asked for the hold, and how long the name stays taken at least.
+    /// The terms of the hold, and how long the name stays taken at least.
     pub(crate) fn lengths(&self) -> Result<(Terms, Duration), OutOfRange> {
         let length = |what, given| in_range(what, given, Ttl::MIN, Ttl::MAX);
         let ttl = self.ttl.map_or(Ok(Ttl::DEFAULT), Ttl::new)?;
@@ -89,7 +89,7 @@ impl Options {
         Ok((Terms { ttl, grace, max_hold }, hold_at_least.unwrap_or_default()))
     }
 
-    /// These with what `over` says where it says something, and with its wait and its callback.
+    /// These settings, overridden by those that `over` has, and with the wait and the callback of `over`.
     pub(crate) fn under(self, over: &Self) -> Self {
         let over = over.clone();
         Self {
@@ -135,7 +135,7 @@ impl ValidatedSettings {
         NameUse { name: name.clone(), kind: self.kind }
     }
 
-    /// What a task of this process needs to know to pass the lock on to the one with these settings.
+    /// What a task of this process needs to know to hand the lock over to the one with these settings.
     pub(crate) fn request(&self) -> HoldRequest {
         let Self { kind, mode, terms, hold_at_least, .. } = *self;
         HoldRequest { kind, mode, terms, hold_at_least, label: self.label.clone() }
@@ -148,58 +148,58 @@ macro_rules! setters {
         $crate::options::setters!(options);
     };
     ($($options:tt)+) => {
-        /// The length of the lease, 10 ms to 24 h; 30 s if nothing is said. While the guard lives
-        /// it is renewed every third of it.
+        /// Sets the length of the lease: 10 ms to 24 h. Default: 30 s. While the guard lives, tenure renews the lease
+        /// every third of this time.
         ///
-        /// Longer: a dead holder keeps others out for longer. Shorter: more renewals, and a
-        /// shorter pause or outage loses the lock: below 100 ms a busy machine alone does, which is
-        /// warned of on the log. [docs/ttl.md](https://github.com/tenure-rs/tenure/blob/main/docs/ttl.md) says which ttl is for what.
+        /// With a longer ttl, a dead holder keeps others out longer. With a shorter one, there are more renewals, and a
+        /// shorter pause or outage loses the lock. Below 100 ms, a busy machine alone can lose it, and tenure logs a
+        /// warning. [docs/ttl.md](https://github.com/tenure-rs/tenure/blob/main/docs/ttl.md) helps you choose.
         pub fn ttl(mut self, ttl: std::time::Duration) -> Self {
             self.$($options)+.ttl = Some(ttl);
             self
         }
 
-        /// How long to wait for the lock at most; for ever if nothing is said.
+        /// Sets the longest wait for the lock. Default: no limit.
         pub fn wait(mut self, wait: std::time::Duration) -> Self {
             self.$($options)+.wait = Some(wait);
             self
         }
 
-        /// After how long a hold is lost although it could be renewed, 10 ms to 24 h; never if
-        /// nothing is said. The lock is let go then, also while its guard is still there: a hung
-        /// holder blocks nobody for longer.
+        /// Sets the time after which a hold is lost even if it could be renewed: 10 ms to 24 h. At that time, tenure
+        /// releases the lock even if its guard still exists, so a hung holder blocks others no longer than this.
+        /// Default: never.
         pub fn max_hold(mut self, max_hold: std::time::Duration) -> Self {
             self.$($options)+.max_hold = Some(max_hold);
             self
         }
 
-        /// For how long since its grant the lock stays taken even if it is released earlier,
-        /// 10 ms to 24 h. It keeps a short job from running twice on machines whose clocks
-        /// differ.
+        /// Sets the shortest time from its grant for which the lock stays taken, even if it is released earlier: 10 ms
+        /// to 24 h. This keeps a short job from running twice on machines whose clocks differ.
         pub fn hold_at_least(mut self, hold_at_least: std::time::Duration) -> Self {
             self.$($options)+.hold_at_least = Some(hold_at_least);
             self
         }
 
-        /// How much longer than the holder believes the store keeps the lease, 0 to 60 s; none if
-        /// nothing is said. A holder that was frozen for less than this hurts nobody. A release
-        /// ends it at once.
+        /// Sets the additional time for which the store keeps the lease after the holder no longer counts on it: 0 to
+        /// 60 s. Default: none. If a holder is frozen for less than this, its late work conflicts with no other holder.
+        /// A release ends the lease at once, grace included.
         pub fn grace(mut self, grace: std::time::Duration) -> Self {
             self.$($options)+.grace = Some(grace);
             self
         }
 
-        /// Who holds the lock, for people to see: `host/pid` if nothing is said. It proves
-        /// nothing. At most 256 bytes are kept.
+        /// Sets the text that tells people which program holds the lock. Default: `host/pid`. It proves nothing. At
+        /// most 256 bytes are kept.
         pub fn label(mut self, label: impl Into<String>) -> Self {
             self.$($options)+.label = Some(label.into());
             self
         }
 
-        /// First come, first served among all contenders of all processes (promise [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)).
+        /// Serves all contenders of all processes first come, first served (promise
+        /// [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)).
         ///
-        /// Without it the tasks of one process pass the lock on among themselves for a bounded
-        /// turn, which is many times faster.
+        /// Without it, the tasks of one process hand the lock over among themselves for a limited time, which is many
+        /// times faster.
         pub fn fair(mut self) -> Self {
             self.$($options)+.fair = true;
             self

@@ -1,4 +1,4 @@
-//! Taking holds away that were seen, and no others.
+//! Evicts holds that were seen, and no others.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use crate::{
     retry_until::ask_once,
 };
 
-/// How long an answer is waited for.
+/// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Takes `name` from this hold; nothing if that is not there any more.
+/// Evicts this hold of `name`, or none if it no longer exists.
 pub(crate) async fn evict(
     context: &StoreContext,
     name: &LockName,
     hold: HoldId,
 ) -> Result<Option<Contender>, InspectError> {
-    // Once: what a second call would find says nothing of what became of the first.
+    // Once: the result of a second call would not show what the first one did.
     let asked = ask_once(context, PATIENCE, context.store.evict_hold(name, hold)).await;
     asked.map_err(|fault| failed(context, name, fault))
 }
 
-/// Takes `name` from all holds that were `seen`, as far as they are still there.
+/// Evicts all holds of `name` that were `seen` and still exist.
 pub(crate) async fn evict_seen(
     context: &StoreContext,
     name: &LockName,
@@ -40,7 +40,7 @@ pub(crate) async fn evict_seen(
     Ok(evicted)
 }
 
-/// Those of all holds; none unless each has one, as the others could not be told from what comes after them.
+/// The ids of all holds; an error unless each has one, because a hold without an id cannot be told from later holds.
 fn ids(seen: &Snapshot) -> Result<Vec<HoldId>, Fault> {
     let each = seen.holders.iter().map(|holder| holder.id);
     each.collect::<Option<_>>().ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Which names are in use.
+//! Lists the names in use.
 
 use std::{
     fmt,
@@ -20,13 +20,13 @@ use crate::{
 const QUORUM: &str = "this store is a member of a quorum, whose own notes are left out; list the quorum to see \
                       its locks as a majority has them";
 
-/// A list of the locks in use, by the beginning of their names. Nothing happens until it is awaited.
+/// A list of the locks in use whose names begin with a prefix. Nothing happens until you await it.
 ///
 /// # Errors
-/// [`StoreError`] when the store cannot be asked, or did not answer within 30 s. It is asked once.
+/// [`StoreError`] if the store cannot be asked, or did not answer within 30 s. The store is asked once.
 ///
 /// # Cancel safety
-/// Cancel-safe: nothing is changed.
+/// Cancel-safe: the call changes nothing.
 #[must_use = "nothing is listed until this is awaited"]
 pub struct List {
     context: Arc<StoreContext>,
@@ -35,14 +35,14 @@ pub struct List {
 }
 
 impl List {
-    /// How many names are listed if nothing is said.
+    /// The default for the maximum number of names.
     pub const LIMIT: usize = 1_000;
 
     pub(crate) fn new(context: &Arc<StoreContext>, prefix: &str) -> Self {
         Self { context: context.clone(), prefix: prefix.to_owned(), limit: Self::LIMIT }
     }
 
-    /// Lists so many names at most; [`Listing::more`] says whether there are others. Default:
+    /// Sets the maximum number of names to list. [`Listing::more`] says whether there are others. Default:
     /// [1,000](List::LIMIT).
     pub const fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
@@ -53,7 +53,7 @@ impl List {
         let Self { context, prefix, limit } = self;
         let failed = |fault| StoreError::new(context.store.location(), fault);
         if !prefix.is_empty() && LockName::new(&prefix).is_err() {
-            // No name begins so, and a store may take it badly.
+            // No name begins with this, and a store may fail on it.
             not_forked(&context).map_err(failed)?;
             return Ok(Listing::default());
         }
@@ -62,7 +62,7 @@ impl List {
     }
 }
 
-/// The same without what a quorum notes at its members, which is no lock of anybody's.
+/// The same list without the notes that a quorum keeps at its members, which are not locks of any program.
 fn without_notes(mut listing: Listing) -> Listing {
     let all = listing.names.len();
     listing.names.retain(|(name, _)| !is_reserved(name.as_str()));

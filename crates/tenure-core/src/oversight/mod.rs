@@ -1,4 +1,4 @@
-//! What is asked of a store without a part in its locks: by operators, and by programs that show them.
+//! Calls to a store by operators, and by programs that display locks, without being a contender.
 
 mod evict;
 mod list;
@@ -17,7 +17,7 @@ use crate::{
     store::Diagnostic,
 };
 
-/// Who holds a name and who waits for it, by the store's account at one moment.
+/// The holders and waiters of a name, by the store's state at one moment.
 pub(crate) async fn inspect(
     context: &StoreContext,
     name: &LockName,
@@ -26,7 +26,7 @@ pub(crate) async fn inspect(
     retry_until(context, name, until, || context.store.inspect(name)).await
 }
 
-/// Which promise holds in the store.
+/// Which promises hold in the store.
 pub(crate) async fn health(context: &StoreContext) -> Result<Vec<Diagnostic>, StoreError> {
     let asked = ask_once(context, PATIENCE, context.store.health()).await;
     asked.map_err(|fault| StoreError::new(context.store.location(), fault))

@@ -1,4 +1,4 @@
-//! Watching a lock without a part in it.
+//! Watching a lock without being a contender for it.
 
 use std::{fmt, sync::Arc};
 
@@ -13,23 +13,23 @@ use crate::{
     retry_until::not_forked,
 };
 
-/// The changes of one lock, one after the other, without a part in it.
+/// The successive states of one lock, for a watcher that is not a contender for it.
 ///
-/// The store is asked again 20 ms after a change, and at most one second after the last time while nothing changes:
-/// that, and the length of a call, is how late the news can be. A store that hints to this process that the lock may
-/// be free is asked sooner, but no more often than every 20 ms. What began and ended in between is not seen.
+/// It asks the store again 20 ms after a change, and at most one second after the last time while nothing changes. So
+/// news can be late by up to this time plus the length of a call. If the store hints to this process that the lock may
+/// be free, it asks sooner, but no more often than every 20 ms. You do not see changes that began and ended in between.
 ///
-/// Between two calls of [`next`](Watcher::next) nothing is asked, so dropping a watcher leaves nothing behind.
+/// Between two calls of [`next`](Watcher::next) it does not ask the store, so dropping a watcher leaves nothing behind.
 #[must_use = "it asks only while it is asked for news"]
 pub struct Watcher {
     context: Arc<StoreContext>,
     name: Result<LockName, NameError>,
     watched: Watched,
     look: Look,
-    /// When the store may be asked again, and when it is at the latest.
+    /// The earliest and the latest time to ask the store again.
     soonest: Timestamp,
     due: Timestamp,
-    /// Nothing before the first time, and where none can be had.
+    /// `None` before the first time, and if the store has none.
     wakeups: Option<Wakeups>,
     is_over: bool,
 }
@@ -48,13 +48,13 @@ impl Watcher {
         }
     }
 
-    /// Waits for news and returns it: first who holds the lock and who waits for it now, and then each snapshot that
-    /// differs from the last in more than what is left of a lease. `None` once the `Tenure` is shut down.
+    /// Waits for news and returns it: first the current holders and waiters, and then each snapshot that differs from
+    /// the last one in more than the rest of a lease. Returns `None` once the `Tenure` is shut down.
     ///
     /// # Errors
-    /// [`InspectError`] when the store could not be asked for 30 s, or says that it never can. Watching goes on: the
-    /// next call asks again, after a pause of at most one second. A name that cannot be used and a forked child are an
-    /// error once, and the end.
+    /// [`InspectError`] if the store could not be asked for 30 s, or reported a fault that is not transient. You can
+    /// continue: the next call asks again, after a pause of at most one second. An invalid name and a forked child
+    /// cause one error and then the end.
     ///
     /// # Cancel safety
     /// Cancel-safe: no news is lost.
@@ -79,7 +79,7 @@ impl Watcher {
         }
     }
 
-    /// The same as a stream, which ends once the `Tenure` is shut down.
+    /// Turns this into a stream of the same news, which ends once the `Tenure` is shut down.
     pub fn into_stream(self) -> impl Stream<Item = Result<Snapshot, InspectError>> + Send {
         stream::unfold(self, async |mut watcher| {
             let news = watcher.next().await?;
@@ -94,7 +94,8 @@ impl Watcher {
     ) -> Result<Snapshot, InspectError> {
         loop {
             self.pause(context, name).await;
-            // Before it is asked, so that whoever gives up on the answer again and again asks no more often.
+            // Set before the call, so that a caller that drops the future again and again asks no
+            // more often.
             self.soonest = context.now().saturating_add(SHORTEST);
             let found = inspect(context, name).await;
             let is_news = found.as_ref().is_ok_and(|seen| self.watched.is_news(seen));
@@ -106,10 +107,10 @@ impl Watcher {
         }
     }
 
-    /// Waits until the store is to be asked again.
+    /// Waits until it is time to ask the store again.
     async fn pause(&mut self, context: &StoreContext, name: &LockName) {
         if self.wakeups.is_none() {
-            // It waits for nothing under this owner, which only tells it from others here.
+            // It waits for no lock under this owner, which only distinguishes it from others here.
             let owner = context.fresh_owner().ok();
             self.wakeups = owner.map(|owner| context.store.wakeups(name, &owner));
         }

@@ -1,7 +1,7 @@
-//! Tenure's own threads. One for the whole process has a tokio runtime, for the engine and for callers that have no
-//! runtime; others do what may block.
+//! tenure's own threads. One thread per process has a tokio runtime, for the engine and for callers without a runtime.
+//! Others do work that may block.
 //!
-//! That the system has no thread to spare is an error here, and never a panic.
+//! If the system has no thread to spare, that is an error here, never a panic.
 
 mod per_process;
 mod workers;
@@ -29,8 +29,8 @@ pub use workers::{
 
 static OWN: PerProcess<Handle> = PerProcess::new();
 
-/// Does `work` on tenure's own thread, one for the whole process, which has timers and I/O and outlasts all
-/// runtimes of callers. For what a store does in the background and that never blocks.
+/// Runs `work` on tenure's own thread. There is one per process; it has timers and I/O, and outlasts all runtimes of
+/// callers. Use this for background work of a store that never blocks.
 ///
 /// # Errors
 /// The system allows no more threads or files.
@@ -46,39 +46,41 @@ pub fn in_background<W>(work: W) -> io::Result<JoinHandle<W::Output>>
 where
     W: Future<Output: Send> + Send + 'static,
 {
-    // What a task needs of tokio is compiled once for each outcome, instead of once for each task.
+    // The code of tokio for a task is compiled once for each outcome, instead of once for each
+    // task.
     let work: BoxFuture<'static, W::Output> = Box::pin(work);
     Ok(own()?.spawn(work))
 }
 
-/// Does `work` on the executor of the caller, whichever that is.
+/// Runs `work` on the caller's executor, whichever that is.
 ///
-/// What `work` needs of tokio, as timers, sockets and tasks in the background, it finds in the caller's
-/// runtime, or in that of tenure's own thread if the caller has none. Each call to a store that a lock
-/// makes is done in this way; only who calls a store directly needs it.
+/// For timers, sockets and background tasks of tokio, `work` uses the caller's runtime, or that of tenure's own thread
+/// if the caller has none. Every call that a lock makes to a store is made in this way. You need this only if you call
+/// a store directly.
 ///
-/// A runtime of the caller has to have timers and I/O: `enable_all`. It has to be
-/// driven, too: a thread that is inside a runtime and blocks in another executor waits for ever, as nobody
-/// keeps its time. Callers that block use `tenure::blocking`.
+/// A runtime of the caller must have timers and I/O (`enable_all`), and it must be driven. A thread that is inside a
+/// runtime and blocks in another executor waits for ever, because its runtime's timers do not run. Callers that block
+/// use `tenure::blocking`.
 ///
 /// # Cancel safety
-/// That of `work`.
+/// As for `work`.
 ///
 /// ```
 /// use std::time::Duration;
 ///
-/// // A timer of tokio's is made when it is awaited, and needs a runtime then.
+/// // A timer of tokio is made when it is awaited, and needs a runtime then.
 /// let waits = async { tokio::time::sleep(Duration::from_millis(1)).await };
 /// futures_executor::block_on(tenure_core::within_runtime(waits));
 /// ```
 pub async fn within_runtime<W: Future>(work: W) -> W::Output {
     let (mut work, mut own) = (pin!(work), None);
     poll_fn(|context| {
-        // It may be polled elsewhere than before.
+        // It may be polled by another executor than before.
         if Handle::try_current().is_err() && own.is_none() {
             match self::own() {
                 Ok(handle) => own = Some(handle),
-                // Without one tokio would panic. Here is nothing that could wake it, so this thread looks again.
+                // Without a runtime, tokio would panic. Nothing here could wake the task, so this
+                // thread polls.
                 Err(error) => {
                     tracing::debug!(%error, "tenure's own thread cannot be started yet");
                     thread::sleep(LOOK);
@@ -93,12 +95,12 @@ pub async fn within_runtime<W: Future>(work: W) -> W::Output {
     .await
 }
 
-/// That of tenure's own thread.
+/// The runtime of tenure's own thread.
 pub(crate) fn own() -> io::Result<Handle> {
     OWN.get(|| start("tenure-engine")).cloned()
 }
 
-/// Sees that tenure's own thread runs, on which the holds of this process are renewed.
+/// Starts tenure's own thread if it does not run. The holds of this process are renewed on it.
 ///
 /// # Errors
 /// The system allows no more threads or files.
@@ -106,8 +108,8 @@ pub fn ready() -> io::Result<()> {
     own().map(drop)
 }
 
-/// Starts a thread of this name with a runtime of its own, for as long as the process lives. It is one of tenure's
-/// own, as [`is_own_thread`] says.
+/// Starts a thread of this name with a separate runtime, for as long as the process lives. It is one of tenure's own,
+/// for [`is_own_thread`].
 ///
 /// # Errors
 /// The system allows no more threads or files.
@@ -115,22 +117,22 @@ pub fn start(name: &str) -> io::Result<Handle> {
     begin(name, false, std::future::pending())
 }
 
-/// How often a caller without a runtime looks whether there is a thread to be had.
+/// How often a caller without a runtime checks whether a thread is available.
 const LOOK: Duration = Duration::from_millis(20);
-/// Threads on which drivers look up names, at most.
+/// The maximum number of threads on which drivers look up host names.
 const LOOKUPS: usize = 4;
 const FOR_EVER: Duration = Duration::from_secs(u32::MAX as u64);
 
-/// The same for as long as `end` is not there. Where drivers look up names there, it has a thread for that from the
-/// beginning, which stays: tokio panics where there is none and the system has none to spare.
+/// The same until `end` is ready. If drivers look up host names there, it has a thread for that from the beginning,
+/// which stays: tokio panics if there is none and the system has none to spare.
 pub(crate) fn begin(
     name: &str,
     looks_up_names: bool,
     end: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<Handle> {
     let (told, hears) = mpsc::sync_channel(1);
-    // It is made and dropped there: in a task of another runtime it must not be dropped, and where there is no file
-    // for the signals of the process tokio panics.
+    // The runtime is made and dropped on this thread. It must not be dropped in a task of another
+    // runtime, and tokio panics if there is no file for the signals of the process.
     let run = move || {
         IS_OWN.set(true);
         let mut builder = Builder::new_current_thread();
@@ -140,7 +142,7 @@ pub(crate) fn begin(
             Err(error) => return drop(told.send(Err(error))),
         };
         if looks_up_names {
-            // What this finds out that finds out by a panic.
+            // `spawn_blocking` below reports a lack of threads only by a panic.
             let spare = thread::Builder::new().spawn(|| {}).and_then(|spare| {
                 spare.join().map_err(|_| io::Error::other("a thread without work panicked"))
             });
@@ -162,9 +164,9 @@ thread_local! {
     static IS_OWN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is one of tenure's own, on which others depend: it must not wait for them.
+/// Returns whether this thread is one of tenure's own, on which others depend. Such a thread must not wait for them.
 #[must_use]
 pub fn is_own_thread() -> bool {
-    // Of a thread that ends nobody can say it; none of ours does so with work left.
+    // This is not known of a thread that is ending, but none of ours ends with work left.
     IS_OWN.try_with(Cell::get).unwrap_or_default()
 }

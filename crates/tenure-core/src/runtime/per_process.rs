@@ -1,12 +1,12 @@
-//! What a process has one of, with a thread that no fork copies.
+//! Values that exist once per process and have a thread, which a fork does not copy.
 
 use std::{
     io, process,
     sync::{Mutex, OnceLock, PoisonError},
 };
 
-/// Something with a thread, of which each process has one. A forked child has no such thread, nor a right to the
-/// sockets of its parent, and starts its own.
+/// A value with a thread, which exists once per process. A forked child has no such thread, and must not use its
+/// parent's sockets, so it starts a separate one.
 #[derive(Debug)]
 pub struct PerProcess<T: 'static> {
     first: OnceLock<Instance<T>>,
@@ -20,14 +20,14 @@ struct Instance<T> {
 }
 
 impl<T: Send + Sync> PerProcess<T> {
-    /// None yet.
+    /// Makes an empty cell.
     #[must_use]
     pub const fn new() -> Self {
         Self { first: OnceLock::new(), of_child: Mutex::new(None) }
     }
 
-    /// That of this process, which is started if there is none. Never dropped: what a child dropped of its parent's
-    /// it would take from that.
+    /// Returns the value of this process, and starts it if there is none. It is never dropped: a child that dropped its
+    /// parent's value would take resources from the parent.
     ///
     /// # Errors
     /// Those of `start`. The next call tries again.
@@ -35,7 +35,8 @@ impl<T: Send + Sync> PerProcess<T> {
         let start = || Ok::<_, io::Error>(Instance { it: start()?, process: process::id() });
         let first = match self.first.get() {
             Some(first) => first,
-            // If two come here at once, the thread of the one that loses stays idle for ever.
+            // If two callers come here at once, the thread of the one that loses stays idle for
+            // ever.
             None => self.first.get_or_init({
                 let first = start()?;
                 || first

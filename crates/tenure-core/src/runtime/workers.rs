@@ -1,8 +1,7 @@
 //! Threads for work that may block.
 //!
-//! Those of an executor panic where the system has no thread to spare, in whoever has something to be done. Here one
-//! thread stays for good once there was one, so that all work gets done in the end, and that there is none is an
-//! error.
+//! An executor's blocking threads panic in the caller if the system has no thread to spare. Here, once one thread
+//! exists, one stays for good, so that all work is done in the end. If there is none, that is an error.
 
 use std::{
     any::Any,
@@ -18,24 +17,24 @@ use tokio::sync::oneshot;
 
 use super::PerProcess;
 
-/// How long a thread without work stays, unless it is the last.
+/// How long a thread without work stays, unless it is the last one.
 const IDLE: Duration = Duration::from_secs(10);
-/// The most that may wait for a thread.
+/// The maximum number of jobs that wait for a thread.
 const MOST_WAITING: usize = 65_536;
-/// The most threads for [`may_block`]: what stands still there, as a look for a name does whose server is silent, is to
-/// leave room for the rest.
+/// The maximum number of threads for [`may_block`]. Work that is stuck, such as a host name look-up whose server is
+/// silent, must leave room for the rest.
 const MOST: usize = 256;
-/// The most threads for [`may_block_to_renew`].
+/// The maximum number of threads for [`may_block_to_renew`].
 const RENEWERS: usize = 8;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads for work that may block, so many at most.
+/// Threads for work that may block, with a maximum number.
 #[derive(Debug)]
 pub struct Workers {
     name: &'static str,
     most: usize,
-    /// How long one without work stays.
+    /// How long a thread without work stays.
     stays: Duration,
     state: Mutex<State>,
 }
@@ -44,8 +43,8 @@ pub struct Workers {
 struct State {
     waiting: VecDeque<Job>,
     threads: usize,
-    /// What wakes each one that has no work. The last to come is the first to go on, so that those that are one too
-    /// many stay without work, and end.
+    /// One waker for each thread without work. The last one to become idle is the first to get work, so that threads
+    /// that are not needed stay idle, and end.
     idle: Vec<Arc<Condvar>>,
 }
 
@@ -58,13 +57,13 @@ impl std::fmt::Debug for State {
 }
 
 impl Workers {
-    /// Threads of this name, `most` at a time.
+    /// Makes threads of this name, at most `most` at a time.
     #[must_use]
     pub fn new(name: &'static str, most: usize) -> Self {
         Self { name, most, stays: IDLE, state: Mutex::default() }
     }
 
-    /// Sees that there is a thread, which stays.
+    /// Ensures that there is a thread, which stays.
     ///
     /// # Errors
     /// The system allows no thread.
@@ -73,10 +72,10 @@ impl Workers {
         if state.threads > 0 { Ok(()) } else { self.grow(&mut state) }
     }
 
-    /// Lets `work` be done on one of the threads, soon or when one has the time for it.
+    /// Runs `work` on one of the threads, as soon as one has time for it.
     ///
     /// # Errors
-    /// The system allows no thread, and there is none yet; or too much waits already. Then nothing is done.
+    /// The system allows no thread and there is none yet, or too much work waits already. Then nothing is done.
     pub fn submit(&'static self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let mut state = self.state();
         if state.waiting.len() >= MOST_WAITING {
@@ -85,7 +84,7 @@ impl Workers {
         let idle = state.idle.pop();
         if idle.is_none() && state.threads < self.most {
             let grown = self.grow(&mut state);
-            // Those that are there come to it.
+            // The existing threads will do it.
             grown.or_else(|error| if state.threads > 0 { Ok(()) } else { Err(error) })?;
         }
         state.waiting.push_back(Box::new(work));
@@ -94,7 +93,7 @@ impl Workers {
         Ok(())
     }
 
-    /// Does `work` on one of the threads.
+    /// Runs `work` on one of the threads and returns its result.
     ///
     /// # Errors
     /// As for [`Workers::submit`].
@@ -131,12 +130,12 @@ impl Workers {
         let mut state = self.state();
         loop {
             if let Some(job) = state.waiting.pop_front() {
-                // It may be the only one only because there was no other thread to be had before.
+                // It may be the only one because no other thread was available before.
                 if !state.waiting.is_empty() && state.idle.is_empty() && state.threads < self.most {
                     let _ = self.grow(&mut state);
                 }
                 drop(state);
-                // Whoever waits for it is told; a panic ends no thread.
+                // The waiting caller learns of a panic, which ends no thread.
                 let _ = catch_unwind(AssertUnwindSafe(job));
                 state = self.state();
                 continue;
@@ -145,7 +144,7 @@ impl Workers {
             let waited = wakes.wait_timeout(state, self.stays);
             let (back, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             state = back;
-            // Whoever gives it work takes it from there.
+            // A caller that gives it work removes it from there.
             let still = state.idle.iter().position(|idle| Arc::ptr_eq(idle, &wakes));
             if let Some(index) = still {
                 state.idle.remove(index);
@@ -173,8 +172,8 @@ fn renewers() -> io::Result<&'static Workers> {
     FOR_RENEWALS.get(|| Ok(Workers::new("tenure-renewer", RENEWERS)))
 }
 
-/// Sees that the process has a thread for [`may_block`] and one for [`may_block_to_renew`], which stay: for a store
-/// that is to work on when the system has none to spare.
+/// Ensures that the process has a thread for [`may_block`] and one for [`may_block_to_renew`], which stay. Use this for
+/// a store that must continue to work when the system has no threads to spare.
 ///
 /// # Errors
 /// The system allows no thread.
@@ -183,24 +182,24 @@ pub fn ready_to_block() -> io::Result<()> {
     renewers()?.ready()
 }
 
-/// Lets `work`, which may block, be done on a thread of tenure's own, for which nobody waits.
+/// Runs `work`, which may block, on one of tenure's own threads, without waiting for it.
 ///
 /// # Errors
-/// The system allows no thread, and there is none yet: then nothing is done.
+/// The system allows no thread and there is none yet. Then nothing is done.
 pub fn begin_to_block(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     workers()?.submit(work)
 }
 
-/// Does `work`, which may block, on a thread of tenure's own, whatever runtime the caller has.
+/// Runs `work`, which may block, on one of tenure's own threads, whatever runtime the caller has.
 ///
 /// # Errors
-/// The system allows no thread, and there is none yet: then nothing is done.
+/// The system allows no thread and there is none yet. Then nothing is done.
 ///
 /// # Panics
 /// As `work` does.
 ///
 /// # Cancel safety
-/// What has not begun when the future is dropped never does; what has begun goes on.
+/// If the future is dropped before the work has begun, the work never begins. Work that has begun continues.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -215,10 +214,11 @@ pub async fn may_block<T: Send + 'static>(
     workers()?.done(work).await
 }
 
-/// The same on a thread that renewals have for themselves: no other work that stands still holds them up.
+/// Runs `work` like [`may_block`], but on threads reserved for renewals, so that other work that is stuck does not
+/// delay them.
 ///
 /// # Errors
-/// As [`may_block`].
+/// As for [`may_block`].
 ///
 /// # Panics
 /// As `work` does.
@@ -231,12 +231,12 @@ pub async fn may_block_to_renew<T: Send + 'static>(
     renewers()?.done(work).await
 }
 
-/// The addresses that `host` has, as the system says, with this port.
+/// Returns the addresses of `host` that the system knows, with this port.
 ///
-/// Unlike tokio's own it does not panic where the system has no thread to spare.
+/// Unlike tokio's function, it does not panic if the system has no thread to spare.
 ///
 /// # Errors
-/// Those of the system; there is no thread to ask it on.
+/// The system's error, or an error because there is no thread to ask it on.
 ///
 /// # Cancel safety
 /// Cancel-safe.

@@ -1,6 +1,7 @@
-//! What to do where a server's certificate is refused.
+//! Help for a refused server certificate.
 
-/// What to do about a certificate of which rustls says `said`: where only its time is wrong no other authority helps.
+/// Returns the help for a certificate that rustls refused with the error `said`. If only its validity period is wrong,
+/// another authority does not help; in all other cases, the help is `otherwise`.
 ///
 /// ```
 /// use tenure_core::store::certificate_cure;

@@ -1,13 +1,13 @@
-//! What a look at the real store brings up.
+//! The findings of a check of the real store.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use crate::Fault;
 
-/// How a fact about a store bears on what tenure promises.
+/// How a finding about a store affects tenure's promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// As it should be.
+    /// Everything is in order.
     Good,
     /// A promise holds less widely than it could.
     Warning,
@@ -16,10 +16,10 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// All of them, from the best to the worst.
+    /// All severities, from the best to the worst.
     pub const ALL: [Self; 3] = [Self::Good, Self::Warning, Self::Bad];
 
-    /// The severity as a word, the same everywhere and in each version.
+    /// Returns the severity as a word, which is the same everywhere and in each version.
     ///
     /// ```
     /// use tenure_core::store::Severity;
@@ -43,7 +43,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// A word that is no [`Severity`].
+/// A word that is not a [`Severity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a severity is one of good, warning, bad")]
 #[non_exhaustive]
@@ -57,41 +57,41 @@ impl FromStr for Severity {
     }
 }
 
-/// Whether a host is this machine, whatever its resolver says.
+/// Whether a host is this machine, whatever its resolver answers.
 fn is_this_machine(host: &str) -> bool {
     let name = host.trim_end_matches('.').to_ascii_lowercase();
-    // The first is a socket in the file system.
+    // A path is a socket in the file system.
     name.starts_with('/')
         || name == "localhost"
         || name.ends_with(".localhost")
         || name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
-/// One fact that a look at the real store brought up.
+/// One finding of a check of the real store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// How it bears on the promises.
+    /// How it affects the promises.
     pub severity: Severity,
-    /// What was looked at, in a word or two.
+    /// The thing that was checked, in a word or two.
     pub what: String,
-    /// What was found.
+    /// The result of the check.
     pub found: String,
-    /// Which promise it touches, `"S1"` to `"S9"`.
+    /// The promise that it concerns, `"S1"` to `"S9"`.
     pub promise: Option<&'static str>,
     /// What the user can do about it.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// All is well with `what`.
+    /// Makes a finding that `what` is in order.
     #[must_use]
     pub fn good(what: impl Into<String>, found: impl Into<String>) -> Self {
         let (what, found) = (what.into(), found.into());
         Self { severity: Severity::Good, what, found, promise: None, help: None }
     }
 
-    /// A promise holds less widely than it could, and what the user can do.
+    /// Makes a finding that a promise holds less widely than it could, and what the user can do.
     ///
     /// ```
     /// use tenure_core::store::Diagnostic;
@@ -110,7 +110,7 @@ impl Diagnostic {
         Self { severity: Severity::Warning, promise, help, ..Self::good(what, found) }
     }
 
-    /// A promise does not hold, and what the user can do.
+    /// Makes a finding that a promise does not hold, and what the user can do.
     #[must_use]
     pub fn bad(
         what: impl Into<String>,
@@ -121,15 +121,16 @@ impl Diagnostic {
         Self { severity: Severity::Bad, ..Self::warning(what, found, promise, help) }
     }
 
-    /// What could not be done, by its fault, and what the user can do. Of no promise unless it is said.
+    /// Makes a finding that a check failed with this fault, and what the user can do. It concerns no promise until you
+    /// set one.
     #[must_use]
     pub fn failed(what: impl Into<String>, fault: &Fault) -> Self {
         let help = Some(fault.help().to_owned());
         Self { severity: Severity::Bad, help, ..Self::good(what, fault.message_and_cause()) }
     }
 
-    /// Warns of what is said in the clear to those of these hosts that are not surely this machine; nothing if there is
-    /// none.
+    /// Warns about unencrypted traffic to those of these hosts that are not certainly this machine. Returns `None` if
+    /// there are none.
     ///
     /// ```
     /// use tenure_core::store::Diagnostic;
@@ -155,14 +156,14 @@ impl Diagnostic {
         Some(Self::warning("encryption", found, "S1", help))
     }
 
-    /// The same, with the promise that it touches.
+    /// Sets the promise that the finding concerns.
     #[must_use]
     pub const fn touches(mut self, promise: &'static str) -> Self {
         self.promise = Some(promise);
         self
     }
 
-    /// The same of one part of a store that has several: `what` begins with it.
+    /// Assigns the finding to one part of a store that has several: `what` then begins with `part`.
     #[must_use]
     pub fn of(mut self, part: &str) -> Self {
         self.what = format!("{part}: {}", self.what);

@@ -1,4 +1,4 @@
-//! Evictions: hints that holds may have been taken away, and requests to let one go.
+//! Evictions: hints that holds may have been evicted, and requests to release one.
 
 use std::{
     collections::BTreeSet,
@@ -10,30 +10,32 @@ use std::{
 
 use crate::{LockName, Owner};
 
-/// How many names, and how many requests, may be told of and not heard yet. What comes beyond that is
-/// forgotten: holders learn of an eviction by their next renewal, of a request when it is told again.
+/// The maximum number of names, and of requests, that have arrived but were not read. Later ones are dropped: holders
+/// learn of an eviction at their next renewal, and of a request when it is repeated.
 const MOST: usize = 1_024;
 
-/// Whose holds may have been taken away, or who is asked to let go.
+/// The holds that may have been evicted, or the holder that should release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Eviction {
-    /// Those of this name.
+    /// The holds of this name.
     Of(LockName),
-    /// Any of this process: what was told may have been missed.
+    /// All holds of this process: messages may have been missed.
     Any,
-    /// Nobody's. Somebody asks the holder under this owner to let go: a *release request*.
+    /// No hold. Another program asks the holder under this owner to release: a *release request*.
     ReleaseRequested(Owner),
 }
 
-/// The evictions that one engine is told of (clause 17).
+/// The evictions that one engine receives (clause 17).
 ///
-/// They are hints (promise [S6](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s6-wake-ups-are-hints)): one may come for no reason, twice or never, and only the answer to a
-/// renewal ends a hold. What was told and not heard yet is kept once for each name, up to a bound, and
-/// once for each owner of whom a release is requested. A request ends nothing and asks for no renewal.
+/// They are hints (promise
+/// [S6](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s6-wake-ups-are-hints)): one may arrive for no
+/// reason, twice or never, and only the answer to a renewal ends a hold. Messages that were not read yet are kept once
+/// for each name, up to a limit, and once for each owner of a release request. A request ends nothing and needs no
+/// renewal.
 pub struct Evictions(EvictionSource);
 
-/// Whether what the source with this number tells of is to be told of.
+/// Whether a message from the source with this number is passed on.
 type EvictionFilter = Box<dyn FnMut(usize, &Eviction) -> bool + Send>;
 
 enum EvictionSource {
@@ -43,14 +45,14 @@ enum EvictionSource {
 }
 
 impl Evictions {
-    /// Those of a store that never tells of any.
+    /// The evictions of a store that never reports any.
     #[must_use]
     pub fn silent() -> Self {
         Self(EvictionSource::Silent)
     }
 
-    /// Those that several stores tell of, as far as `heeds` wants them. It is asked for each, with the
-    /// index of the store among `sources`, and must not block.
+    /// Merges the evictions of several stores, and passes on those for which `heeds` returns `true`. It is called for
+    /// each one, with the index of the store among `sources`, and must not block.
     #[must_use]
     pub fn merged(
         sources: Vec<Self>,
@@ -59,15 +61,15 @@ impl Evictions {
         Self(EvictionSource::Several(sources, Box::new(heeds)))
     }
 
-    /// The next holds that are to be renewed at once, or the next request. It may never return.
+    /// Returns the next holds that are to be renewed at once, or the next request. It may never return.
     ///
     /// # Cancel safety
-    /// Cancel-safe: nothing that was told is lost.
+    /// Cancel-safe: no message is lost.
     pub async fn next(&mut self) -> Eviction {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// The same, for those who poll.
+    /// Polls for the same as [`Evictions::next`] returns.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Eviction> {
         match &mut self.0 {
             EvictionSource::Silent => Poll::Pending,
@@ -92,7 +94,7 @@ impl fmt::Debug for Evictions {
     }
 }
 
-/// What one listener has been told and has not heard yet.
+/// The messages that one listener has received and not read yet.
 #[derive(Default)]
 struct EvictionMailbox(Mutex<MailboxState>);
 
@@ -107,12 +109,13 @@ struct MailboxState {
 impl EvictionMailbox {
     fn poll_next(&self, context: &Context<'_>) -> Poll<Eviction> {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // First, so that who complies and is evicted for it has been asked by then.
+        // Requests first, so that a holder that is evicted after it complied has already received
+        // its request.
         if let Some(owner) = told.requests.pop_first() {
             return Poll::Ready(Eviction::ReleaseRequested(owner));
         }
         if std::mem::take(&mut told.any) {
-            // Each of these is one of them.
+            // These are included in it.
             told.names.clear();
             return Poll::Ready(Eviction::Any);
         }
@@ -123,7 +126,7 @@ impl EvictionMailbox {
         Poll::Pending
     }
 
-    /// Whom to wake, once nothing is locked.
+    /// The task to wake, once nothing is locked.
     fn tell(&self, eviction: &Eviction) -> Option<Waker> {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match eviction {
@@ -140,7 +143,7 @@ impl EvictionMailbox {
     }
 }
 
-/// Those who listen for evictions: one for each engine that uses the store.
+/// The listeners for evictions: one for each engine that uses the store.
 #[derive(Clone, Default)]
 pub(super) struct EvictionListeners(Arc<Mutex<Vec<Weak<EvictionMailbox>>>>);
 

@@ -1,32 +1,33 @@
-//! What can go wrong between tenure and a store.
+//! Failures between tenure and a store.
 
 use std::{error::Error, fmt, sync::Arc};
 
 use crate::parts::{causes, cut};
 
-/// Whether a failed call may have taken effect, and whether it helps to try again (promise [S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values)).
+/// Whether a failed call may have taken effect, and whether it helps to try again (promise
+/// [S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// The call certainly had no effect. The store may answer later.
     Unreachable,
-    /// No answer came: the call may have taken effect, or may still.
+    /// No answer came. The call may have taken effect, or may do so later.
     InDoubt,
-    /// The call had no effect, and will have none until somebody changes something.
+    /// The call had no effect, and will have none until something is changed.
     Misconfigured,
     /// The call had no effect: the store has as many waiters for this name as it allows.
     Full,
-    /// The store cannot do this at all. It had no effect.
+    /// The store does not support the call, which had no effect.
     Unsupported,
-    /// What the store keeps of this name makes no sense. The call had no effect.
+    /// The store's data about this name is not valid. The call had no effect.
     Corrupt,
 }
 
 /// A store's failure: what happened, and what the user can do about it.
 ///
-/// `{}` shows the message, and [`source`](Error::source) leads to what the system or the server said. `{:#}`
-/// shows all of it and the help, in one line. The texts never hold a password. Errors that carry a fault add the
-/// name of the lock and the store.
+/// `{}` shows the message, and [`source`](Error::source) returns the error of the system or the server. `{:#}` shows
+/// all of it and the help, in one line. The texts never contain a password. Errors that contain a fault add the name of
+/// the lock and the store.
 #[derive(Clone)]
 pub struct Fault {
     kind: FaultKind,
@@ -36,12 +37,12 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A failure of `kind`: `message` says what happened, and `help` what the user can do.
+    /// Makes a fault of `kind`: `message` says what happened, and `help` what the user can do.
     pub fn new(kind: FaultKind, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { kind, message: message.into(), help: help.into(), cause: None }
     }
 
-    /// No answer came to `what`.
+    /// Makes the fault for a missing answer to `what`.
     pub(crate) fn unanswered(what: &str) -> Self {
         Self::new(
             FaultKind::InDoubt,
@@ -50,7 +51,7 @@ impl Fault {
         )
     }
 
-    /// The same, of a call before which there was one that may have had an effect.
+    /// This fault after an earlier call that may have had an effect.
     pub(crate) fn in_doubt(self) -> Self {
         if self.kind == FaultKind::InDoubt {
             return self;
@@ -62,45 +63,45 @@ impl Fault {
         Self { kind: FaultKind::InDoubt, message, ..self }
     }
 
-    /// The same with more for the user to know.
+    /// Adds more help for the user.
     pub(crate) fn and(mut self, more: &str) -> Self {
         self.help = format!("{}; {more}", self.help);
         self
     }
 
-    /// The same with the error that caused it.
+    /// Adds the error that caused it.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.cause = Some(Arc::from(cause.into()));
         self
     }
 
-    /// The same of another kind.
+    /// Changes the kind.
     #[must_use]
     pub fn with_kind(mut self, kind: FaultKind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// Whether it may have taken effect, and whether it helps to try again.
+    /// Returns whether the call may have taken effect, and whether it helps to try again.
     #[must_use]
     pub const fn kind(&self) -> FaultKind {
         self.kind
     }
 
-    /// Whether trying again may help without anybody changing anything.
+    /// Returns whether the same call may succeed later with nothing changed.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(self.kind, FaultKind::Unreachable | FaultKind::InDoubt)
     }
 
-    /// What happened.
+    /// Returns what happened.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What happened, and what the system or the server said of it.
+    /// Returns what happened, and what the system or the server said about it.
     #[must_use]
     pub fn message_and_cause(&self) -> String {
         let mut text = cut(&self.message).into_owned();
@@ -110,13 +111,13 @@ impl Fault {
         text
     }
 
-    /// The error that caused it, where there was one.
+    /// Returns the error that caused it, if there is one.
     #[must_use]
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         self.cause.as_deref()
     }
 
-    /// What the user can do.
+    /// Returns what the user can do.
     #[must_use]
     pub fn help(&self) -> &str {
         &self.help
@@ -133,7 +134,7 @@ impl fmt::Display for Fault {
 }
 
 impl fmt::Debug for Fault {
-    /// Each part in a line of its own, and the structure in the alternate form.
+    /// Writes each part on its own line, or the structure in the alternate form.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if f.alternate() {
             let Self { kind, message, help, cause } = self;
@@ -158,7 +159,7 @@ impl Error for Fault {
 mod tests {
     use super::*;
 
-    /// It would be a line of the log, or a part of the error, by itself.
+    /// Otherwise, it would be a separate line of the log, or a part of the error.
     #[test]
     fn what_a_server_says_stays_in_its_line() {
         let said = "no\nhelp: run this\u{1b}[2J\u{202e}";

@@ -1,4 +1,4 @@
-//! Hints: to a waiter that it should ask again, to holders that they may have been evicted or are to let go.
+//! Hints: to a waiter that it should ask again, and to holders that they may have been evicted or should release.
 
 use std::{
     collections::BTreeMap,
@@ -14,11 +14,11 @@ use tokio::sync::Notify;
 use super::evictions::{Eviction, EvictionListeners, Evictions};
 use crate::LockName;
 
-/// Where a store's hints arrive and find the waiter or the holders they are meant for.
+/// Receives a store's hints and passes them to the waiter or the holders that they are for.
 ///
-/// A store keeps one for each process and calls [`HintBoard::wake`], [`HintBoard::evicted`] or
-/// [`HintBoard::release_requested`] when it hears something. It holds as many entries as this process has waiters and engines, no more. Cheap
-/// to clone.
+/// A store keeps one board for each process. It calls [`HintBoard::wake`], [`HintBoard::evicted`] or
+/// [`HintBoard::release_requested`] when it receives a message. The board never has more entries than this process has
+/// waiters and engines. Cloning is cheap.
 #[derive(Clone, Default)]
 pub struct HintBoard {
     waiters: Arc<Mutex<BTreeMap<Owner, HintEntry>>>,
@@ -26,7 +26,7 @@ pub struct HintBoard {
     on_wait: Arc<OnceLock<OnWait>>,
 }
 
-/// What is done where somebody waits.
+/// The function to call when a waiter is about to wait.
 type OnWait = Box<dyn Fn() + Send + Sync>;
 
 struct HintEntry {
@@ -35,7 +35,7 @@ struct HintEntry {
 }
 
 impl HintBoard {
-    /// A board without waiters.
+    /// Makes a board without waiters.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -50,8 +50,8 @@ impl HintBoard {
         Wakeups { board: self.clone(), owner: *owner, notify }
     }
 
-    /// Has `on_wait` called each time that a waiter is about to wait, in its task: a store can listen in the
-    /// very runtime that the waiter is woken in. It must be quick. Only the first one counts.
+    /// Sets a function that is called each time a waiter is about to wait, in the waiter's task. With it, a store can
+    /// listen in the runtime in which the waiter is woken. It must be quick. Only the first one counts.
     ///
     /// ```
     /// use std::sync::{Arc, atomic::{AtomicU32, Ordering}};
@@ -81,40 +81,40 @@ impl HintBoard {
         }
     }
 
-    /// Wakes everybody who waits for `name`: for stores that cannot tell whose turn it is.
+    /// Wakes all waiters for `name`, for stores that do not know which one is next.
     pub fn wake_name(&self, name: &LockName) {
         for entry in self.lock().values().filter(|entry| entry.name == *name) {
             entry.notify.notify_one();
         }
     }
 
-    /// Wakes everybody: after hints may have been missed.
+    /// Wakes all waiters, after hints may have been missed.
     pub fn wake_all(&self) {
         for entry in self.lock().values() {
             entry.notify.notify_one();
         }
     }
 
-    /// What this board tells the holders of this process, from now on.
+    /// Returns the messages of this board to the holders of this process, from now on.
     #[must_use]
     pub fn evictions(&self) -> Evictions {
         self.holders.listen()
     }
 
-    /// Tells all who hold `name` that it may have been taken from them.
+    /// Notifies all holders of `name` that they may have been evicted.
     pub fn evicted(&self, name: &LockName) {
         self.holders.tell(&Eviction::Of(name.clone()));
     }
 
-    /// Tells all who hold anything that an eviction may have been missed.
+    /// Notifies all holders of any name that an eviction may have been missed.
     pub fn evictions_missed(&self) {
         self.holders.tell(&Eviction::Any);
     }
 
-    /// Tells who holds under `owner` that somebody asks for its release.
+    /// Notifies the holder under `owner` that another program asks it to release.
     ///
-    /// What is told can be missed, so a store tells it again from time to time for as long as the hold
-    /// lasts. That costs nothing: whoever was told takes no notice.
+    /// A notification can be missed, so a store repeats it from time to time while the hold lasts. Repeating is free: a
+    /// holder that has received it ignores it.
     pub fn release_requested(&self, owner: &Owner) {
         self.holders.tell(&Eviction::ReleaseRequested(*owner));
     }
@@ -130,7 +130,7 @@ impl fmt::Debug for HintBoard {
     }
 }
 
-/// The wake-ups of one waiter. A wake-up that came before it is waited for is not missed.
+/// The wake-ups of one waiter. A wake-up that arrives before the waiter waits for it is not missed.
 #[derive(Debug)]
 pub struct Wakeups {
     board: HintBoard,
@@ -139,15 +139,15 @@ pub struct Wakeups {
 }
 
 impl Wakeups {
-    /// Returns when the waiter should ask again. It may return for no reason and may never return:
-    /// a wake-up is a hint (promise [S6](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s6-wake-ups-are-hints)).
+    /// Returns when the waiter should ask again. It may return for no reason, and it may never return: a wake-up is a
+    /// hint (promise [S6](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s6-wake-ups-are-hints)).
     ///
     /// # Cancel safety
     /// Cancel-safe: no wake-up is lost.
     pub async fn next(&mut self) {
         let mut notified = pin!(self.notify.notified());
         poll_fn(|context| {
-            // At each poll, as it may be polled in another runtime than before.
+            // At each poll, because it may be polled in another runtime than before.
             if let Some(on_wait) = self.board.on_wait.get() {
                 on_wait();
             }

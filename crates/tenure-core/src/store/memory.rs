@@ -1,7 +1,7 @@
 //! The reference store: the contract in one process's memory.
 //!
-//! For tests of one's own code, and to read: what a real store does with files, scripts or
-//! statements, this one does with a map.
+//! Use it to test your own code, and to read. It does with a map what a real store does with files, scripts or
+//! statements.
 
 use std::{
     collections::BTreeMap,
@@ -67,10 +67,10 @@ const CAPABILITIES: Capabilities = Capabilities {
     reasons: Reasons::NONE,
 };
 
-/// All who use it are one process.
+/// All users of the store are one process.
 const PROCESS: Client = Client([1; 16]);
 
-/// As it is, and with the kinds of lock kept apart.
+/// The usual store, and the one that keeps the kinds of lock apart.
 const MEETING: (Capabilities, Limits) = (CAPABILITIES, LIMITS);
 const APART: (Capabilities, Limits) = (
     Capabilities { kinds_may_mix: false, ..CAPABILITIES },
@@ -79,9 +79,10 @@ const APART: (Capabilities, Limits) = (
 
 /// A store in the memory of this process. Clones are the same store.
 ///
-/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds among all that use this value and its clones; nothing outlives the
-/// process. Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) as long as the clock's time of day is not set back behind the last
-/// token after [`MemoryStore::forget`].
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds among all
+/// users of this value and its clones. Nothing outlives the process. After [`MemoryStore::forget`], tokens rise
+/// ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) as long as the clock's time
+/// of day is not set back behind the last token.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -93,7 +94,7 @@ const APART: (Capabilities, Limits) = (
 /// ```
 #[derive(Clone)]
 pub struct MemoryStore {
-    /// Which of the stores of this process it is.
+    /// The number of this store among those of this process.
     number: u64,
     clock: Arc<dyn Clock>,
     /// What it declares, and the limits that it decides by.
@@ -102,19 +103,19 @@ pub struct MemoryStore {
     hints: HintBoard,
 }
 
-/// Names in use, and the last token's time of those that are not any more: one number for all,
-/// so that what is kept does not grow with the names that ever were.
+/// The names in use, and the last token's time of all names that are no longer in use. That is one number for all, so
+/// that the stored data does not grow with the number of names that were ever used.
 #[derive(Clone, Default)]
 struct MemoryState {
     /// Counts the losses.
     losses: u128,
     in_use: BTreeMap<LockName, NameState>,
     last_time: u64,
-    /// At how many names those are swept out whose leases ended without anybody asking again.
+    /// The number of names at which those are swept whose leases ended without another request for them.
     sweep_at: usize,
 }
 
-/// What a [`MemoryStore`] remembered at one moment.
+/// The contents of a [`MemoryStore`] at one moment.
 #[derive(Clone)]
 pub struct Saved(MemoryState);
 
@@ -151,13 +152,13 @@ impl MemoryState {
 }
 
 impl MemoryStore {
-    /// An empty store on the machine's clock.
+    /// Makes an empty store on the machine's clock.
     #[must_use]
     pub fn new() -> Self {
         Self::with_clock(Arc::new(SystemClock))
     }
 
-    /// An empty store on `clock`.
+    /// Makes an empty store on `clock`.
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -165,8 +166,8 @@ impl MemoryStore {
         Self { number, clock, can: &MEETING, names: Arc::default(), hints: HintBoard::new() }
     }
 
-    /// The same store, which refuses a name to one kind of lock while another kind uses it, as stores do
-    /// whose layouts differ from kind to kind.
+    /// Returns the same store with the kinds of lock kept apart: it refuses a name to one kind while another kind uses
+    /// it, as stores do whose layouts differ from kind to kind.
     ///
     /// ```
     /// use tenure_core::{MemoryStore, Store};
@@ -179,13 +180,13 @@ impl MemoryStore {
         Self { can: &APART, ..self }
     }
 
-    /// Loses everything, as a server does that restarts without persistence.
+    /// Loses everything, like a server that restarts without persistence.
     pub fn forget(&self) {
         self.come_back_with(MemoryState::default());
     }
 
-    /// The time in the greatest token that it remembers to have given, in microseconds since the Unix
-    /// epoch. Tokens go on rising after a loss if the time of day is later then.
+    /// Returns the time in the greatest token that the store remembers to have granted, in microseconds since the Unix
+    /// epoch. After a loss, tokens continue to rise if the time of day is later than that.
     #[must_use]
     pub fn last_token_time(&self) -> u64 {
         let names = self.lock();
@@ -193,13 +194,13 @@ impl MemoryStore {
         in_use.fold(names.last_time, u64::max)
     }
 
-    /// What it remembers now, for [`MemoryStore::forget_since`].
+    /// Returns the current contents, for [`MemoryStore::forget_since`].
     #[must_use]
     pub fn save(&self) -> Saved {
         Saved(self.lock().clone())
     }
 
-    /// Loses what changed since `saved`, as a server does that restarts from what it wrote last.
+    /// Loses all changes since `saved`, like a server that restarts from what it last wrote.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -228,7 +229,7 @@ impl MemoryStore {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decides on one name and puts back what is left of it.
+    /// Decides on one name and puts back its new state.
     fn decide<T>(
         &self,
         name: &LockName,
@@ -273,7 +274,7 @@ impl fmt::Debug for MemoryStore {
     }
 }
 
-/// A decision that can be refused, in the shape that [`MemoryStore::decide`] takes.
+/// A decision that can be refused, in the form that [`MemoryStore::decide`] takes.
 fn refusable<T>(outcome: Result<(T, Vec<Wake>), QueueError>) -> (Result<T, QueueError>, Vec<Wake>) {
     match outcome {
         Ok((answer, wake)) => (Ok(answer), wake),

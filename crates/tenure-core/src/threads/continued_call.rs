@@ -1,4 +1,4 @@
-//! Calls that are carried out where their callers are, and by the store's own thread once a caller leaves.
+//! Calls that run in their callers, and on the store's own thread once the caller stops polling.
 
 use std::{
     fmt,
@@ -17,26 +17,26 @@ use tokio::{
     time::sleep,
 };
 
-/// A call that lasts for longer goes on on the store's own thread, twice this at most: its caller may be busy with
-/// something else, and what it has of the store would be kept from all others.
+/// A longer call continues on the store's own thread, after twice this time at most. Its caller may be busy with
+/// something else, and would keep its part of the store from all others.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A call that its caller carries out, and the store's own thread once the caller leaves it.
+/// A call that its caller runs, and that the store's own thread continues once the caller leaves it.
 ///
-/// What it comes to is nothing if it panicked, that thread ended, or this is a forked child, whose parent has the
-/// connections: then nobody knows what became of it.
+/// The outcome is `None` if the call panicked, if that thread ended, or in a forked child, whose parent has the
+/// connections. Then its effect is not known.
 ///
 /// # Cancel safety
-/// Dropping it leaves the call to the store's thread.
+/// Dropping this leaves the call to the store's thread.
 pub struct ContinuedCall<T: Send + 'static> {
     calls: Arc<Calls>,
     number: u64,
     shared: Arc<Shared<T>>,
 }
 
-/// What the caller and the store's thread have of a call.
+/// The part of a call that the caller and the store's thread share.
 struct Shared<T> {
     handle: Handle,
     process: u32,
@@ -44,9 +44,9 @@ struct Shared<T> {
 }
 
 enum Stage<T> {
-    /// The caller carries it out, and is to be woken by this if it no longer does.
+    /// The caller runs it. The waker wakes the caller when it no longer does.
     Here(Task<T>, Option<Waker>),
-    /// The store's thread does.
+    /// The store's thread runs it.
     There(oneshot::Receiver<T>),
     Over,
 }
@@ -59,7 +59,7 @@ impl<T: Send + 'static> Future for ContinuedCall<T> {
             return Poll::Ready(None);
         }
         let mut stage = self.shared.stage();
-        // What panics is over.
+        // After a panic, the call is over.
         match mem::replace(&mut *stage, Stage::Over) {
             Stage::Here(mut task, waker) => {
                 let _here = self.shared.handle.enter();
@@ -86,7 +86,7 @@ impl<T: Send + 'static> Future for ContinuedCall<T> {
 impl<T: Send + 'static> Drop for ContinuedCall<T> {
     fn drop(&mut self) {
         if self.shared.is_forked() {
-            // The parent carries it out. What it ends with here may be shared with that one.
+            // The parent runs it. State that is dropped here may be shared with the parent.
             mem::forget(self.shared.clone());
             return;
         }
@@ -113,20 +113,21 @@ impl<T: Send + 'static> Shared<T> {
         process::id() != self.process
     }
 
-    /// On the store's thread.
+    /// Continues the call on the store's thread.
     fn carry_on(&self, task: Task<T>) -> oneshot::Receiver<T> {
         let (tells, told) = oneshot::channel();
         self.handle.spawn(async move {
-            // Who asked may have left.
+            // The caller may have left.
             let _ = tells.send(task.await);
         });
         told
     }
 }
 
-/// Any call, whatever it comes to.
+/// Any call, whatever its outcome.
 trait Call: Send + Sync {
-    /// Takes it from its caller, unless that one is at it right now. Whether it did, and whom to wake.
+    /// Takes it from its caller, unless the caller is running it at this moment. Returns whether it did, and the task
+    /// to wake.
     fn take_over(&self, callers: &mut Vec<Waker>) -> bool;
 }
 
@@ -136,7 +137,7 @@ impl<T: Send + 'static> Call for Shared<T> {
         match mem::replace(&mut *stage, Stage::Over) {
             Stage::Here(task, waker) => {
                 *stage = Stage::There(self.carry_on(task));
-                // From now on the caller waits for something else.
+                // From now on, the caller waits for something else.
                 callers.extend(waker);
             }
             other => *stage = other,
@@ -145,7 +146,7 @@ impl<T: Send + 'static> Call for Shared<T> {
     }
 }
 
-/// All calls that are carried out by their callers.
+/// All calls that run in their callers.
 #[derive(Default)]
 pub(super) struct Calls {
     state: Mutex<State>,
@@ -156,7 +157,7 @@ pub(super) struct Calls {
 struct State {
     under_way: Vec<InFlightCall>,
     next_number: u64,
-    /// Whether somebody looks after them, and whether there was any since the last look.
+    /// Whether a task watches them, and whether there were any since it last checked.
     is_watched: bool,
     was_used: bool,
 }
@@ -168,7 +169,7 @@ struct InFlightCall {
 }
 
 impl Calls {
-    /// Looked after by a task of the store's thread.
+    /// Makes a set of calls that a task of the store's thread watches.
     pub(super) fn watched(handle: &Handle) -> Arc<Self> {
         let calls = Arc::new(Self::default());
         handle.spawn(calls.clone().watch());
@@ -211,7 +212,7 @@ impl Calls {
         }
     }
 
-    /// Takes over each call that was seen before. Whether there is anything to look after.
+    /// Takes over each call that was there at the last check. Returns whether there is anything to watch.
     fn look(&self) -> bool {
         let mut callers = Vec::new();
         let mut state = self.state();
@@ -222,7 +223,7 @@ impl Calls {
         });
         drop(state);
         for caller in callers {
-            // One that panics does so alone.
+            // A waker that panics does so alone.
             tokio::spawn(async move { caller.wake() });
         }
         is_watched

@@ -1,5 +1,5 @@
-//! A thread that blocks in a wait can listen for its store's hints itself: then a hint wakes it, and no
-//! other thread first.
+//! Hints that wake a blocked thread directly. A thread that blocks in a wait can listen for its store's hints itself,
+//! so that a hint wakes no other thread first.
 
 use std::{
     cell::RefCell,
@@ -11,23 +11,23 @@ use std::{
     time::Instant,
 };
 
-/// Where a store's hints arrive, for a thread that may block there.
+/// A source of a store's hints, at which a thread may block.
 pub trait HintSource: fmt::Debug + Send + Sync {
-    /// Blocks until a hint was passed on to the [`HintBoard`](crate::HintBoard), until
-    /// [`HintSource::interrupt`] is called or was before, or until `until`. It may return for no reason.
+    /// Blocks until a hint was passed to the [`HintBoard`](crate::HintBoard), until [`HintSource::interrupt`] is called
+    /// or was called before, or until `until`. It may return for no reason.
     ///
     /// # Errors
-    /// Nothing can be heard here any more.
+    /// The source can receive no more hints.
     fn wait(&self, until: Option<Instant>) -> io::Result<()>;
 
-    /// Ends a wait, or the next one. One may get lost: whoever waits does so for a while at a time.
+    /// Ends a wait, or the next one. An interrupt can be lost, so a thread waits for a limited time in each call.
     fn interrupt(&self);
 }
 
 /// A source of hints at which one blocked thread at a time waits.
 ///
-/// A store has one beside what else it listens with, and calls [`DirectHints::take_for_this_thread`]
-/// when somebody begins to wait. `tenure::blocking` does the rest.
+/// A store has one in addition to its other listeners, and calls [`DirectHints::take_for_this_thread`] when a waiter
+/// begins to wait. `tenure::blocking` does the rest.
 #[derive(Debug)]
 pub struct DirectHints {
     source: Box<dyn HintSource>,
@@ -35,11 +35,11 @@ pub struct DirectHints {
     is_broken: AtomicBool,
 }
 
-/// The wait of one thread. When it is dropped another thread can have it.
+/// The wait of one thread. After it is dropped, another thread can wait.
 #[derive(Debug)]
 pub struct DirectWait(Arc<DirectHints>);
 
-/// What a thread knows that polls now and blocks then.
+/// The state of a thread that polls now and blocks afterwards.
 enum DirectPollState {
     /// Its stores may offer it a source.
     Free,
@@ -47,20 +47,20 @@ enum DirectPollState {
 }
 
 thread_local! {
-    /// Gone early in a thread that ends: what locks then, in the end of some other such value, does not listen.
+    /// Dropped early when a thread ends. A lock in the destructor of a later value does not listen.
     static BLOCKED: RefCell<Option<DirectPollState>> = const { RefCell::new(None) };
 }
 
 impl DirectHints {
-    /// Nobody waits there yet.
+    /// Makes a source at which no thread waits yet.
     #[must_use]
     pub fn new(source: impl HintSource + 'static) -> Arc<Self> {
         let (is_taken, is_broken) = (AtomicBool::new(false), AtomicBool::new(false));
         Arc::new(Self { source: Box::new(source), is_taken, is_broken })
     }
 
-    /// Has this thread wait for these hints itself, so that nobody else need do it for it: if it polls for
-    /// somebody who blocks, and no other thread waits here. Says whether it does.
+    /// Makes this thread wait for these hints itself, so that no other thread has to. It does so if the thread polls
+    /// for a blocking caller and no other thread waits here. Returns whether it does.
     ///
     /// ```
     /// use std::{io, time::Instant};
@@ -105,10 +105,10 @@ impl DirectHints {
 }
 
 impl DirectWait {
-    /// Blocks, as [`HintSource::wait`] says.
+    /// Blocks, as [`HintSource::wait`] does.
     ///
     /// # Errors
-    /// Nothing can be heard here any more: whoever waits is to be polled again, and finds another way.
+    /// The source can receive no more hints. Poll the waiter again; it then finds another way.
     pub fn wait(&self, until: Option<Instant>) -> io::Result<()> {
         let waited = self.0.source.wait(until);
         if waited.is_err() {
@@ -117,7 +117,7 @@ impl DirectWait {
         waited
     }
 
-    /// What it waits for.
+    /// Returns the hints that it waits for.
     #[must_use]
     pub fn hints(&self) -> &Arc<DirectHints> {
         &self.0
@@ -130,14 +130,14 @@ impl Drop for DirectWait {
     }
 }
 
-/// Whether the caller is polled by [`poll_directly`].
+/// Returns whether [`poll_directly`] polls the caller.
 #[must_use]
 pub fn is_polled_directly() -> bool {
     BLOCKED.try_with(|blocked| blocked.borrow().is_some()).unwrap_or(false)
 }
 
-/// Polls something for a thread that blocks if it is not ready. A store that has hints for it to wait for
-/// leaves the `wait`; one that is there stays.
+/// Polls for a thread that blocks if the result is not ready. A store with hints for that thread to wait for sets
+/// `wait`; an existing one stays.
 pub fn poll_directly<T>(wait: &mut Option<DirectWait>, poll: impl FnOnce() -> T) -> T {
     struct Restore<'a> {
         wait: &'a mut Option<DirectWait>,
@@ -228,7 +228,7 @@ mod tests {
         let (send, as_it_ends) = mpsc::channel();
         let ends = thread::spawn(move || {
             LATE.set(Some(Late(send)));
-            // Made later, it is gone earlier.
+            // This value was made later, so it is dropped earlier.
             assert!(!is_polled_directly());
         });
         ends.join().unwrap();

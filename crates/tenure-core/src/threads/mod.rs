@@ -1,6 +1,6 @@
-//! The threads behind a store's calls, for those who write one.
+//! The threads behind a store's calls, for authors of stores.
 //!
-//! A caller polls its own future. What that waits for, and who wakes it, is one of three:
+//! A caller polls its own future. There are three ways in which that future waits and is woken:
 //!
 //! ```text
 //!  the caller's thread                     the store's thread              the store
@@ -17,12 +17,12 @@
 //!         (one thread at a time; a waker from elsewhere interrupts it)
 //! ```
 //!
-//! - **[`StoreThread`]** has the connections: they outlast the runtimes of those who use them.
-//! - **[`ContinuedCall`]** is carried out by its caller, which saves two switches between threads, and by the store's
-//!   thread once the caller drops it or leaves it alone.
+//! - **[`StoreThread`]** has the connections, because they outlast the runtimes of their users.
+//! - **[`ContinuedCall`]** runs in its caller, which saves two switches between threads. The store's thread continues
+//!   it once the caller drops it or stops polling it.
 //! - **[`DirectHints`]** wake a blocked thread without another one in between.
 //!
-//! A forked child has none of these threads: a call there answers nothing, which counts as lost.
+//! A forked child has none of these threads. A call there returns nothing, which counts as lost.
 
 mod continued_call;
 mod direct;

@@ -1,4 +1,4 @@
-//! Where a store's connections live: a thread of its own, since they outlast the runtimes of their users.
+//! A separate thread for a store's connections, because they outlast the runtimes of their users.
 
 use std::{
     future::Future,
@@ -13,10 +13,11 @@ use tokio::{runtime::Handle, sync::oneshot, task::JoinHandle};
 use super::continued_call::{Calls, ContinuedCall};
 use crate::{Fault, FaultKind, runtime};
 
-/// A thread of a store's own, with a runtime. A second one is there from the beginning for drivers that look up names.
+/// A store's own thread, with a runtime. For drivers that look up host names, a second thread exists from the
+/// beginning.
 ///
-/// A connection that belongs to the runtime of one caller ends with it, although others still use the store. What is
-/// [spawned](Self::spawn) here does not.
+/// A connection that belongs to the runtime of one caller ends with it, although others still use the store. A task
+/// that is [spawned](Self::spawn) here does not.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,7 +39,7 @@ pub struct StoreThread {
 }
 
 impl StoreThread {
-    /// Starts the thread under this name. It ends `goodbye` after this is dropped, and all its tasks with it.
+    /// Starts the thread under this name. The thread and all its tasks end `goodbye` after this value is dropped.
     ///
     /// # Errors
     /// A fault if the system allows no more threads.
@@ -56,28 +57,29 @@ impl StoreThread {
         Ok(Self { handle, process: process::id(), calls: OnceLock::new(), _stop: stop })
     }
 
-    /// Whether this is a forked child of the process that started the thread: it has no such thread, and its
-    /// connections are its parent's.
+    /// Returns whether this is a forked child of the process that started the thread. A child has no such thread, and
+    /// the connections belong to its parent.
     #[must_use]
     pub fn is_forked(&self) -> bool {
         process::id() != self.process
     }
 
-    /// Runs a task there, whatever becomes of who started it.
+    /// Runs a task on the thread, even if the caller stops or ends.
     pub fn spawn<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
-        // What a task needs of tokio is compiled once for each outcome, instead of once for each task.
+        // The code of tokio for a task is compiled once for each outcome, instead of once for each
+        // task.
         let task: BoxFuture<'static, T> = Box::pin(task);
         self.handle.spawn(task)
     }
 
-    /// Carries out a task where its caller is; and here, to its end, once the caller leaves it, or looks after
-    /// something else for more than a moment. It has to end by itself.
+    /// Runs a task in its caller, and continues it here to its end once the caller drops it or does not poll it for
+    /// more than a moment. The task must end on its own.
     ///
-    /// Where connections of this thread are all that is waited for, that saves a switch between threads. Its timers
-    /// are those of this thread.
+    /// If the task waits only for connections of this thread, that saves a switch between threads. Its timers are those
+    /// of this thread.
     ///
     /// ```
     /// use std::time::Duration;
@@ -103,7 +105,7 @@ impl StoreThread {
         calls.begin(&self.handle, Box::pin(task))
     }
 
-    /// Like [`spawn`](Self::spawn), for a task that ends with who waits for it.
+    /// Runs a task like [`spawn`](Self::spawn), but ends it when no caller waits for it any more.
     pub fn spawn_owned<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
@@ -112,12 +114,12 @@ impl StoreThread {
     }
 }
 
-/// A task that ends when nobody waits for it any more.
+/// A task that ends when no caller waits for it any more.
 #[derive(Debug)]
 pub struct OwnedTask<T = ()>(JoinHandle<T>);
 
 impl<T> OwnedTask<T> {
-    /// Its outcome; nothing if it was ended.
+    /// Returns the task's outcome, or `None` if the task was ended.
     ///
     /// # Cancel safety
     /// Dropping the future ends the task.

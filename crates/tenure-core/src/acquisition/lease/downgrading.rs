@@ -1,4 +1,4 @@
-//! An exclusive lease that becomes a shared one.
+//! Turning an exclusive lease into a shared one.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use tenure_proto::{
 use super::{Lease, State};
 use crate::{Fault, FaultKind, driver::before, error::Lost};
 
-/// How long the store is asked for it.
+/// The longest time for which the store is asked.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What became of a downgrade.
+/// The outcome of a downgrade.
 pub(crate) enum DowngradeOutcome {
     /// The lease is shared.
     Shared,
-    /// The store did not do it: the lease is exclusive.
+    /// The store refused: the lease is exclusive.
     Refused(Fault),
-    /// The lease is shared or exclusive.
+    /// The lease is either shared or exclusive.
     InDoubt(Fault),
-    /// There is no lease any more.
+    /// The lease no longer exists.
     Lost(Lost),
 }
 
 impl Lease {
-    /// Makes the hold of `generation` a shared one. Whatever comes of it, the lease goes on being
-    /// renewed, and dropping the future leaves it to be released like any other.
+    /// Turns the hold of `generation` into a shared one. Whatever the outcome, the lease is still renewed. If the
+    /// future is dropped, the lease is released like any other.
     pub(crate) async fn downgrade(&self, generation: u32) -> DowngradeOutcome {
         if let Some(reason) = self.context.store.capabilities().no_readers() {
             return DowngradeOutcome::Refused(reason.into());
@@ -46,7 +46,7 @@ impl Lease {
                 Ok(untainted) => untainted,
                 Err(lost) => return DowngradeOutcome::Lost(lost),
             };
-            // From here on it may be: what is detached is said to be held so.
+            // From here on it may be shared, so a detached hold counts as shared.
             self.lock().mode = Mode::Shared;
             let call = self.context.store.acquire(self.name(), &ask);
             let fault = match before(clock, give_up, call).await {
@@ -60,7 +60,7 @@ impl Lease {
                         Err(reason) => DowngradeOutcome::Lost(self.loss(token, reason)),
                     };
                 }
-                // Somebody else has the name, or had it: what is granted now is another lease, which
+                // Another holder has the name, or had it. A grant now is for another lease, which
                 // the end of this one takes back.
                 Some(Ok(_)) => {
                     self.lose(self.lock(), self.context.now(), LostReason::Taken);
@@ -89,7 +89,7 @@ impl Lease {
         }
     }
 
-    /// What to ask, the token to be kept, and until when to ask.
+    /// The request, the token that must stay the same, and until when to ask.
     fn prepare(&self, generation: u32) -> Result<(Ask, Token, Timestamp), Lost> {
         let now = self.context.now();
         let state = self.lock();
@@ -110,15 +110,15 @@ impl Lease {
         };
         let give_up = now.saturating_add(PATIENCE).min(state.hold.deadline());
         drop(state);
-        // A shared lease is not to be handed to a task that waits for an exclusive one.
+        // A shared lease must not be handed to a task that waits for an exclusive one.
         if kept(Rule::SharedLeaseNotHandedOver) {
             self.leave_queue();
         }
         Ok((ask, token, give_up))
     }
 
-    /// Whether the store still keeps the very grant of this lease, whose token may have been passed
-    /// on inside the process.
+    /// Whether the store still keeps the grant of this very lease, whose token may have risen by hand-overs inside the
+    /// process.
     fn is_same(&self, kept: Token, token: Token) -> bool {
         if self.context.store.capabilities().pass_bits {
             kept.time() == token.time()
@@ -129,7 +129,7 @@ impl Lease {
 
     fn still_held(&self, state: &State, generation: u32, now: Timestamp) -> Result<(), Lost> {
         let over = state.hold.generation() != generation;
-        // A forked copy must not open the lease of its parent to readers.
+        // A forked child must not let readers into the lease of its parent.
         if over || self.context.is_forked() {
             return Err(self.loss_in(None, state.token, LostReason::Taken));
         }
@@ -141,9 +141,9 @@ impl Lease {
         }
     }
 
-    /// An ask that arrives when the lease is gone would be granted anew. So nothing is asked for a
-    /// hold that is over, and an end that comes while the ask is under way must reckon with it, also
-    /// where no call is late. Answers what was reckoned with before.
+    /// A request that arrives after the end of the lease would get a new grant. So a hold that is over sends none, and
+    /// a hold that ends during the request must expect a late call, even on a store without late calls. Returns the
+    /// earlier expectation.
     fn taint(&self, generation: u32, ttl: Duration) -> Result<Timestamp, Lost> {
         let now = self.context.now();
         let mut state = self.lock();

@@ -1,4 +1,4 @@
-//! How a hold ends: the lease goes to the next task of the process, or the store is told.
+//! The end of a hold: the lease goes to the next task of the process, or the store is notified.
 
 use std::{
     sync::{Arc, MutexGuard},
@@ -20,31 +20,30 @@ use crate::{
     options::HoldRequest,
 };
 
-/// What is told of a hold that was let go of.
+/// The facts about an ended hold that observers learn.
 struct EndedHold {
     token: Token,
     held_for: Duration,
-    /// Not one that was passed on and not taken.
+    /// False for a hold that was handed over and not taken.
     was_held: bool,
-    /// Whether a task of this process may have had the lease after it.
+    /// Whether a task of this process may have had the lease afterwards.
     to_others_here: bool,
 }
 
 impl Lease {
-    /// Ends the hold of `generation`: it goes to the next task of this process, or the store is to
-    /// be told.
+    /// Ends the hold of `generation`: it goes to the next task of this process, or the store must be notified.
     pub(crate) fn end(self: &Arc<Self>, generation: u32) -> EndOutcome {
         let is_it = |state: &State| state.hold.generation() == generation;
         self.end_if(is_it, true)
     }
 
-    /// Ends the hold of `generation` as [`Lease::end`] does, but no task of this process gets the lease:
-    /// it leaves the process.
+    /// Ends the hold of `generation` as [`Lease::end`] does, but no task of this process gets the lease: it leaves the
+    /// process.
     pub(crate) fn leave_process(self: &Arc<Self>, generation: u32) -> EndOutcome {
         self.end_if(|state| state.hold.generation() == generation, false)
     }
 
-    /// A forked copy holds nothing: the lease is its parent's to end.
+    /// In a forked child nothing ends: the lease belongs to the parent.
     fn end_if(
         self: &Arc<Self>,
         is_it: impl FnOnce(&State) -> bool,
@@ -59,8 +58,8 @@ impl Lease {
         })
     }
 
-    /// Ends the present hold if it `is_it`, and decides in the same step, with the queues of the process and the lease
-    /// both locked, who is next. What follows from that is done with both unlocked.
+    /// Ends the current hold if it `is_it`, and decides in the same step who is next, with the queues of the process
+    /// and the lease both locked. The consequences are carried out with both unlocked.
     ///
     /// | the hold | the name | next in this process | |
     /// |---|---|---|---|
@@ -106,7 +105,7 @@ impl Lease {
         })
     }
 
-    /// The hold was lost before it ended: its holder is told, and what the store may keep is taken back.
+    /// The hold was lost before it ended. Its holder is notified, and what the store may keep is taken back.
     fn end_lost(
         self: &Arc<Self>,
         mut queue: Option<LockedQueues<'_, Self>>,
@@ -136,7 +135,7 @@ impl Lease {
         past: &EndedHold,
     ) -> EndOutcome {
         let unwanted = self.pass(state, queue, waiter, token, now, past);
-        // The hold that was let go of has ended well, whatever became of the next one.
+        // The released hold has ended well, whatever happened to the next one.
         match unwanted.map(|mut held| held.end()) {
             Some(EndOutcome::Leaving(mut acquisition)) => {
                 acquisition.believe(past.was_held);
@@ -146,8 +145,8 @@ impl Lease {
         }
     }
 
-    /// The lease is over for this process, and the store is to be told: by the task that is `next`, where that asks for
-    /// its turn and they `go_together`, or by the caller.
+    /// The lease is over for this process, and the store must be notified: by the `next` task, if it asks for its turn
+    /// and both `go_together`, or by the caller.
     fn leave_store(
         &self,
         mut queue: Option<LockedQueues<'_, Self>>,
@@ -175,7 +174,7 @@ impl Lease {
         }
     }
 
-    /// Tells of the end of a hold when nothing is locked: whoever hears of it may look at the lock.
+    /// Reports the end of a hold while nothing is locked, because an observer may inspect the lock.
     fn tell_end(&self, past: &EndedHold) {
         let &EndedHold { token, held_for, was_held, to_others_here } = past;
         let observer = &self.context.observer;
@@ -186,7 +185,7 @@ impl Lease {
         }
     }
 
-    /// Ends the hold of `generation` without telling the store.
+    /// Ends the hold of `generation` without notifying the store.
     pub(crate) fn abandon(self: &Arc<Self>, generation: u32) -> Duration {
         let now = self.context.now();
         let mut state = self.lock();
@@ -213,7 +212,7 @@ impl Lease {
         rest
     }
 
-    /// What the lease is worth to a task by its `request`.
+    /// What the lease offers to a task with this `request`.
     fn at_release(&self, state: &State, request: &HoldRequest, now: Timestamp) -> AtRelease {
         AtRelease {
             now,
@@ -226,8 +225,8 @@ impl Lease {
         }
     }
 
-    /// Passes the lease on to the next task of this process, with `token`; its hold comes back if the
-    /// task has just gone.
+    /// Hands the lease over to the next task of this process, with `token`. The hold comes back if the task has just
+    /// gone.
     fn pass(
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State>,
@@ -267,7 +266,8 @@ impl Lease {
         self.depart(state, keep_until, believed)
     }
 
-    /// What the store is to be told, if it was not told before. Its holder `believed` in the hold to its end.
+    /// The release for the store, unless it was made before. `believed` says whether the holder counted on the hold to
+    /// its end.
     pub(super) fn depart(
         &self,
         state: &mut State,
@@ -275,7 +275,7 @@ impl Lease {
         believed: bool,
     ) -> Option<Box<Acquisition>> {
         let slot = state.slot.take()?;
-        // The store keeps the lease until its own end, also where the hold ended before.
+        // The store keeps the lease until its end, even if the hold ended before.
         let terms = state.hold.terms();
         let until = state.hold.deadline_for(&terms).saturating_add(terms.grace.rounded());
         let end = HoldEnd { token: state.token, until, keep_until, believed };

@@ -1,4 +1,4 @@
-//! One hold of a lease, by the task that has it.
+//! One hold of a lease, in the task that has it.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use tenure_proto::Token;
 use super::{EndOutcome, Lease};
 use crate::options::HoldRequest;
 
-/// A hold of a lease; dropping it ends the hold.
+/// A hold of a lease. Dropping it ends the hold.
 pub(crate) struct LeaseHold {
     lease: Arc<Lease>,
     generation: u32,
@@ -32,24 +32,24 @@ impl LeaseHold {
         self.token
     }
 
-    /// Takes a hold that was passed on; nothing if it is over by now.
+    /// Takes a hold that was handed over; `None` if it is over by now.
     pub(crate) fn claim(self, request: &HoldRequest) -> Option<Self> {
         self.lease.claim(self.generation, request).then_some(self)
     }
 
-    /// Ends the hold; what the store is to be told is for the caller to send.
+    /// Ends the hold. The caller sends the release to the store.
     pub(crate) fn end(&mut self) -> EndOutcome {
         self.over = true;
         self.lease.end(self.generation)
     }
 
-    /// Ends the hold, which no task of this process gets.
+    /// Ends the hold, and hands it to no task of this process.
     pub(crate) fn leave_process(&mut self) -> EndOutcome {
         self.over = true;
         self.lease.leave_process(self.generation)
     }
 
-    /// Ends the hold without telling the store.
+    /// Ends the hold without notifying the store.
     pub(crate) fn abandon(&mut self) -> Duration {
         self.over = true;
         self.lease.abandon(self.generation)
@@ -59,11 +59,11 @@ impl LeaseHold {
 impl Drop for LeaseHold {
     fn drop(&mut self) {
         if !self.over {
-            // Whatever is to be told the store goes to the engine when this is dropped.
+            // If the store must be notified, the engine does that when this is dropped.
             drop(self.end());
         }
         let context = self.lease.context();
-        // The last of all that there was of a `Tenure` may be the last of its program, too.
+        // The last part of a `Tenure` may also be the last thing its program does.
         if context.is_deserted() && !context.is_forked() && context.slots.unsettled().0 == 0 {
             context.drain_releases(1 + usize::from(self.lease.head().is_some()));
         }
@@ -72,7 +72,7 @@ impl Drop for LeaseHold {
 
 impl fmt::Debug for LeaseHold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the lease: it knows all others.
+        // Without the lease, which refers to all others.
         let Self { token, generation, .. } = self;
         f.debug_struct("LeaseHold").field("token", token).field("generation", generation).finish()
     }

@@ -1,5 +1,5 @@
-//! How a hold is lost. Whoever notices it first, the engine or a holder, comes here, so a loss is told and
-//! counted once.
+//! How a hold is lost. Whether the engine or a holder notices it first, this is where it happens, so a loss is reported
+//! and counted once.
 
 use std::{
     sync::{Arc, MutexGuard},
@@ -12,11 +12,11 @@ use tokio::sync::Notify;
 use super::{Lease, State};
 use crate::error::Lost;
 
-/// A loss that nobody was told of yet.
+/// A loss that was not reported yet.
 #[must_use = "it is to be told when nothing is locked"]
 pub(super) struct UnreportedLoss {
     lost: Lost,
-    /// How long it was held; nothing if nobody had taken what was passed on.
+    /// How long it was held; `None` if it was handed over and not taken.
     held: Option<Duration>,
     news: Option<Arc<Notify>>,
 }
@@ -28,33 +28,34 @@ impl UnreportedLoss {
 }
 
 impl Lease {
-    /// The hold is over and was not released.
+    /// The hold ended without a release.
     pub(super) fn lose(
         &self,
         mut state: MutexGuard<'_, State>,
         now: Timestamp,
         reason: LostReason,
     ) {
-        // A forked copy loses nothing of its parent's.
+        // A forked child does not lose its parent's holds.
         if self.context.is_forked() {
             return;
         }
         let Some(loss) = self.mark_lost(&mut state, now, reason) else { return };
         self.unplan(&mut state);
-        // The store still has a hold that has lasted its longest. Nobody is to wait for the rest of
-        // that lease, a scope that asks for it again least of all, only because a guard is kept.
+        // The store still has a hold that has reached its `max_hold`. No task should wait for the
+        // rest of that lease only because a guard still exists, least of all a scope that asks for
+        // the lock again.
         let outlasted = reason == LostReason::MaxHold;
         let keep_until = state.keep_until;
         let acquisition = outlasted.then(|| self.depart(&mut state, keep_until, false));
         drop(state);
         loss.tell_holder();
         drop(acquisition);
-        // Whoever is next in this process need not wait for a guard that is worth nothing, nor for who observes.
+        // The next task of this process need not wait for a worthless guard, nor for observers.
         self.leave_queue();
         self.count(&loss);
     }
 
-    /// Marks it lost; nothing if it was before.
+    /// Marks it lost; `None` if it was lost before.
     pub(super) fn mark_lost(
         &self,
         state: &mut State,
@@ -72,7 +73,7 @@ impl Lease {
         })
     }
 
-    /// Tells of a loss. Whoever hears of it may look at the lock.
+    /// Reports a loss. A receiver may inspect the lock.
     pub(super) fn tell(&self, loss: &UnreportedLoss) {
         loss.tell_holder();
         self.count(loss);

@@ -1,4 +1,4 @@
-//! One lease of the store as this process has it.
+//! One lease of the store, as this process sees it.
 
 mod downgrading;
 mod ending;
@@ -34,19 +34,20 @@ use crate::{
     options::HoldRequest,
 };
 
-/// What goes along with the head of a queue from task to task.
+/// The state that moves with the head of a queue from task to task.
 #[derive(Debug, Default)]
 pub(crate) struct HandoverState {
-    /// One that another task began, with its place in the store's queue.
+    /// An acquisition that another task began, with its position in the store's queue.
     pub(crate) begun: Option<Box<Acquisition>>,
-    /// One whose hold is over, to be let go in the same step.
+    /// An acquisition whose hold is over, to be released in the same step.
     pub(crate) over: Option<Box<Acquisition>>,
 }
 
-/// A lease, which inside this process is split into holds: each guard names the generation of its
-/// own, so it cannot touch a later one (promise [S4](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s4-only-your-own)).
+/// A lease, which is split into holds inside this process. Each guard names the generation of its hold, so it cannot
+/// affect a later one (promise
+/// [S4](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s4-only-your-own)).
 ///
-/// A process may have a hundred thousand of them, so nothing is kept twice.
+/// A process may have a hundred thousand of them, so nothing is stored twice.
 #[derive(Debug)]
 pub(crate) struct Lease {
     context: Arc<StoreContext>,
@@ -55,12 +56,12 @@ pub(crate) struct Lease {
     state: Mutex<State>,
 }
 
-/// Where the tasks of its process queue for it.
+/// The queue in which the tasks of its process wait for it.
 #[derive(Debug)]
 enum LeaseQueue {
-    /// It has the head of the queue of this name.
+    /// The lease has the head of the queue of this name.
     Head(QueueHead<Lease>),
-    /// At the store alone: a fair lock of this name.
+    /// There is none: a fair lock of this name queues in the store.
     Apart(NameUse),
 }
 
@@ -68,17 +69,17 @@ enum LeaseQueue {
 pub(crate) enum EndOutcome {
     /// A task of this process has the lease now, or asks the store for its turn.
     HandedOver,
-    /// It had been lost before.
+    /// It had already been lost.
     Lost(Lost),
-    /// The store is to be told.
+    /// The store must be notified.
     Leaving(Box<Acquisition>),
 }
 
-/// What is to be expected of a hold.
+/// The state of a hold.
 enum HoldStatus {
     HeldUntil(Timestamp),
     Lost(LostReason),
-    /// It was released or passed on.
+    /// It was released or handed over.
     Over,
 }
 
@@ -154,12 +155,12 @@ impl Lease {
         self.owner
     }
 
-    /// What the name is used as, and how it is held.
+    /// The kind that the name is used as, and the mode in which it is held.
     pub(crate) fn used_as(&self) -> (Kind, Mode) {
         (self.uses().kind, self.lock().mode)
     }
 
-    /// What was asked for it, and by whom.
+    /// The requested terms, and the label.
     pub(crate) fn asked(&self) -> (Terms, Label) {
         let state = self.lock();
         (state.hold.terms(), state.label.clone())
@@ -173,8 +174,7 @@ impl Lease {
         self.standing(generation)
     }
 
-    /// The same without asking whether this process is a forked copy, which takes as long as all
-    /// the rest.
+    /// The same without a check for a forked child, which takes as long as all the rest.
     pub(crate) fn standing(&self, generation: u32) -> Result<Token, LostReason> {
         let state = self.lock();
         if state.hold.generation() != generation {
@@ -190,8 +190,8 @@ impl Lease {
         }
     }
 
-    /// Takes the hold of `generation`, which was passed on to a task by this `request`; `false` if it
-    /// is over, as it was not taken in time, or was lost.
+    /// Takes the hold of `generation`, which was handed over to a task with this `request`. Returns `false` if it is
+    /// over, because it was not taken in time or was lost.
     fn claim(self: &Arc<Self>, generation: u32, request: &HoldRequest) -> bool {
         let now = self.context.now();
         let mut state = self.lock();
@@ -200,7 +200,8 @@ impl Lease {
         }
         state.held_since = now;
         state.keep_until = now.saturating_add(request.hold_at_least);
-        // The engine looks when the claim window ends: in time, but for what is due before that.
+        // The engine checks at the end of the claim window, which is early enough except for work
+        // that is due before.
         let due = match state.hold.next_action(now) {
             Action::WaitUntil(at) => at,
             Action::Renew | Action::PassOn | Action::TellLost(_) => now,
@@ -211,8 +212,8 @@ impl Lease {
         true
     }
 
-    /// If the hold of `generation` lasts, it does so for at most `max_hold` from now on, and the name
-    /// stays taken for `hold_at_least`.
+    /// If the hold of `generation` exists, limits it to `max_hold` from now on, and keeps the name taken for
+    /// `hold_at_least`.
     pub(crate) fn count_from_now(
         self: &Arc<Self>,
         generation: u32,
@@ -231,7 +232,7 @@ impl Lease {
         }
     }
 
-    /// The name is not kept taken after the hold of `generation`.
+    /// Cancels keeping the name taken after the hold of `generation`.
     pub(crate) fn cancel_hold_at_least(&self, generation: u32) {
         let mut state = self.lock();
         if state.hold.generation() == generation {
@@ -239,13 +240,13 @@ impl Lease {
         }
     }
 
-    /// The hold with this token is lost, as the holder is told.
+    /// The error for the loss of the hold with this token.
     pub(crate) fn loss(&self, token: Token, reason: LostReason) -> Lost {
         let failure = self.last_renewal_error();
         self.loss_in(failure, token, reason)
     }
 
-    /// The same where the state is locked, which knows the `failure`.
+    /// The same while the state is locked, which contains the `failure`.
     fn loss_in(&self, failure: Option<Arc<Fault>>, token: Token, reason: LostReason) -> Lost {
         let lost = self.context.lost(self.name(), token, reason);
         match failure {
@@ -259,7 +260,7 @@ impl Lease {
         self.lock().last_renewal_error()
     }
 
-    /// Returns when the hold of `generation` is lost; never if it is released or passed on.
+    /// Returns when the hold of `generation` is lost. Never returns if it is released or handed over.
     pub(crate) async fn lost(&self, generation: u32, token: Token) -> Lost {
         let news = self.lock().rare.get_or_insert_default().news.clone();
         loop {
@@ -271,7 +272,8 @@ impl Lease {
                     return self.loss(token, reason);
                 }
                 HoldStatus::Lost(_) | HoldStatus::Over => std::future::pending().await,
-                // The engine tells; the caller's own timer is there should the engine be starved.
+                // The engine reports it. The caller's own timer is for the case that the engine is
+                // starved.
                 HoldStatus::HeldUntil(deadline) => {
                     before(&*self.context.clock, deadline, news).await;
                 }
@@ -296,14 +298,14 @@ impl Lease {
         }
     }
 
-    /// The next task of the process is not to wait for this lease any more.
+    /// Lets the next task of the process stop waiting for this lease.
     fn leave_queue(&self) {
         if let Some(head) = self.head() {
             head.leave();
         }
     }
 
-    /// Locked after the queues of the process, never before them.
+    /// Lock this after the queues of the process, never before them.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,9 +1,9 @@
-//! A release request: somebody asks the holder to let go.
+//! Release requests: another program asks the holder to release.
 
 use super::Lease;
 
 impl Lease {
-    /// Somebody asks the holder to let go. It keeps the lease until it does.
+    /// Records a release request. The holder keeps the lease until it releases.
     pub(super) fn note_request(&self) {
         let mut state = self.lock();
         if state.hold.ended() {
@@ -19,14 +19,14 @@ impl Lease {
         self.context.observer.release_requested(self.name(), token);
     }
 
-    /// Whether the holder of `generation` was asked to let go, and did not.
+    /// Whether the holder of `generation` has a release request, and has not released.
     pub(crate) fn is_release_requested(&self, generation: u32) -> bool {
         let state = self.lock();
         let over = state.hold.ended() || state.hold.generation() != generation;
         !over && state.release_requested()
     }
 
-    /// Returns when the holder of `generation` is asked to let go; never if it did before.
+    /// Returns when the holder of `generation` receives a release request. Never returns if it releases first.
     pub(crate) async fn release_requested(&self, generation: u32) {
         let news = self.lock().rare.get_or_insert_default().news.clone();
         loop {

@@ -1,4 +1,4 @@
-//! What may change about a lease.
+//! The part of a lease that may change.
 
 use std::sync::Arc;
 
@@ -18,29 +18,28 @@ pub(super) struct State {
     pub(super) hold: Hold,
     pub(super) token: Token,
     pub(super) mode: Mode,
-    /// None once its end is known to somebody else.
+    /// `None` once another part of the program is responsible for its end.
     pub(super) slot: Option<Slot>,
     pub(super) scheduled: Option<AgendaKey>,
     pub(super) held_since: Timestamp,
     pub(super) keep_until: Timestamp,
     pub(super) label: Label,
     pub(super) told_lost: bool,
-    /// What most leases do not have.
+    /// State that most leases do not have.
     pub(super) rare: Option<Box<LeaseExtras>>,
 }
 
-/// What a lease has of which somebody wants to hear more, whose release is requested, or with which
-/// something went wrong.
+/// The state of a lease that is watched for news, has a release request, or has had a failure.
 #[derive(Debug, Default)]
 pub(super) struct LeaseExtras {
     /// Until when a call that was given up may still arrive.
     pub(super) tainted_until: Timestamp,
     /// Why the last renewal failed, if it did.
     pub(super) failure: Option<Arc<Fault>>,
-    /// Whether somebody asked its holder to let go. It is never passed on after that, so it is asked of
-    /// one hold alone.
+    /// Whether there is a release request. The lease is never handed over after that, so a request concerns one hold
+    /// alone.
     pub(super) release_requested: bool,
-    /// Tells those who want to hear of the loss or of a request.
+    /// Notifies tasks that wait for the loss or for a request.
     pub(super) news: Arc<Notify>,
 }
 
@@ -49,19 +48,19 @@ impl State {
         self.rare.as_ref()?.failure.clone()
     }
 
-    /// The last renewal failed, or did not.
+    /// Records that the last renewal failed, or that it did not.
     pub(super) fn renewal_failed(&mut self, fault: Option<Fault>) {
         if fault.is_some() || self.rare.is_some() {
             self.rare.get_or_insert_default().failure = fault.map(Arc::new);
         }
     }
 
-    /// Who is to be told of a change, when nothing is locked.
+    /// The tasks to notify of a change, when nothing is locked.
     pub(super) fn news(&self) -> Option<Arc<Notify>> {
         self.rare.as_ref().map(|rare| rare.news.clone())
     }
 
-    /// Whether somebody asked its holder to let go.
+    /// Whether there is a release request.
     pub(super) fn release_requested(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.release_requested)
     }
@@ -71,7 +70,7 @@ impl State {
         self.rare.as_ref().map_or(Timestamp::ZERO, |rare| rare.tainted_until)
     }
 
-    /// A call that may be given up can arrive until then, or no more.
+    /// Sets until when a call that may be given up can arrive.
     pub(super) fn taint(&mut self, until: Timestamp) {
         self.rare.get_or_insert_default().tainted_until = until;
     }

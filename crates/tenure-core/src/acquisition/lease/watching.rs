@@ -1,4 +1,4 @@
-//! What the engine does with a lease: renewing it, and noticing that it is lost.
+//! The engine's work with a lease: renewing it, and noticing its loss.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ impl WatchedLease for Lease {
             }
             Action::PassOn => {
                 drop(state);
-                // What the store is to be told is for this engine to send. The task may have taken it
-                // by now.
+                // This engine sends the release to the store. The task may have taken the hold by
+                // now.
                 let untaken = |state: &State| state.hold.next_action(now) == Action::PassOn;
                 drop(self.let_go(now, untaken, true));
                 None
@@ -52,7 +52,7 @@ impl WatchedLease for Lease {
 
     fn hinted(self: Arc<Self>, now: Timestamp, due: Timestamp) {
         let mut state = self.lock();
-        // What is over is watched no more.
+        // A hold that is over is no longer watched.
         if state.scheduled.is_some() {
             state.hold.hinted(due);
             self.plan(&mut state, now);
@@ -80,7 +80,7 @@ impl WatchedLease for Lease {
         };
         let mut state = self.lock();
         state.renewal_failed(fault);
-        // A holder may have been told of its loss while the answer was on its way here.
+        // The holder may have learned of its loss while the answer was under way.
         let received = received.max(self.context.now());
         state.hold.renewal_answered(sent, received, answer);
         if state.hold.ended() {

@@ -30,7 +30,7 @@ use crate::{
     options::{Options, ValidatedSettings, setters},
 };
 
-/// Which locks are asked for, as they were given.
+/// The requested locks, as they were given.
 #[derive(Clone)]
 pub(super) struct MultiLockRequest {
     locks: Vec<(LockTarget, Options)>,
@@ -43,8 +43,8 @@ impl MultiLockRequest {
         Self { locks, options: Options::default() }
     }
 
-    /// The locks in the order in which everybody takes them. What is wrong with any of them is
-    /// found before the first is taken.
+    /// The locks in the order in which every process acquires them. An error in any of them is found before the first
+    /// is acquired.
     fn in_order(self) -> Result<Vec<OrderedLock>, AcquireError> {
         let given = self.locks.len();
         let mut known: BTreeMap<(&'static str, String, LockName), *const StoreContext> =
@@ -53,8 +53,9 @@ impl MultiLockRequest {
         for (target, options) in self.locks {
             let options = options.under(&self.options);
             let mut settings = target.settings(Mode::Exclusive, options)?;
-            // What is given back because another lock is busy is free at once, and what is held while
-            // others are waited for is not lost for that: it would cost the places in their queues.
+            // A lock that is released because another one is busy must be free at once. A lock
+            // that is held during the wait for others must not be lost to its `max_hold`, because
+            // that would cost the positions in their queues.
             let hold_at_least = std::mem::take(&mut settings.hold_at_least);
             let max_hold = settings.terms.max_hold.take();
             let context = target.context();
@@ -77,7 +78,7 @@ impl MultiLockRequest {
     /// Acquires all of them, and begins again when one is lost while another is waited for.
     async fn lock(self) -> Result<AllGuard, AcquireError> {
         let parts = self.in_order()?;
-        // Where the caller says nothing, the shortest that any of the names has by default.
+        // Without the caller's own, the shortest default of any of the names.
         let wait = parts.iter().filter_map(|part| part.settings.wait).min();
         let Some(context) = parts.first().map(|part| part.target.context().clone()) else {
             return Err(AcquireError::Names { given: 0 });
@@ -122,8 +123,8 @@ impl MultiLockRequest {
     }
 }
 
-/// Takes all locks in their order; nothing if one was lost before all were held. `doubted` says whether the
-/// store may have granted what nobody was told of.
+/// Acquires all locks in their order; `None` if one was lost before all were held. `doubted` says whether the store may
+/// have granted locks without its answer arriving.
 async fn lock_once(
     parts: &[OrderedLock],
     rest: impl Fn() -> Option<Duration>,
@@ -152,7 +153,7 @@ async fn lock_once(
     Ok(held.complete(parts))
 }
 
-/// The locks that are held so far: dropped, they are released in the background.
+/// The locks that are held so far. If this is dropped, they are released in the background.
 #[derive(Default)]
 struct HeldGuards(Vec<Guard>);
 
@@ -190,7 +191,7 @@ impl fmt::Debug for MultiLockRequest {
 
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// An acquisition of [`All`](super::All) that waits. Nothing happens until it is awaited.
+/// An acquisition of [`All`](super::All) that waits. Nothing happens until you await it.
 #[derive(Debug)]
 #[must_use = "nothing is acquired until this is awaited"]
 pub struct AllLock {
@@ -204,16 +205,15 @@ impl AllLock {
 
     setters!(asking.options);
 
-    /// Calls `tell` to show which of the locks is waited for, who holds it and how many contenders are
-    /// ahead: once if tasks of this process are in the way, and each time the store answers that it is
-    /// busy.
+    /// Calls `tell` with the lock that is waited for, a holder of it, and the number of contenders ahead. It is called
+    /// once if tasks of this process are ahead, and each time the store answers that the lock is busy.
     pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
         self.asking.options.on_busy = Some(Arc::new(tell));
         self
     }
 
-    /// Calls `tell` with what is wrong when the store fails and the wait goes on all the same: once
-    /// until the store answers again.
+    /// Calls `tell` with the fault if the store fails and the wait continues. It is called once, and again only after
+    /// the store has answered in between.
     pub fn on_unreachable(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
         self.asking.options.on_unreachable = Some(Arc::new(tell));
         self
@@ -229,7 +229,7 @@ impl IntoFuture for AllLock {
     }
 }
 
-/// An acquisition of [`All`](super::All) that does not wait. Nothing happens until it is awaited.
+/// An acquisition of [`All`](super::All) that does not wait. Nothing happens until you await it.
 #[derive(Debug)]
 #[must_use = "nothing is acquired until this is awaited"]
 pub struct AllTryLock {

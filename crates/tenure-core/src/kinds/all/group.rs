@@ -1,4 +1,4 @@
-//! Neighbours in the order that lie in one store: they are asked for together first.
+//! Neighbours in the order that are in the same store: they are requested together first.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,17 +13,17 @@ use crate::{
     context::StoreContext,
 };
 
-/// Locks of one store that stand beside each other in the order.
+/// Locks of one store that are next to each other in the order.
 pub(super) struct StoreGroup<'a> {
     pub(super) parts: &'a [OrderedLock],
     first: &'a OrderedLock,
 }
 
-/// What came of asking for all of them at once.
+/// The outcome of requesting all of them at once.
 pub(super) enum GroupOutcome {
     Held(Vec<Guard>),
-    /// They are to be asked for one by one. `doubted` if the store may have granted all of them, which is
-    /// being taken back.
+    /// They are to be requested one by one. `doubted` if the store may have granted all of them, which is being taken
+    /// back.
     Apart {
         doubted: bool,
     },
@@ -39,7 +39,7 @@ pub(super) fn groups(parts: &[OrderedLock]) -> impl Iterator<Item = StoreGroup<'
 }
 
 impl StoreGroup<'_> {
-    /// Asks for all of them at once. It waits for nobody, so it cannot be part of a circle.
+    /// Requests all of them at once. It never waits for another holder, so it cannot be part of a circle.
     async fn together(&self, until: Timestamp) -> Result<JointOutcome, AcquireError> {
         if self.parts.len() < 2 {
             return Ok(JointOutcome::Apart);
@@ -70,14 +70,14 @@ impl StoreGroup<'_> {
         }
     }
 
-    /// The guards of all of them if they could be had at once, or nothing if they are to be asked
-    /// for one by one, each waiting for as long as is left.
+    /// The guards of all of them if they were granted at once, or nothing if they are to be requested one by one, each
+    /// with the rest of the wait.
     pub(super) async fn lock_together(
         &self,
         wait: Option<Duration>,
     ) -> Result<GroupOutcome, AcquireError> {
         let asked = self.context().now();
-        // Without a wait, an answer is waited for as it is for a try.
+        // Without a wait, the answer is awaited as long as for a try.
         let tries = wait.is_some_and(|wait| wait.is_zero());
         let wait = wait.filter(|_| !tries);
         let give_up = wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
@@ -86,7 +86,7 @@ impl StoreGroup<'_> {
             JointOutcome::Failed(fault) if tries || self.context().now() >= give_up => {
                 return Err(self.failed(fault));
             }
-            // Who asks for the first alone rides out what passes, and can say which one fails.
+            // Requesting the first one alone retries transient faults, and can say which one fails.
             JointOutcome::Failed(fault) => {
                 return Ok(GroupOutcome::Apart { doubted: fault.kind() == FaultKind::InDoubt });
             }

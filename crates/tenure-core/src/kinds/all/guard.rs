@@ -12,7 +12,7 @@ use crate::{
     error::{AllReleaseError, Lost},
 };
 
-/// Several locks, held together. It is lost as soon as one of them is.
+/// Several locks held together. It is lost as soon as one of them is lost.
 ///
 /// Dropping it releases all of them in the background, as for a [`Guard`].
 #[derive(Debug)]
@@ -27,66 +27,66 @@ impl AllGuard {
         Self { parts }
     }
 
-    /// The guards of the single locks, in the order in which they were acquired.
+    /// Returns the guards of the single locks, in the order in which they were acquired.
     pub fn parts(&self) -> &[Guard] {
         &self.parts
     }
 
-    /// The guards of the single locks, each to be released by itself from now on.
+    /// Splits this into the guards of the single locks, each of which you then release separately.
     #[must_use = "the locks are released as soon as their guards are dropped"]
     pub fn into_parts(self) -> Vec<Guard> {
         self.parts
     }
 
-    /// Each name with its fencing token. A token is worth something only beside tokens of its own
-    /// name.
+    /// Returns each name with its fencing token. Tokens of different names do not compare.
     pub fn tokens(&self) -> impl Iterator<Item = (&LockName, Token)> {
         self.parts.iter().map(|part| (part.name(), part.token()))
     }
 
-    /// The fencing token of `name`, if it is one of these locks; that of the first, if two stores
-    /// have a lock of this name.
+    /// Returns the fencing token of `name` if it is one of these locks. If two stores have a lock of this name, it is
+    /// the token of the first.
     #[must_use]
     pub fn token_of(&self, name: &str) -> Option<Token> {
         self.tokens().find_map(|(part, token)| (part.as_str() == name).then_some(token))
     }
 
-    /// Until when all of them may be counted on: the earliest deadline. Renewals move it.
+    /// Returns the time until which you may count on all of them: the earliest deadline. Each renewal moves it.
     #[must_use]
     pub fn deadline(&self) -> Timestamp {
         self.parts.iter().map(Guard::deadline).min().unwrap_or(Timestamp::ZERO)
     }
 
-    /// How long all of them may still be counted on if nothing is renewed.
+    /// Returns how long you may still count on all of them if nothing is renewed.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.parts.iter().map(Guard::remaining).min().unwrap_or_default()
     }
 
-    /// Why a last renewal failed, of the first of them that was not renewed; see [`Guard::last_renewal_error`].
+    /// Returns the error of the first lock whose last renewal failed; see [`Guard::last_renewal_error`].
     #[must_use]
     pub fn last_renewal_error(&self) -> Option<Arc<Fault>> {
         self.parts.iter().find_map(Guard::last_renewal_error)
     }
 
-    /// `Ok` if all of them may be counted on at this very moment (promise [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)).
+    /// Returns `Ok` if you may count on all of them at this very moment (promise
+    /// [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)).
     ///
     /// # Errors
-    /// [`Lost`], for the first that may not. Never `Ok` again after that.
+    /// [`Lost`], for the first lock that you may not count on. Never returns `Ok` after that.
     pub fn check(&self) -> Result<(), Lost> {
         self.parts.iter().try_for_each(|part| part.check().map(drop))
     }
 
-    /// Lets all of the names be free as soon as they are released: [`Guard::cancel_hold_at_least`] of each.
+    /// Cancels `hold_at_least` of all of them, so that the names are free as soon as they are released: see
+    /// [`Guard::cancel_hold_at_least`].
     pub fn cancel_hold_at_least(&self) {
         self.parts.iter().for_each(Guard::cancel_hold_at_least);
     }
 
-    /// Returns as soon as one of them is lost, at its deadline at the latest; never if all are
-    /// released. The others go on being held until the guard is dropped or released.
+    /// Returns as soon as one of them is lost, at its deadline at the latest. Never returns if all are released. The
+    /// others stay held until the guard is dropped or released.
     ///
-    /// The future does not borrow the guard. As for [`Guard::lost`], only [`AllGuard::check`] is
-    /// exact.
+    /// The future does not borrow the guard. As for [`Guard::lost`], only [`AllGuard::check`] is exact.
     ///
     /// # Cancel safety
     /// Cancel-safe.
@@ -94,33 +94,33 @@ impl AllGuard {
         any(self.parts.iter().map(Guard::lost).collect())
     }
 
-    /// Returns as soon as somebody asks this holder to let go of one of them; never if all are released
-    /// before. As for [`Guard::release_requested`], a request ends nothing, and most stores tell of none.
-    /// [`Guard::is_release_requested`] of the [parts](AllGuard::parts) says of which.
+    /// Returns as soon as another program asks this holder to release one of them. Never returns if all are released
+    /// first. As for [`Guard::release_requested`], a request ends nothing, and most stores have no requests. To find
+    /// out which lock it is for, call [`Guard::is_release_requested`] of the [parts](AllGuard::parts).
     ///
     /// The future does not borrow the guard.
     ///
     /// # Cancel safety
-    /// Cancel-safe: once requested is requested for the rest of the hold.
+    /// Cancel-safe: a request stays in effect for the rest of the hold.
     pub fn release_requested(&self) -> impl Future<Output = ()> + Send + 'static {
         any(self.parts.iter().map(Guard::release_requested).collect())
     }
 
-    /// Whether somebody asked this holder to let go of one of them.
+    /// Returns whether a release request has come for one of them.
     #[must_use]
     pub fn is_release_requested(&self) -> bool {
         self.parts.iter().any(Guard::is_release_requested)
     }
 
-    /// Runs `work` for as long as all of them are held: when one is lost, `work` is dropped.
+    /// Runs `work` for as long as all of them are held. If one is lost, `work` is dropped.
     ///
-    /// `work` may be of one thread alone; where it is `Send`, so is what this gives.
+    /// `work` need not be `Send`; if it is, the returned future is too.
     ///
     /// # Errors
-    /// [`Lost`] when one was lost before `work` was done, or `work` was done too late.
+    /// [`Lost`] if one was lost before `work` finished, or if `work` finished too late.
     ///
     /// # Cancel safety
-    /// Dropping it drops `work`; the guard is not touched.
+    /// Dropping the future drops `work`. The guard is not affected.
     pub async fn run<W: Future>(&self, work: W) -> Result<W::Output, Lost> {
         match first(self.lost(), work).await {
             Either::One(lost) => Err(lost),
@@ -128,11 +128,11 @@ impl AllGuard {
         }
     }
 
-    /// Releases all of them, all at a time, and returns when every store has answered. What goes
-    /// wrong with one does not keep another from being released.
+    /// Releases all of them at the same time, and waits until every store has answered. A failure of one does not
+    /// prevent the release of another.
     ///
     /// # Errors
-    /// [`AllReleaseError`] says what went wrong with each that was not released as it should be.
+    /// [`AllReleaseError`] says what failed for each lock that was not released as it should be.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the rest of the releases to the background.
@@ -143,8 +143,8 @@ impl AllGuard {
         if failures.is_empty() { Ok(()) } else { Err(AllReleaseError { parts, failures }) }
     }
 
-    /// Stops renewing all of them without releasing any: each stays taken until its lease ends. Says
-    /// how much of the shortest this holder may still count on.
+    /// Stops renewing all of them without releasing any, so that each stays taken until its lease ends. Returns how
+    /// long you may still count on the one that ends first.
     #[must_use = "it says for how long the locks may still be counted on"]
     pub fn leave_to_expire(self) -> Duration {
         self.parts.into_iter().map(Guard::leave_to_expire).min().unwrap_or_default()

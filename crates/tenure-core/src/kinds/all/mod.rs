@@ -19,30 +19,28 @@ use crate::{
     options::{Options, setters},
 };
 
-/// Several mutexes that are held together or not at all. A handle: cheap to make and to drop.
+/// Several mutexes that are held together or not at all. This is a handle: making and dropping it is cheap.
 ///
-/// # Order, and why nobody waits in a circle
-/// They are acquired one after another, sorted by the kind of their store, its location and their
-/// name, whatever order they were given in; a lock that is given twice is taken once. As everybody
-/// sorts alike, those who wait for each other's locks cannot form a circle. Across several stores
-/// that takes one thing of the user: all processes name a store by the same location.
+/// # Order, and why there is no deadlock
+/// The mutexes are acquired one after another, sorted by the kind of their store, its location and their name, in
+/// whatever order you give them. A lock that you give twice is acquired once. All processes sort alike, so waiters for
+/// each other's locks cannot form a circle. Across several stores this requires one thing: all processes must name a
+/// store by the same location.
 ///
-/// Before that, neighbours in this order that lie in one store are asked for together, where the
-/// store can grant several names in one step: free ones take one call. That waits for nobody, so it
-/// changes nothing about circles; if one of them is busy, none of them is taken by it.
+/// Before that, neighbours in this order that are in one store are requested together, if the store can grant several
+/// names in one step: then free locks take one call. This request never waits, so it cannot cause a circle. If one of
+/// the locks is busy, the request takes none of them.
 ///
-/// While later ones are waited for, those already acquired are renewed. If one of them is lost
-/// meanwhile, all are released and asked for anew, within the same `wait`. When the wait is over or
-/// the store fails, none is held.
+/// While tenure waits for later locks, it renews those already acquired. If one of them is lost meanwhile, it releases
+/// all and requests them again, within the same `wait`. When the wait ends or the store fails, no lock is held.
 ///
 /// # Settings
-/// What is set here holds for every lock in it, and goes before what [`All::of`] was given with the
-/// mutexes. `wait` is for all of them together; those of the mutexes are not heeded. `max_hold`
-/// and `hold_at_least` count from when all were held.
+/// The settings of the multi-lock apply to every lock in it, and override those of the mutexes given to [`All::of`].
+/// `wait` is for all of them together; the `wait` of a mutex is ignored. `max_hold` and `hold_at_least` count from the
+/// time at which all are held.
 ///
 /// # Bounds
-/// At least one lock and at most [`All::MOST`], else
-/// [`AcquireError::Names`](crate::AcquireError::Names).
+/// At least one lock and at most [`All::MOST`]; otherwise [`AcquireError::Names`](crate::AcquireError::Names).
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -66,7 +64,7 @@ pub struct All {
 }
 
 impl All {
-    /// The most locks of one multi-lock.
+    /// The maximum number of locks in one multi-lock.
     pub const MOST: usize = tenure_proto::all::MOST;
 
     pub(crate) fn new(
@@ -84,40 +82,40 @@ impl All {
         }
     }
 
-    /// All of these mutexes, which may have settings of their own and lie in different stores.
+    /// Makes a multi-lock of these mutexes, which may have their own settings and be in different stores.
     ///
-    /// A lock is known by its [`Tenure`](crate::Tenure) and name. The same lock through two of them
-    /// would wait for itself, and is refused as
-    /// [`AcquireError::Twice`](crate::AcquireError::Twice).
+    /// A lock is identified by its [`Tenure`](crate::Tenure) and name. The same lock through two `Tenure`s would wait
+    /// for itself, and is refused as [`AcquireError::Twice`](crate::AcquireError::Twice).
     ///
-    /// [`AllGuard::deadline`] compares the deadlines of all parts, so their `Tenure`s must tell time
-    /// by the same clock, as they do unless a test gave them another.
+    /// [`AllGuard::deadline`] compares the deadlines of all parts, so their `Tenure`s must use the same clock. They do,
+    /// unless a test gave them different ones.
     pub fn of(mutexes: impl IntoIterator<Item = Mutex>) -> Self {
         Self { asking: MultiLockRequest::new(mutexes.into_iter().map(Mutex::into_parts).collect()) }
     }
 
     setters!(asking.options);
 
-    /// Acquires all of them, waiting for them: await the returned value.
-    ///
-    /// # Cancel safety
-    /// Dropping the future at any point leaves nothing behind for longer than one ttl: what was
-    /// acquired is released, and the rest taken back (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
+    /// Acquires all of them, and waits until that is possible. Await the returned value.
     ///
     /// # Errors
-    /// See [`AcquireError`](crate::AcquireError), which names the lock that stood in the way.
+    /// See [`AcquireError`](crate::AcquireError), which names the lock that could not be acquired.
+    ///
+    /// # Cancel safety
+    /// If you drop the future at any point, nothing remains for longer than one ttl: acquired locks are released, and
+    /// the rest is taken back (promise
+    /// [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
     pub fn lock(&self) -> AllLock {
         AllLock::new(self.asking.clone())
     }
 
-    /// Acquires all of them if all are free: await the returned value, which is `None` if somebody
-    /// else has one of them or comes first. Faults are not ridden out.
+    /// Acquires all of them if all are free. Await the returned value, which is `None` if one of them is held or
+    /// another contender comes first. Faults are not retried.
+    ///
+    /// # Errors
+    /// As for [`All::lock`]. A missing answer is an error, never `None`.
     ///
     /// # Cancel safety
     /// As for [`All::lock`].
-    ///
-    /// # Errors
-    /// As for [`All::lock`]. An answer that never came is an error, never `None`.
     pub fn try_lock(&self) -> AllTryLock {
         AllTryLock::new(self.asking.clone())
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{LockName, kinds::target::LockTarget, options::ValidatedSettings};
 
-/// One of the locks, in its place in the order.
+/// One of the locks, at its position in the order.
 #[derive(Clone)]
 pub(super) struct OrderedLock {
     pub(super) target: LockTarget,

@@ -30,7 +30,7 @@ type LockResult = Result<ReentrantGuard, AcquireError>;
 type TryLockResult = Result<Option<ReentrantGuard>, AcquireError>;
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What every acquisition of one lock by a scope knows.
+/// What every acquisition of one lock by a scope shares.
 #[derive(Clone)]
 pub(super) struct Attempt {
     // One allocation for what seldom changes, so that it is quick to clone.
@@ -64,8 +64,7 @@ impl Attempt {
         &mut Arc::make_mut(&mut self.asked).options
     }
 
-    /// Enters again if the scope holds the lock. This is all that happens then, so it allocates
-    /// nothing and asks nobody.
+    /// Enters again if the scope holds the lock. Nothing else happens then, so it allocates nothing and makes no call.
     #[inline]
     fn enter(&self) -> Result<Option<ReentrantGuard>, AcquireError> {
         let key = self.asked.key.as_ref().map_err(NameError::clone)?;
@@ -99,7 +98,8 @@ impl Attempt {
         let context = target.context();
         let asked = context.now();
         let give_up = settings.wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
-        // Whoever passes asks the store, or finds that another future of the scope has done so.
+        // The future that passes asks the store, or finds that another future of the scope already
+        // did.
         let gate = stay.gate();
         let Some(passed) = before(&*context.clock, give_up, gate.lock()).await else {
             let busy = target.acquirer().queues.busy_state(&settings.uses(stay.name()), None);
@@ -137,8 +137,7 @@ impl fmt::Debug for Attempt {
     }
 }
 
-/// An acquisition of a [`Reentrant`](crate::kinds::Reentrant) lock that waits. Nothing happens
-/// until it is awaited.
+/// An acquisition of a [`Reentrant`](crate::kinds::Reentrant) lock that waits. Nothing happens until you await it.
 #[derive(Debug)]
 #[must_use = "nothing is acquired until this is awaited"]
 pub struct ReentrantLock {
@@ -152,15 +151,15 @@ impl ReentrantLock {
 
     setters!(attempt.options());
 
-    /// Calls `tell` to show who holds the lock and how many contenders are ahead: once if tasks of
-    /// this process are in the way, and each time the store answers that it is busy.
+    /// Calls `tell` with a holder of the lock and the number of contenders ahead. It is called once if tasks of this
+    /// process are ahead, and each time the store answers that the lock is busy.
     pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
         self.attempt.options().on_busy = Some(Arc::new(tell));
         self
     }
 
-    /// Calls `tell` with what is wrong when the store fails and the wait goes on all the same: once
-    /// until the store answers again.
+    /// Calls `tell` with the fault if the store fails and the wait continues. It is called once, and again only after
+    /// the store has answered in between.
     pub fn on_unreachable(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
         self.attempt.options().on_unreachable = Some(Arc::new(tell));
         self
@@ -176,8 +175,8 @@ impl IntoFuture for ReentrantLock {
     }
 }
 
-/// An acquisition of a [`Reentrant`](crate::kinds::Reentrant) lock that does not wait. Nothing
-/// happens until it is awaited.
+/// An acquisition of a [`Reentrant`](crate::kinds::Reentrant) lock that does not wait. Nothing happens until you await
+/// it.
 #[derive(Debug)]
 #[must_use = "nothing is acquired until this is awaited"]
 pub struct ReentrantTryLock {
@@ -205,7 +204,7 @@ impl IntoFuture for ReentrantTryLock {
     }
 }
 
-/// An acquisition under way. The scope it belongs to is the one in which it is first polled.
+/// An acquisition under way. It belongs to the scope in which it is first polled.
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct EnterFuture<T> {
     state: State<T>,

@@ -1,4 +1,4 @@
-//! A guard of a reentrant mutex, which shares its hold with others.
+//! A guard of a reentrant mutex, which shares its hold with other guards.
 
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -7,12 +7,12 @@ use tenure_proto::rule::{Rule, kept};
 use super::scope::SharedHold;
 use crate::{acquisition::guard::Guard, error::ReleaseError};
 
-/// One of the guards by which a scope holds a [`Reentrant`](super::Reentrant) lock.
+/// One of the guards through which a scope holds a [`Reentrant`](super::Reentrant) lock.
 ///
-/// It has all of a [`Guard`]'s questions, and the same token and deadline as the other guards of
-/// its hold. Dropping it releases the lock if it is the last of them.
+/// It has the query methods of a [`Guard`], and the token and deadline of its hold, as the other guards of the hold do.
+/// Dropping the last of them releases the lock.
 ///
-/// In a forked child a hold can be entered, but `check()` fails there as for every guard.
+/// A forked child can enter a hold again, but `check()` fails there as for every guard.
 #[must_use = "the lock is released as soon as its last guard is dropped"]
 pub struct ReentrantGuard {
     hold: Arc<SharedHold>,
@@ -23,18 +23,17 @@ impl ReentrantGuard {
         Self { hold }
     }
 
-    /// How many guards share this hold, this one included.
+    /// Returns how many guards share this hold, including this one.
     #[must_use]
     pub fn depth(&self) -> usize {
         Arc::strong_count(&self.hold)
     }
 
-    /// Gives up this guard. If it is the last of its hold, releases the lock and returns when the
-    /// store has said so.
+    /// Drops this guard. If it is the last of its hold, releases the lock and waits for the store's answer.
     ///
     /// # Errors
-    /// As for [`Guard::release`]. A guard that is not the last says [`ReleaseError::Lost`] too when
-    /// the hold was lost.
+    /// As for [`Guard::release`]. A guard that is not the last also returns [`ReleaseError::Lost`] if the hold was
+    /// lost.
     ///
     /// # Cancel safety
     /// As for [`Guard::release`].

@@ -1,4 +1,4 @@
-//! The reentrant mutex: a scope that holds it enters again without asking the store.
+//! The reentrant mutex: a scope that holds it can enter it again without asking the store.
 
 mod attempt;
 mod guard;
@@ -14,20 +14,18 @@ use self::attempt::Attempt;
 use super::{inspect::inspect, target::LockTarget};
 use crate::options::{Options, setters};
 
-/// A mutex that a [`Scope`] which holds it enters again. A handle: cheap to make, to clone and to
-/// drop.
+/// A mutex that a [`Scope`] can enter again while it holds it. This is a handle: making, cloning and dropping it is
+/// cheap.
 ///
-/// Entering again asks no store and keeps the token; the lock is let go when the last guard of the
-/// scope is gone, in whatever order they go. The settings are those of the first acquisition: what
-/// an inner one asks for neither shortens nor prolongs the hold. A hold that was lost is not
-/// entered: the next `lock()` acquires afresh, with a token of its own, and the old guards stay
-/// lost.
+/// Entering again makes no call to the store and keeps the token. The lock is released when the last guard of the scope
+/// is dropped, in any order. The settings are those of the first acquisition: an inner one neither shortens nor extends
+/// the hold. A lost hold cannot be entered. The next `lock()` acquires the lock again, with a new token, and the old
+/// guards stay lost.
 ///
 /// # Who is kept out
-/// Everybody outside the scope, also other scopes and tasks of this process. That includes plain
-/// guards of the same name: `tenure.mutex(name).lock()` inside a scope that holds `name` waits for
-/// itself. A scope knows a lock by its [`Tenure`](crate::Tenure): another one opened on the same
-/// store is another contender.
+/// All contenders outside the scope, including other scopes and tasks of this process. That includes plain guards of
+/// the same name: `tenure.mutex(name).lock()` inside a scope that holds `name` waits for itself. A scope identifies a
+/// lock by its [`Tenure`](crate::Tenure): another `Tenure` opened on the same store is another contender.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -66,37 +64,36 @@ impl Reentrant {
 
     inspect!(attempt.target());
 
-    /// The same lock, for `scope` instead of the one that the caller runs in.
+    /// Returns the same lock for `scope`, instead of the scope that the caller runs in.
     pub fn within(&self, scope: &Scope) -> Self {
         Self { attempt: self.attempt.within(scope) }
     }
 
-    /// Acquires the lock, waiting for it, or enters it again if the scope holds it: await the
-    /// returned value.
+    /// Acquires the lock, waiting until it is free, or enters it again if the scope holds it. Await the returned value.
     ///
-    /// When several futures of one scope ask for it at a time, one of them asks the store, and the
-    /// others enter as soon as it has the lock; if it gives up, the next one asks.
+    /// If several futures of one scope ask for it at a time, one of them asks the store. The others enter as soon as it
+    /// has the lock; if it gives up, the next one asks.
+    ///
+    /// # Errors
+    /// [`AcquireError::NoScope`](crate::AcquireError::NoScope) if there is no scope; otherwise as for
+    /// [`Mutex::lock`](crate::Mutex::lock).
     ///
     /// # Cancel safety
     /// As for [`Mutex::lock`](crate::Mutex::lock).
-    ///
-    /// # Errors
-    /// [`AcquireError::NoScope`](crate::AcquireError::NoScope) where there is no scope, else as for
-    /// [`Mutex::lock`](crate::Mutex::lock).
     pub fn lock(&self) -> ReentrantLock {
         ReentrantLock::new(self.attempt.clone())
     }
 
-    /// Acquires the lock if it is free, or enters it again if the scope holds it: await the
-    /// returned value, which is `None` if somebody else has the lock or comes first. That may be
-    /// another future of the scope, which is just acquiring it.
+    /// Acquires the lock if it is free, or enters it again if the scope holds it. Await the returned value, which is
+    /// `None` if the lock is held or another contender comes first. That contender may be another future of the scope,
+    /// which is acquiring the lock at that moment.
+    ///
+    /// # Errors
+    /// [`AcquireError::NoScope`](crate::AcquireError::NoScope) if there is no scope; otherwise as for
+    /// [`Mutex::try_lock`](crate::Mutex::try_lock).
     ///
     /// # Cancel safety
     /// As for [`Mutex::lock`](crate::Mutex::lock).
-    ///
-    /// # Errors
-    /// [`AcquireError::NoScope`](crate::AcquireError::NoScope) where there is no scope, else as for
-    /// [`Mutex::try_lock`](crate::Mutex::try_lock).
     pub fn try_lock(&self) -> ReentrantTryLock {
         ReentrantTryLock::new(self.attempt.clone())
     }

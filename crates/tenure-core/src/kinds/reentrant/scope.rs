@@ -1,7 +1,7 @@
-//! Scopes: who may enter a reentrant lock again.
+//! Scopes, which may enter a reentrant lock again.
 //!
-//! A scope is a value that its owner hands along, never a thread: tasks move between threads, and
-//! one thread runs many tasks.
+//! A scope is a value that its owner passes along, never a thread: tasks move between threads, and one thread runs many
+//! tasks.
 
 use std::{
     collections::BTreeMap,
@@ -18,14 +18,13 @@ tokio::task_local! {
     static CURRENT: Scope;
 }
 
-/// Runs `work` in a scope of its own, so that reentrant locks know it.
+/// Runs `work` in a new scope, so that it can use reentrant locks.
 ///
-/// The scope is always a new one, also inside another: what `work` locks excludes whoever runs
-/// it. To go on in the scope of the caller, if it has one, use
-/// `Scope::current().unwrap_or_default().run(work)`.
+/// The scope is always a new one, even inside another: the locks of `work` exclude the caller's scope. To stay in the
+/// caller's scope, if there is one, use `Scope::current().unwrap_or_default().run(work)`.
 ///
 /// # Cancel safety
-/// Dropping it drops `work`.
+/// Dropping the future drops `work`.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -49,12 +48,12 @@ pub async fn scope<W: Future>(work: W) -> W::Output {
     known.unwrap_or_default().run(work).await
 }
 
-/// Who may enter a [`Reentrant`](crate::kinds::Reentrant) lock again: whoever has this value.
-/// Clones are the same scope.
+/// A task or call chain that may enter a [`Reentrant`](crate::kinds::Reentrant) lock again: all code that has this
+/// value may. Clones are the same scope.
 ///
 /// # Futures of one scope do not exclude each other
-/// All that runs in a scope counts as one: two futures joined in it both enter. A task that is
-/// spawned has no scope, unless one is carried over on purpose.
+/// All code that runs in a scope counts as one: two futures joined in it both enter. A spawned task has no scope,
+/// unless you pass one to it.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -81,8 +80,8 @@ struct Inner {
     outer: Option<Scope>,
 }
 
-/// One lock: its name, and the address of what all locks of its [`Tenure`](crate::Tenure) share,
-/// which lives as long as an entry for it.
+/// One lock: its name, and the address of the context that all locks of its [`Tenure`](crate::Tenure) share. The
+/// context lives as long as an entry for the lock.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ScopeKey {
     context: usize,
@@ -94,14 +93,14 @@ struct ScopeEntry {
     hold: Weak<SharedHold>,
     /// Lets one future of the scope at a time ask for the lock.
     gate: Arc<tokio::sync::Mutex<()>>,
-    /// How many [`ScopeEntryGuard`]s there are; the entry goes with the last of them.
+    /// The number of [`ScopeEntryGuard`]s; the entry is removed with the last of them.
     stays: usize,
 }
 
 /// A hold that all guards of one scope share: it ends with the last of them.
 #[derive(Debug)]
 pub(crate) struct SharedHold {
-    // Dropped first, so that the lock is on its way before the scope forgets it.
+    // Dropped first, so that the release has begun before the scope forgets the lock.
     pub(crate) guard: Guard,
     _stay: ScopeEntryGuard,
 }
@@ -115,23 +114,23 @@ pub(crate) struct ScopeEntryGuard {
 }
 
 impl Scope {
-    /// A scope that holds nothing.
+    /// Makes a scope that holds nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A scope of its own that also enters what this one holds.
+    /// Makes a separate scope that can also enter the locks that this one holds.
     ///
-    /// What it acquires itself is its own: two scopes nested in one exclude each other, and the
-    /// outer one is excluded too. It is what a function called from another one wants.
+    /// The locks that it acquires belong to it alone: two scopes nested in the same one exclude each other, and they
+    /// exclude the outer one too. A function called from another one usually needs this.
     #[must_use]
     pub fn nested(&self) -> Self {
         Self(Arc::new(Inner { entries: Mutex::default(), outer: Some(self.clone()) }))
     }
 
-    /// The scope that the caller runs in, if any: to carry it into a spawned task, or to another
-    /// thread.
+    /// Returns the scope that the caller runs in, if there is one. Use it to pass the scope to a spawned task or
+    /// another thread.
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT.try_with(Self::clone).ok()
@@ -140,7 +139,7 @@ impl Scope {
     /// Runs `work` in this scope.
     ///
     /// # Cancel safety
-    /// Dropping it drops `work`.
+    /// Dropping the future drops `work`.
     pub fn run<W: Future>(self, work: W) -> impl Future<Output = W::Output> + use<W> {
         CURRENT.scope(self, work)
     }
@@ -150,7 +149,7 @@ impl Scope {
         CURRENT.sync_scope(self, work)
     }
 
-    /// How many locks it holds or is about to acquire.
+    /// Returns how many locks the scope holds or is about to acquire.
     #[must_use]
     pub fn holds(&self) -> usize {
         self.lock().len()
@@ -162,8 +161,7 @@ impl Scope {
         CURRENT.try_with(|scope| scope.enter(key)).ok().flatten()
     }
 
-    /// The hold of a lock, if this scope or one around it has it and may count on it at this very
-    /// moment.
+    /// The hold of a lock, if this scope or one around it has it and may count on it at this very moment.
     #[inline]
     pub(crate) fn enter(&self, key: &ScopeKey) -> Option<Arc<SharedHold>> {
         let mut scope = self;
@@ -181,7 +179,8 @@ impl Scope {
     }
 
     fn own(&self, key: &ScopeKey) -> Option<Arc<SharedHold>> {
-        // The hold may end where it is dropped, which takes the lock again: it is free by then.
+        // Dropping the returned hold may end it, which locks the entries again: they are unlocked
+        // by then.
         self.lock().get(key)?.hold.upgrade()
     }
 
@@ -221,7 +220,7 @@ impl ScopeEntryGuard {
         self.gate.clone()
     }
 
-    /// The scope holds the lock with `guard` from now on.
+    /// Records that the scope holds the lock with `guard` from now on.
     pub(crate) fn hold(self, guard: Guard) -> Arc<SharedHold> {
         let (scope, key) = (self.scope.clone(), self.key.clone());
         let hold = Arc::new(SharedHold { guard, _stay: self });
@@ -231,7 +230,7 @@ impl ScopeEntryGuard {
         hold
     }
 
-    /// The hold that another future of the scope has got in the meantime.
+    /// The hold that another future of the scope has acquired in the meantime.
     pub(crate) fn enter(&self) -> Option<Arc<SharedHold>> {
         self.scope.enter(&self.key)
     }
