@@ -1,7 +1,7 @@
-//! The rules that keep a lock safe, each of which a test can break to see that it is noticed.
+//! The rules that keep a lock safe. A test can break each of them, to check that the break is noticed.
 //!
-//! A line that keeps a rule asks [`kept`]. Without the feature `broken-rules` the answer is a
-//! constant `true` and the question costs nothing.
+//! Code that enforces a rule calls [`kept`]. Without the feature `broken-rules`, `kept` is a constant `true` and costs
+//! nothing.
 
 macro_rules! rules {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
@@ -13,7 +13,7 @@ macro_rules! rules {
             /// Every rule.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// Those that only a quorum has to keep.
+            /// The rules that only a quorum has to keep.
             pub const OF_QUORUMS: &'static [Self] = &[
                 Self::TokenOfQuorumIsWritten,
                 Self::LeaseOfQuorumIsTheLeast,
@@ -29,7 +29,7 @@ macro_rules! rules {
                 Self::TakeOverByMajority,
             ];
 
-            /// The rule in one sentence.
+            /// Returns the rule in one sentence.
             #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self { $(Self::$name => concat!($($doc),+),)+ }
@@ -203,7 +203,7 @@ mod switch {
         Broken(())
     }
 
-    /// Whether `rule` is in force on this thread.
+    /// Returns whether `rule` is in force on this thread.
     #[must_use]
     pub fn kept(rule: Rule) -> bool {
         BROKEN.get() != Some(rule)
@@ -213,7 +213,7 @@ mod switch {
 #[cfg(feature = "broken-rules")]
 pub use switch::{Broken, break_rule, kept};
 
-/// Whether `rule` is in force.
+/// Returns whether `rule` is in force.
 #[cfg(not(feature = "broken-rules"))]
 #[must_use]
 #[inline(always)]
