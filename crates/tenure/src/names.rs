@@ -21,8 +21,7 @@ impl Tenure {
     /// has no names, because each opened one is a new store.
     ///
     /// # Errors
-    /// [`OpenError`] if the URL is malformed or the store cannot be read. For a quorum, only if none of its members can
-    /// be read.
+    /// [`OpenError`] if the URL is malformed, or the store cannot be read: for a quorum, none of its members.
     ///
     /// # Cancel safety
     /// Cancel-safe: nothing is changed.
