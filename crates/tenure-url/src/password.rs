@@ -77,8 +77,8 @@ impl Password {
 
     /// Calls `read` at each login, and awaits the returned future.
     ///
-    /// It runs on one of tenure's own threads, in tenure's own tokio runtime with timers and I/O. A future that takes longer
-    /// than the login may take is dropped.
+    /// It runs on one of tenure's own threads, in tenure's own tokio runtime with timers and I/O. A future that takes
+    /// longer than the login may take is dropped.
     pub fn from_async<F, R, P, E>(read: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,

@@ -14,7 +14,7 @@ use crate::{config::options::check_tables, tables::rows::hex};
 /// cluster with several nodes, they must also write to the same node.
 ///
 /// 1. Call [`Fence::claim`] right after acquiring, in a separate transaction. From then on, earlier holders are
-/// refused.
+///    refused.
 /// 2. Do the work in a transaction.
 /// 3. Call [`Fence::check`] as the last statement of that transaction, before the commit.
 ///

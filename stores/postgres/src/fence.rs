@@ -13,7 +13,7 @@ use crate::{config::options::check_schema, error::text};
 /// A fence works with any store of the locks, as long as all programs that write the data use the same table:
 ///
 /// 1. Call [`Fence::claim`] right after acquiring, in a separate transaction. From then on, earlier holders are
-/// refused.
+///    refused.
 /// 2. Do the work in a transaction.
 /// 3. Call [`Fence::check`] as the last statement of that transaction, before the commit.
 ///

@@ -224,9 +224,10 @@ impl ZookeeperOptions {
         Ok(self)
     }
 
-    /// Sets whether a holder loses its lock at once, and learns so, when Curator's `Revoker` asks it to release. Otherwise it keeps the
-    /// lock until it releases it. In both cases [`Guard::release_requested`](tenure_core::Guard::release_requested)
-    /// notifies it of the request. Default: `false`.
+    /// Sets whether a holder loses its lock at once, and learns so, when Curator's `Revoker` asks it to release.
+    /// Otherwise it keeps the lock until it releases it. In both cases
+    /// [`Guard::release_requested`](tenure_core::Guard::release_requested) notifies it of the request. Default:
+    /// `false`.
     #[must_use]
     pub const fn complies_with_revocation(mut self, complies: bool) -> Self {
         self.complies = complies;

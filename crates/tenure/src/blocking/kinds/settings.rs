@@ -35,8 +35,8 @@ macro_rules! setters {
         }
 
         /// Sets the longest time that a hold lasts, even with renewals: 10 ms to 24 h. Default: no limit. After that
-        /// time the lock is released, even if its guard still exists. So a hung holder blocks others for no longer than
-        /// this.
+        /// time the hold is lost and the lock is released, even if its guard still exists. So a hung holder blocks
+        /// others for no longer than this.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
