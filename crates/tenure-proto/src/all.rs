@@ -1,17 +1,17 @@
 //! Multi-locks: many names, all of them or none.
 //!
-//! Where they cannot be had in one step they are acquired one after another. What keeps two holders
-//! from waiting for each other in a circle is that everybody takes them in the same order.
+//! If a store cannot grant them in one step, they are acquired one after another. All programs take them in the same
+//! order, so that no two holders wait for each other in a circle.
 
 use crate::rule::{Rule, kept};
 
-/// The most locks of one multi-lock. Each is a lease of its own with its own renewals, all are held
-/// while the last is waited for, and a store that grants them in one step stands still for as long.
-/// Whoever needs more needs one name that stands for them all.
+/// The most locks of one multi-lock. Each is a separate lease with its own renewals. All are held during the wait for
+/// the last one, and a store that grants them in one step does nothing else meanwhile. If you need more, use one name
+/// that represents them all.
 pub const MOST: usize = 64;
 
-/// Puts locks into the order in which everybody takes them, that of their keys. Of several with the
-/// same key the first remains.
+/// Sorts locks into the order in which all programs take them, that of their keys. Of several with the same key, keeps
+/// the first.
 #[must_use]
 pub fn in_order<K: Ord, T>(locks: impl IntoIterator<Item = (K, T)>) -> Vec<T> {
     let mut locks: Vec<_> =

@@ -1,9 +1,9 @@
-//! Growing pauses between tries, spread at random.
+//! Growing pauses between tries, with random spread.
 
 use std::time::Duration;
 
-/// Pauses that grow from `least` to `most`; each is drawn between `least` and three times the one
-/// before it, so that callers that failed together do not come back together.
+/// Pauses that grow from `least` to `most`. Each is random between `least` and three times the pause before it, so that
+/// callers that failed together do not retry together.
 ///
 /// ```
 /// use std::time::Duration;
@@ -21,16 +21,16 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Pauses from `least` to `most`.
+    /// Makes pauses from `least` to `most`.
     #[must_use]
     pub fn new(least: Duration, most: Duration) -> Self {
         let nanos = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-        // From nothing no pause can grow.
+        // No pause can grow from zero.
         let least = nanos(least).max(1);
         Self { least, most: nanos(most).max(least), last: least }
     }
 
-    /// The next pause; `random` is uniform over all of `u64`.
+    /// Returns the next pause. `random` is uniform over all of `u64`.
     #[must_use = "the pause is for the caller to keep"]
     pub fn next(&mut self, random: u64) -> Duration {
         let high = self.last.saturating_mul(3).min(self.most);

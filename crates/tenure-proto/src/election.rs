@@ -1,4 +1,4 @@
-//! The election: who leads, and when an observer has news.
+//! The election: its leader, and an observer's news.
 
 use crate::{
     Token,
@@ -6,20 +6,19 @@ use crate::{
     rule::{Rule, kept},
 };
 
-/// Who leads, as the store tells it at one moment.
+/// A leader, as the store shows it at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leader {
-    /// What the candidate said of itself: its address, for example.
+    /// The candidate's label: its address, for example.
     pub label: String,
-    /// Its term: greater than that of every leader before it.
+    /// The leader's term: greater than that of every leader before it.
     pub term: Token,
-    /// Since when it leads, in microseconds since the Unix epoch; `None` where the store cannot
-    /// tell.
+    /// When the term began, in microseconds since the Unix epoch; `None` if the store does not know.
     pub since: Option<u64>,
 }
 
-/// Who leads. A name that is only kept taken after a resignation is led by nobody.
+/// Returns the leader. A name that only stays taken after a resignation has no leader.
 #[must_use]
 pub fn leader(seen: &Snapshot) -> Option<Leader> {
     let leads = |holder: &&Contender| !holder.lingering || !kept(Rule::ResignedLeadsNoMore);
@@ -28,16 +27,16 @@ pub fn leader(seen: &Snapshot) -> Option<Leader> {
     Some(Leader { label: holder.label.clone(), term: holder.token?, since: holder.since })
 }
 
-/// What an observer has been told.
+/// The state that an observer has received.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
-    /// The term of who led, or that nobody did; nothing before the first look.
+    /// The term of the leader, or that there was none; `None` before the first request.
     told: Option<Option<Token>>,
 }
 
 impl Observed {
-    /// Whether what a look found is news: the first look is, and after it each that finds another
-    /// term, or that nobody leads any more. The same candidate elected again has another term.
+    /// Returns whether what was found is news. The first result is news. After it, another term is news, and so is the
+    /// end of leadership. The same candidate elected again has another term.
     #[must_use]
     pub fn is_news(&mut self, found: Option<&Leader>) -> bool {
         let found = Some(found.map(|leader| leader.term));

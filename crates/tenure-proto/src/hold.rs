@@ -1,4 +1,4 @@
-//! The state machine of one lease on the side of its holder.
+//! The state machine of one lease, on its holder's side.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::{
     rule::{Rule, kept},
 };
 
-/// How often a hold is renewed because of hints, at most.
+/// The shortest time between two renewals because of hints.
 pub const HINT_GAP: Duration = Duration::from_millis(50);
 
 /// Why a lease was lost.
@@ -16,41 +16,41 @@ pub const HINT_GAP: Duration = Duration::from_millis(50);
 pub enum LostReason {
     /// Its deadline passed before a renewal was answered.
     Deadline,
-    /// The store says that it ended or that somebody else has the name.
+    /// The store answered that it ended or that another holder has the name.
     Taken,
-    /// It reached the longest hold that was asked for.
+    /// It reached its `max_hold`.
     MaxHold,
 }
 
-/// What was asked for one hold.
+/// The settings of one hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     /// The length of the lease.
     pub ttl: Ttl,
-    /// What the store adds to it.
+    /// The additional time for which the store keeps it.
     pub grace: Grace,
-    /// After how long renewals end.
+    /// How long it may last, even with renewals.
     pub max_hold: Option<Duration>,
 }
 
 impl Terms {
-    /// The length of the lease as the store is told.
+    /// Returns the length of the lease in the store.
     #[must_use]
     pub fn for_store(&self) -> Duration {
         self.ttl.for_store() + self.grace.rounded()
     }
 }
 
-/// What the holder of a lease should do now.
+/// What the holder of a lease must do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Send a renewal.
     Renew,
-    /// Tell the holder that it lost the lease.
+    /// Notify the holder that it lost the lease.
     TellLost(LostReason),
-    /// Let it go on to the next: it was passed to a task that does not take it.
+    /// Pass it on to the next task: the task that was handed it does not take it.
     PassOn,
-    /// Nothing until this moment.
+    /// Wait until this moment.
     WaitUntil(Timestamp),
 }
 
@@ -61,11 +61,11 @@ enum Phase {
     Ended,
 }
 
-/// One lease as its holder sees it: until when it may be counted on, when to renew it, whether it
-/// is lost. Time is an argument of every question.
+/// One lease as its holder sees it: until when it counts, when to renew it, and whether it is lost. Time is an argument
+/// of every method.
 ///
-/// Inside one process a lease is split into holds, each with a generation of its own, so that the
-/// guard of an earlier hold cannot touch a later one.
+/// Inside one process a lease is split into holds. Each has its own generation, so that the guard of an earlier hold
+/// cannot affect a later one.
 #[derive(Clone, Debug)]
 pub struct Hold {
     terms: Terms,
@@ -75,17 +75,17 @@ pub struct Hold {
     hold_end: Timestamp,
     renew_at: Timestamp,
     unanswered: bool,
-    /// From when on a hint asks for a renewal; never if none does.
+    /// When a hint asks for a renewal; never if none does.
     hint_due: Timestamp,
-    /// From when on the next hint is heeded.
+    /// When the next hint counts.
     hints_from: Timestamp,
-    /// Until when the task that it was passed to may take it; never once that is done.
+    /// Until when the task that was handed the lease may take it; never once it has.
     claim_until: Timestamp,
 }
 
 impl Hold {
-    /// A grant that was asked for at `sent` and answered at `received`; `None` when so little of
-    /// it is left that it is no grant.
+    /// Makes the hold of a grant that was requested at `sent` and answered at `received`. `None` if too little of the
+    /// lease is left.
     #[must_use]
     pub fn granted(
         sent: Timestamp,
@@ -110,37 +110,37 @@ impl Hold {
         })
     }
 
-    /// Until when this hold may be counted on.
+    /// Returns the time until which you may count on this hold.
     #[must_use]
     pub fn deadline(&self) -> Timestamp {
         self.lease_deadline.min(self.hold_end)
     }
 
-    /// Which hold of the lease this is.
+    /// Returns the generation of this hold of the lease.
     #[must_use]
     pub const fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// What was asked for the hold.
+    /// Returns the settings of the hold.
     #[must_use]
     pub const fn terms(&self) -> Terms {
         self.terms
     }
 
-    /// Whether a renewal was sent whose answer is not known.
+    /// Returns whether a renewal was sent whose answer is not known.
     #[must_use]
     pub const fn renewal_unanswered(&self) -> bool {
         self.unanswered
     }
 
-    /// Whether the lease has ended by a release.
+    /// Returns whether the lease ended with a release.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.phase == Phase::Ended
     }
 
-    /// What to do at `now`.
+    /// Returns what to do at `now`.
     #[must_use]
     pub fn next_action(&self, now: Timestamp) -> Action {
         match self.phase {
@@ -158,7 +158,7 @@ impl Hold {
         if self.unanswered {
             return Action::WaitUntil(self.deadline());
         }
-        // A lease that outlasts the hold needs no renewal, but a hint is still looked into.
+        // A lease that outlasts the hold needs no renewal, but a hint still causes one.
         let renew_at =
             if self.outlasts() { self.hint_due } else { self.renew_at.min(self.hint_due) };
         if now >= renew_at {
@@ -172,8 +172,8 @@ impl Hold {
         self.lease_deadline >= self.hold_end
     }
 
-    /// The length of lease that a renewal at `now` asks of the store: no longer than the rest of
-    /// the longest hold, so that the name is free soon after it.
+    /// Returns the length of lease to request in a renewal at `now`: no longer than what is left of the longest hold,
+    /// so that the name is free soon after it.
     #[must_use]
     pub fn renewal_length(&self, now: Timestamp) -> Duration {
         let rest = self.hold_end.since(now).max(Ttl::MIN);
@@ -183,26 +183,26 @@ impl Hold {
         lease::covering(rest, self.terms.grace)
     }
 
-    /// A renewal goes out at `now`.
+    /// Records that a renewal is sent at `now`.
     pub fn renewal_sent(&mut self, now: Timestamp) {
         self.unanswered = true;
         self.hint_due = Timestamp::NEVER;
         self.hints_from = now.saturating_add(HINT_GAP);
     }
 
-    /// A hint says that somebody took the name away. Only the store knows, so a renewal is due at `due`,
-    /// or when the one that is under way is answered: what it says may be older than the hint.
+    /// Records a hint that the name was taken away. Only the store knows, so a renewal is due at `due`, or once the
+    /// renewal under way is answered, because that answer may be older than the hint.
     ///
-    /// Hints may be forged, and some come for no reason, so they cause no more than one renewal in each
-    /// [`HINT_GAP`].
+    /// Hints may be forged, and some come for no reason. So they cause at most one renewal in each [`HINT_GAP`].
     pub fn hinted(&mut self, due: Timestamp) {
         self.hint_due = self.hint_due.min(due.max(self.hints_from));
     }
 
-    /// The answer to the renewal that went out at `sent` came at `received`.
+    /// Records the answer, at `received`, to the renewal that was sent at `sent`.
     ///
-    /// Only an answer that comes before the old deadline extends the lease, and nothing brings a
-    /// lost one back (promises [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know) and [S7](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s7-the-watchdog-ends-with-the-guard)).
+    /// Only an answer before the old deadline extends the lease, and nothing brings back a lost lease (promises
+    /// [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know) and
+    /// [S7](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s7-the-watchdog-ends-with-the-guard)).
     pub fn renewal_answered(&mut self, sent: Timestamp, received: Timestamp, answer: Renewed) {
         self.unanswered = false;
         let lost = matches!(self.phase, Phase::Lost(_)) || received >= self.deadline();
@@ -232,25 +232,26 @@ impl Hold {
             return;
         }
         self.renew_at = received.saturating_add(renewal::retry_gap(self.terms.ttl));
-        // Without a need to be renewed it was for a hint, which nobody has answered yet.
+        // It needed no renewal, so this one was for a hint, which is not answered yet.
         if self.outlasts() {
             self.hint_due = self.hint_due.min(self.renew_at);
         }
     }
 
-    /// Until when the lease may be counted on by a task of the process that asks for `terms`: its
-    /// grace is kept free, whatever the present holder asked for.
+    /// Returns the time until which a task of the process with these `terms` may count on the lease. The task's own
+    /// grace is kept free, whatever the present holder's grace is.
     #[must_use]
     pub fn deadline_for(&self, terms: &Terms) -> Timestamp {
         let more = terms.grace.rounded().saturating_sub(self.terms.grace.rounded());
         self.lease_deadline.saturating_sub(more)
     }
 
-    /// The lease goes to the next task of the process, which asked for `terms` and has to take it
-    /// within `window`, or within a third of what is left where that is less.
+    /// Passes the lease to the next task of the process, with its `terms`. The task has to take it within `window`, or
+    /// within a third of what is left of the lease if that is less.
     ///
-    /// Until then nobody has a guard, so nothing is renewed (promise [S7](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s7-the-watchdog-ends-with-the-guard)): a task that does not go on
-    /// keeps the name from others for no longer than that.
+    /// Until then no task has a guard, so the lease is not renewed (promise
+    /// [S7](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s7-the-watchdog-ends-with-the-guard)). A
+    /// task that is not polled keeps the name from others for no longer than that.
     pub fn pass(&mut self, now: Timestamp, terms: Terms, window: Duration) {
         self.let_go();
         self.hold_end = end_of_hold(now, terms.max_hold);
@@ -260,18 +261,18 @@ impl Hold {
         if kept(Rule::UntakenGoesOn) {
             let window = window.min(self.lease_deadline.since(now) / 3);
             self.claim_until = now.saturating_add(window);
-            // It begins when the task takes it.
+            // It begins when the task takes the lease.
             self.hold_end = Timestamp::NEVER;
         }
     }
 
-    /// Whether the task that the lease was passed to has taken it, if it was passed on at all.
+    /// Returns whether the task that was passed the lease has taken it, if it was passed at all.
     #[must_use]
     pub fn claimed(&self) -> bool {
         self.claim_until == Timestamp::NEVER
     }
 
-    /// The task that the lease was passed to takes it; `false` if it is over.
+    /// Takes the lease for the task that was passed it. Returns `false` if the lease is over.
     #[must_use]
     pub fn claim(&mut self, now: Timestamp) -> bool {
         if self.phase != Phase::Held || now >= self.deadline() {
@@ -284,34 +285,33 @@ impl Hold {
         true
     }
 
-    /// The hold lasts for at most `max_hold` from now on.
+    /// Limits the hold to `max_hold` from now on.
     pub fn bound(&mut self, now: Timestamp, max_hold: Option<Duration>) {
         self.terms.max_hold = max_hold;
         self.hold_end = end_of_hold(now, max_hold);
     }
 
-    /// The present hold is over, whatever becomes of the lease: nobody can take it or count on it
-    /// any more.
+    /// Ends the present hold, whatever becomes of the lease: no task can take it or count on it any more.
     pub fn let_go(&mut self) {
         self.generation += 1;
         self.claim_until = Timestamp::NEVER;
     }
 
-    /// The lease is over: its deadline passed or the store said so.
+    /// Ends the lease as lost: its deadline passed, or the store answered that it is gone.
     pub fn lose(&mut self, reason: LostReason) {
         if self.phase == Phase::Held {
             self.phase = Phase::Lost(reason);
         }
     }
 
-    /// The lease is released, or left to expire: nothing is renewed any more.
+    /// Ends the lease as released or left to expire: it is no longer renewed.
     pub fn end(&mut self) {
         if kept(Rule::RenewalEndsWithGuard) {
             self.phase = Phase::Ended;
         }
     }
 
-    /// Why a hold whose deadline passed is over.
+    /// Returns why a hold is over whose deadline passed.
     #[must_use]
     pub fn why_over(&self) -> LostReason {
         if self.hold_end <= self.lease_deadline {
@@ -322,8 +322,8 @@ impl Hold {
     }
 }
 
-/// When a lease is renewed that was granted, renewed or passed on at `from`: after a third of the
-/// ttl, or of what is left where that is less, and somewhat earlier together with others.
+/// When to renew a lease that was granted, renewed or passed on at `from`: after a third of the ttl, or of what is left
+/// if that is less, and somewhat earlier together with others.
 fn next_renewal(from: Timestamp, deadline: Timestamp, ttl: Ttl) -> Timestamp {
     let gap = renewal::interval(ttl).min(deadline.since(from) / 3);
     let (at, beat) = (from.saturating_add(gap), renewal::beat(ttl));

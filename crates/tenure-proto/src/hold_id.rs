@@ -1,13 +1,14 @@
-//! Which hold is meant, for people.
+//! The identity of a hold, for people.
 
 use std::{fmt, num::ParseIntError, str::FromStr};
 
 use crate::{Owner, fingerprint::fingerprint};
 
-/// Tells one hold of a name from every other, also from the next one of the same process.
+/// The identity of one hold of a name. It differs from that of every other hold, also from the next one of the same
+/// process.
 ///
-/// It proves nothing: it is made of the [`Owner`] and has half as many bits, so whoever sees it can
-/// neither release the lock nor guess who can. It is written as 16 hexadecimal digits.
+/// It proves nothing. It is derived from the [`Owner`] and has half as many bits, so a program that sees it can neither
+/// release the lock nor guess the owner. It is written as 16 hexadecimal digits.
 ///
 /// ```
 /// use tenure_proto::{HoldId, Owner};
@@ -19,24 +20,24 @@ use crate::{Owner, fingerprint::fingerprint};
 pub struct HoldId(u64);
 
 impl fmt::Debug for HoldId {
-    /// As it is written elsewhere.
+    /// The same as `Display`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HoldId({self})")
     }
 }
 
 impl HoldId {
-    /// That of the hold of an owner.
+    /// Returns the id of an owner's hold.
     #[must_use]
     pub fn of_owner(owner: &Owner) -> Self {
         Self::of(owner.as_bytes())
     }
 
-    /// That of a hold that is known by something else, as of another library.
+    /// Returns the id of a hold that something else identifies, as a hold of another library.
     #[must_use]
     pub fn of(what: &[u8]) -> Self {
         let all = fingerprint(&[what]);
-        // Half of the bits are gone for good.
+        // Half of the bits are lost for good.
         Self((all >> 64) as u64 ^ all as u64)
     }
 }

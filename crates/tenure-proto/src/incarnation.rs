@@ -1,11 +1,11 @@
-//! What tells one memory of a store from the next.
+//! The identity of a store's memory.
 
 use std::fmt;
 
-/// Which memory of a store this is: another one after each loss, be it of a part.
+/// The identity of a store's memory. It changes after each loss, even of a part.
 ///
-/// Two looks at the same store that show the same one say that nothing which it answered before the
-/// first of them was forgotten until the second. It says nothing across stores. No secret.
+/// If two requests to one store return the same incarnation, nothing that the store answered before the first was
+/// forgotten before the second. Incarnations of different stores do not compare. It is not secret.
 ///
 /// ```
 /// use tenure_proto::Incarnation;
@@ -17,13 +17,13 @@ use std::fmt;
 pub struct Incarnation([u8; 16]);
 
 impl Incarnation {
-    /// The incarnation that these bytes tell from every other one of the same store.
+    /// Makes an incarnation of bytes that differ from those of every other incarnation of the same store.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0

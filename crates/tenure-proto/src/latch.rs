@@ -1,7 +1,7 @@
-//! The count-down latch: which arrivals there are.
+//! The latch: its arrivals.
 //!
-//! An arrival is a shared hold that was released and stays. Its owner is made of the names, so the
-//! same arrival is there once, whoever makes it and however often; its label is its name.
+//! An arrival is a shared hold that was released and stays. Its owner is derived from the names, so the same arrival
+//! exists once, however many processes make it and however often. Its label is its name.
 
 use crate::{
     Owner,
@@ -10,11 +10,11 @@ use crate::{
     rule::{Rule, kept},
 };
 
-/// The owner of an arrival: the same for the same two names, in every process.
+/// Returns the owner of an arrival: the same for the same two names, in every process.
 ///
-/// Names have no control characters, so a zero byte between them keeps them apart. Who can guess
-/// this owner can do no more than repeat the arrival. Two names that share an owner would never
-/// both be seen to have arrived, which their callers notice.
+/// Names have no control characters, so a zero byte separates them. A program that guesses this owner can only repeat
+/// the arrival. If two names had the same owner, they would never both appear as arrived, which their callers would
+/// notice.
 ///
 /// ```
 /// use tenure_proto::latch::owner_of;
@@ -36,11 +36,11 @@ pub fn owner_of(latch: &str, arrival: &str) -> Owner {
 )]
 #[non_exhaustive]
 pub struct BadArrival {
-    /// What was given.
+    /// The name.
     pub given: String,
 }
 
-/// Refuses a name that could not be told from another by its label.
+/// Refuses a name whose label would not distinguish it from another.
 ///
 /// # Errors
 /// [`BadArrival`] for an empty or long name, or one with control characters.
@@ -52,8 +52,8 @@ pub fn check_arrival(name: &str) -> Result<(), BadArrival> {
     Err(BadArrival { given: name.to_owned() })
 }
 
-/// The names of those that arrived, in order. A hold that was not let go yet is no arrival: its
-/// process may die before it is told.
+/// Returns the names of the arrivals, in order. A hold that was not yet released is no arrival: its process may die
+/// before it learns of it.
 #[must_use]
 pub fn arrived(seen: &Snapshot) -> Vec<String> {
     let whole = |holder: &&Contender| holder.lingering || !kept(Rule::HalfAnArrivalIsNone);
@@ -66,7 +66,7 @@ pub fn arrived(seen: &Snapshot) -> Vec<String> {
     names
 }
 
-/// How many of `count` have not arrived.
+/// Returns how many of `count` have not arrived.
 #[must_use]
 pub fn remaining(count: u32, seen: &Snapshot) -> u32 {
     count.saturating_sub(u32::try_from(arrived(seen).len()).unwrap_or(u32::MAX))

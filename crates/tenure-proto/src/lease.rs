@@ -8,14 +8,14 @@ use crate::{
     time::{ceil_millis, floor_millis},
 };
 
-/// Allowed besides the rate error, for the granularity of clocks.
+/// The allowance for the granularity of clocks, besides the one for their rates.
 const GRANULARITY: Duration = Duration::from_millis(2);
-/// The least allowance for the rate error.
+/// The smallest allowance for the clocks' rates.
 const LEAST_RATE_ERROR: Duration = MILLISECOND;
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// What is taken off a lease because two clocks do not run at the same rate: 1 % of it and at
-/// least 1 ms, plus 2 ms for granularity.
+/// Returns the allowance that is subtracted from a lease because two clocks do not run at the same rate: 1 % of the
+/// lease and at least 1 ms, plus 2 ms for granularity.
 #[must_use]
 pub fn drift(left: Duration) -> Duration {
     if !kept(Rule::DriftAllowedFor) {
@@ -25,11 +25,12 @@ pub fn drift(left: Duration) -> Duration {
     rate_error.max(LEAST_RATE_ERROR) + GRANULARITY
 }
 
-/// Until when a holder may act on a lease of which the store says that `left` remains.
+/// Returns the time until which a holder may act on a lease of which the store says that `left` remains.
 ///
-/// Counted from `sent`, when the very call that was answered went out (promise [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)): the store
-/// started counting later than that. `None` when that moment is already past at `received`, in
-/// which case nothing is held.
+/// It counts from `sent`, when the answered call was sent (promise
+/// [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)),
+/// because the store began to count later than that. `None` if that time has already passed at `received`: then nothing
+/// is held.
 #[must_use]
 pub fn deadline(
     sent: Timestamp,
@@ -37,7 +38,7 @@ pub fn deadline(
     left: Duration,
     grace: Grace,
 ) -> Option<Timestamp> {
-    // The holder counts without the grace, so only what it counts can run at another rate.
+    // The holder counts without the grace, so the clocks' rates matter only for the rest.
     let counted = Duration::from_millis(floor_millis(left)).saturating_sub(grace.rounded());
     let validity = counted.saturating_sub(drift(counted));
     let from = if kept(Rule::DeadlineCountsFromSending) { sent } else { received };
@@ -48,12 +49,12 @@ pub fn deadline(
     Some(deadline)
 }
 
-/// The lease to ask of a store so that its holder can count on all of `validity`: whole
-/// milliseconds, with room for the grace and for the drift that the holder takes off again.
+/// Returns the lease to request from a store so that its holder can count on all of `validity`: whole milliseconds,
+/// including the grace and the allowance that the holder subtracts.
 #[must_use]
 pub fn covering(validity: Duration, grace: Grace) -> Duration {
     let drift = drift(validity);
-    // The drift of what is added here is less than a fiftieth of it and 1 ms.
+    // The allowance for what is added here is less than a fiftieth of it and 1 ms.
     let lease =
         validity.saturating_add(drift).saturating_add(drift / 50).saturating_add(MILLISECOND);
     Duration::from_millis(ceil_millis(lease)).saturating_add(grace.rounded())

@@ -1,10 +1,10 @@
-//! The decisions of tenure, without anything that carries them out.
+//! The rules of tenure, without anything that carries them out.
 //!
-//! It is public for those who write a store, as `tenure_core::proto`; the feature `broken-rules` is not.
+//! This crate is public for programs that implement a store, as `tenure_core::proto`. Its feature `broken-rules` is
+//! not.
 //!
-//! Nothing here does I/O, reads a clock or draws a random number: the time and every answer of a
-//! store are arguments. That is what makes each rule testable by itself, and the same code
-//! usable in a simulation.
+//! Nothing here does I/O, reads a clock or draws a random number. The time and every answer of a store are arguments.
+//! So each rule can be tested on its own, and the same code runs in a simulation.
 //!
 //! # What tenure promises
 //!
@@ -12,11 +12,15 @@
 //! - **[S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise) Tokens rise.** Each exclusive grant has a token greater than all before it: [`token`].
 //! - **[S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know) A holder is never the last to know.** Deadlines count from sending: [`lease`], [`hold`].
 //! - **[S4](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s4-only-your-own) Only your own.** Owners and generations: [`owner`], [`hold`].
-//! - **[S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks) Nothing leaks.** What was abandoned is taken back: [`cleanup`].
-//! - **[S6](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s6-wake-ups-are-hints) Wake-ups are hints.** Every waiter knows when to look again: [`queue`].
+//! - **[S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks) Nothing leaks.**
+//!   Abandoned acquisitions are taken back: [`cleanup`].
+//! - **[S6](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s6-wake-ups-are-hints) Wake-ups are
+//!   hints.** Every waiter knows when to ask again: [`queue`].
 //! - **[S7](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s7-the-watchdog-ends-with-the-guard) The watchdog ends with the guard.** [`hold`], [`renewal`].
-//! - **[S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order) Order.** First come, first served, turns bounded: [`queue`], [`local`].
-//! - **[S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values) Faults are values.** Lost, unknown and busy are different answers: [`renewal`], [`queue`].
+//! - **[S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order) Order.** First come, first
+//!   served, with bounded runs of hand-overs: [`queue`], [`local`].
+//! - **[S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values) Faults are values.**
+//!   Lost, unknown and busy are different answers: [`renewal`], [`queue`].
 
 pub mod all;
 pub mod backoff;

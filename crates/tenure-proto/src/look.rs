@@ -1,7 +1,6 @@
-//! When somebody who only watches a name looks at it again.
+//! When a watcher of a name asks again.
 //!
-//! Watchers get no wake-ups, so they look: often while something changes, rarely while nothing
-//! does.
+//! Watchers get no wake-ups, so they ask: often while something changes, rarely while nothing does.
 
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use crate::{
     rule::{Rule, kept},
 };
 
-/// The pauses between two looks.
+/// The pauses between two requests of a watcher.
 ///
 /// ```
 /// use tenure_proto::{Look, look::LONGEST};
@@ -25,20 +24,20 @@ pub struct Look {
     backoff: Backoff,
 }
 
-/// The shortest pause between two looks.
+/// The shortest pause between two requests.
 pub const SHORTEST: Duration = Duration::from_millis(20);
-/// The longest: a change is seen within this and the length of one call.
+/// The longest pause: a change is seen within this time and the length of one call.
 pub const LONGEST: Duration = Duration::from_secs(1);
 
 impl Look {
-    /// One that begins with the shortest pauses.
+    /// Begins with the shortest pauses.
     #[must_use]
     pub fn new() -> Self {
         Self { backoff: Backoff::new(SHORTEST, LONGEST) }
     }
 
-    /// How long to pause after a look. A change seldom comes alone, so one that was seen makes the
-    /// pauses short again. `random` is uniform over all of `u64`.
+    /// Returns how long to pause after a request. A change seldom comes alone, so after one the pauses are short again.
+    /// `random` is uniform over all of `u64`.
     #[must_use = "the pause is for the caller to keep"]
     pub fn next(&mut self, changed: bool, random: u64) -> Duration {
         if !kept(Rule::WatcherLooksAgain) {

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// Opaque proof that an acquisition is one's own: 128 random bits, fresh for each acquisition.
+/// The opaque proof of an acquisition: 128 random bits, new for each acquisition.
 ///
-/// Release, renewal and cancellation name the owner, so they can only touch the very acquisition
-/// they belong to (promise [S4](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s4-only-your-own)). `Debug` shows a short digest, never the value: whoever knows an
-/// owner can release its lock.
+/// Release, renewal and cancellation name the owner, so they can affect only the acquisition that they belong to
+/// (promise [S4](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s4-only-your-own)). `Debug` shows a
+/// short digest, never the value: a program that knows an owner can release its lock.
 ///
 /// ```
 /// use tenure_proto::Owner;
@@ -19,19 +19,19 @@ use std::fmt;
 pub struct Owner([u8; 16]);
 
 impl Owner {
-    /// The owner with these random bytes.
+    /// Makes the owner with these random bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes, for a store to write.
+    /// Returns the bytes, for a store to write.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// Lower-case hexadecimal, for stores that keep text.
+    /// Returns the bytes in lower-case hexadecimal, for stores that keep text.
     #[must_use]
     pub fn to_hex(&self) -> String {
         use fmt::Write;
@@ -45,7 +45,7 @@ impl Owner {
 
 impl fmt::Debug for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // FNV-1a: enough to tell owners apart in a log, useless to forge one.
+        // FNV-1a: enough to tell owners apart in a log, and useless for forging one.
         let digest = self.0.iter().fold(0x811c_9dc5_u32, |hash, byte| {
             (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
         });

@@ -1,7 +1,7 @@
-//! The rules that keep a lock safe, each of which a test can break to see that it is noticed.
+//! The rules that keep a lock safe. A test can break each of them, to check that the break is noticed.
 //!
-//! A line that keeps a rule asks [`kept`]. Without the feature `broken-rules` the answer is a
-//! constant `true` and the question costs nothing.
+//! Code that enforces a rule calls [`kept`]. Without the feature `broken-rules`, `kept` is a constant `true` and costs
+//! nothing.
 
 macro_rules! rules {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
@@ -13,7 +13,7 @@ macro_rules! rules {
             /// Every rule.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// Those that only a quorum has to keep.
+            /// The rules that only a quorum has to keep.
             pub const OF_QUORUMS: &'static [Self] = &[
                 Self::TokenOfQuorumIsWritten,
                 Self::LeaseOfQuorumIsTheLeast,
@@ -29,7 +29,7 @@ macro_rules! rules {
                 Self::TakeOverByMajority,
             ];
 
-            /// The rule in one sentence.
+            /// Returns the rule in one sentence.
             #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self { $(Self::$name => concat!($($doc),+),)+ }
@@ -39,49 +39,49 @@ macro_rules! rules {
 }
 
 rules! {
-    /// A release touches only the lease of its own owner.
+    /// A release affects only the lease of its owner.
     OwnerCheckedOnRelease,
-    /// A renewal extends only the lease of its own owner.
+    /// A renewal extends only the lease of its owner.
     OwnerCheckedOnRenewal,
-    /// A hold is taken over from its own owner alone.
+    /// A hold is taken over only from its owner.
     OwnerCheckedOnTakeOver,
-    /// Whoever was taken over from holds nothing more.
+    /// After a take-over, the old owner holds nothing.
     TakeOverEndsTheOld,
-    /// A hold that changes hands gets a greater token.
+    /// A hold that is taken over gets a greater token.
     TakeOverRaisesToken,
-    /// What was detached is not taken back by the process that detached it.
+    /// A process does not take back a hold that it detached.
     DetachedIsLeftAlone,
     /// A renewal never brings back a lease that has ended.
     RenewalNeverCreates,
     /// A deadline counts from the sending of the request, not from its answer.
     DeadlineCountsFromSending,
-    /// An answer that comes after its own deadline is no grant.
+    /// An answer that arrives after its deadline is no grant.
     LateGrantRefused,
-    /// A deadline leaves room for clocks that run at different rates.
+    /// A deadline allows for clocks that run at different rates.
     DriftAllowedFor,
-    /// A holder stops at its own deadline, whatever it has or has not heard.
+    /// A holder stops at its deadline, whatever answers it has received.
     HolderStopsAtDeadline,
-    /// A holder is told of the loss of its hold as soon as it is lost.
+    /// A holder learns of the loss of its hold as soon as it is lost.
     LossIsTold,
-    /// A lost lease stays lost, whatever answer comes late.
+    /// A lost lease stays lost, whatever answer arrives late.
     LostIsFinal,
-    /// Each acquisition has an owner of its own.
+    /// Each acquisition has its own owner.
     FreshOwnerEachTime,
     /// An acquisition whose answer never came is taken back.
     DoubtfulGrantTakenBack,
-    /// An acquisition dropped midway is taken back.
+    /// An acquisition that is dropped midway is taken back.
     DroppedAcquireTakenBack,
     /// Renewals end with the guard.
     RenewalEndsWithGuard,
     /// A renewal that failed is tried again before the deadline.
     FailedRenewalTriedAgain,
-    /// Tokens rise also when the store has lost its memory.
+    /// Tokens rise even after the store has lost its memory.
     TokensOutliveMemory,
     /// A resource refuses a token smaller than one it has seen.
     ResourceComparesTokens,
     /// No answer means unknown, not refused.
     SilenceIsDoubt,
-    /// A waiter looks again by itself when no wake-up comes.
+    /// A waiter asks again on its own when no wake-up arrives.
     WaiterLooksAgain,
     /// A contender that does not claim its grant is passed over.
     AbsentWaiterPassedOver,
@@ -89,90 +89,90 @@ rules! {
     RepeatNeverExtends,
     /// The permits of a dead holder come back when its lease ends.
     PermitsOfTheDeadComeBack,
-    /// No more permits are out than there are.
+    /// No more permits are taken than there are.
     PermitsCounted,
-    /// No reader enters beside a writer.
+    /// No reader enters while there is a writer.
     NoReaderBesideWriter,
-    /// Who waits first in line is not overtaken by those behind it, although they would fit.
+    /// The first waiter is not overtaken by those behind it, even if they would fit.
     FirstInLineNotOvertaken,
-    /// Whoever wants a name alone waits until nobody has it.
+    /// An exclusive contender waits until the name has no holder.
     ExclusiveEntersAlone,
-    /// The place of a dead waiter ends.
+    /// The queue position of a dead waiter ends.
     PlaceOfTheDeadEnds,
-    /// A lease that became a shared one is not handed to a task that wants it alone.
+    /// A lease that became shared is not handed to a task that wants it exclusively.
     SharedLeaseNotHandedOver,
-    /// Every local pass has a token of its own.
+    /// Every hand-over inside a process has its own token.
     PassRaisesToken,
-    /// A turn inside one process is bounded while others wait.
+    /// A run of hand-overs inside one process is bounded while other processes wait.
     TurnIsBounded,
-    /// What a task is handed and does not take goes on to the next.
+    /// A hand-over that a task does not take goes to the next task.
     UntakenGoesOn,
     /// The token of a quorum is written to a majority before it is answered.
     TokenOfQuorumIsWritten,
-    /// What a quorum's holder counts on is the least lease of a majority.
+    /// A quorum's holder counts on the shortest lease of a majority.
     LeaseOfQuorumIsTheLeast,
-    /// What was won of a quorum without a majority is given back.
+    /// Members that were won without a majority are released.
     PartialWinGivenBack,
     /// A member that lost its memory is not counted until the longest lease has passed.
     WipedMemberKeptOut,
     /// A member that restarted with a part of its memory is not counted until the longest lease has
     /// passed.
     RestartedMemberKeptOut,
-    /// The mark of a member whose memory is new counts only after the longest lease.
+    /// The mark of a member with a new memory counts only after the longest lease.
     NewMarkCountsLater,
-    /// Each attempt at a majority has an owner of its own.
+    /// Each attempt at a majority has its own owner.
     AttemptHasItsOwner,
     /// A member that never answered is released again until one ttl has passed.
     SilentMemberReleasedAgain,
-    /// What a member grants after the hold has ended is given back.
+    /// A grant by a member after the hold has ended is released.
     LateGrantGivenBack,
-    /// A renewal never makes a majority that was not there.
+    /// A renewal never makes a new majority.
     RenewalMakesNoMajority,
     /// A writer lets readers in only when a majority does.
     DowngradeByMajority,
-    /// A quorum's hold changes hands only where a majority gave it over.
+    /// A quorum's hold is taken over only if a majority handed it over.
     TakeOverByMajority,
-    /// Whoever takes several locks takes them in the order in which everybody does.
+    /// Programs that take several locks all take them in the same order.
     EverybodySortsAlike,
-    /// Of several locks that were not all acquired, none stays held.
+    /// If several locks were not all acquired, each of them is released.
     AllOrNothing,
-    /// Of several names that a store is asked for in one step, all are granted or none.
+    /// A store grants several names in one step together or not at all.
     JointGrantIsAllOrNone,
-    /// A scope never enters what another one holds, unless it is nested in that.
+    /// A scope never enters another scope's hold, unless it is nested in that scope.
     ScopeIsItsOwn,
-    /// A nested scope enters what is held around it.
+    /// A nested scope enters the holds of the scopes around it.
     NestedScopeEnters,
-    /// A hold that was lost is not entered again.
+    /// A lost hold is not entered again.
     LostHoldNotEntered,
-    /// Of several futures of a scope that ask at a time, one asks the store.
+    /// Of several futures of a scope that ask at the same time, one asks the store.
     ScopeAsksOnce,
-    /// Only the last release of a reentrant hold lets it go.
+    /// Only the last release of a reentrant hold releases it.
     LastReleaseLetsGo,
-    /// A scope forgets what it let go.
+    /// A scope forgets a hold that it released.
     ScopeForgets,
-    /// An arrival counts once, whoever repeats it.
+    /// An arrival counts once, whichever process repeats it.
     ArrivalCountsOnce,
-    /// An arrival that was not let go yet does not count.
+    /// An arrival that was not yet released does not count.
     HalfAnArrivalIsNone,
-    /// Nobody is told that it arrived before the store shows it.
+    /// An arrival is reported only after the store shows it.
     ArrivalIsSeen,
-    /// A latch lets nobody through before all have arrived.
+    /// A latch lets no waiter through before all have arrived.
     LatchOpensAtZero,
-    /// A name that is let go with a time to keep stays taken for that time.
+    /// A name that is released with a time to keep stays taken for that time.
     KeptNameStaysTaken,
-    /// An owner that let a name go to be kept is granted it no second time.
+    /// An owner that released a name to be kept is not granted it again.
     KeptOwnerIsThereOnce,
-    /// Each term of an election is one of the store's: none is passed on inside a process.
+    /// The store grants each term of an election: no term is handed over inside a process.
     TermNotHandedOver,
-    /// A name that is only kept taken after a resignation is led by nobody.
+    /// A name that only stays taken after a resignation has no leader.
     ResignedLeadsNoMore,
-    /// Another term is news, also when nobody was seen to resign.
+    /// Another term is news, even if no resignation was seen.
     NextTermIsNews,
-    /// What an observer was told is no news again.
+    /// An observer receives each news once.
     NewsToldOnce,
-    /// Whoever only watches a name looks again, however little changes.
+    /// A watcher of a name asks again, however little changes.
     WatcherLooksAgain,
-    /// A fault that passes is ridden out by who looks at a name.
+    /// A call that inspects a name retries after a transient fault.
     PassingFaultsRiddenOut,
 }
 
@@ -203,7 +203,7 @@ mod switch {
         Broken(())
     }
 
-    /// Whether `rule` is in force on this thread.
+    /// Returns whether `rule` is in force on this thread.
     #[must_use]
     pub fn kept(rule: Rule) -> bool {
         BROKEN.get() != Some(rule)
@@ -213,7 +213,7 @@ mod switch {
 #[cfg(feature = "broken-rules")]
 pub use switch::{Broken, break_rule, kept};
 
-/// Whether `rule` is in force.
+/// Returns whether `rule` is in force.
 #[cfg(not(feature = "broken-rules"))]
 #[must_use]
 #[inline(always)]

@@ -1,5 +1,5 @@
-//! What people and programs are shown, for serde: by the names that `tenure --json` has for it, and written out by
-//! hand, so that no macros have to be built for it.
+//! Serialization for serde, with the names of `tenure --json`. It is written by hand, so that no macros have to be
+//! built.
 
 use std::{fmt, marker::PhantomData, str::FromStr, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
 /// Reads a value from text, and from nothing else.
 ///
 /// # Errors
-/// Those of the deserializer, and the value's own.
+/// The errors of the deserializer, and of the value.
 pub fn from_text<'de, T, D>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
 where
     T: FromStr<Err: fmt::Display>,
@@ -41,14 +41,14 @@ where
 }
 
 impl Serialize for Token {
-    /// As text: many readers of JSON keep no more than 53 bits of a number.
+    /// Written as text: many readers of JSON keep only 53 bits of a number.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
 impl<'de> Deserialize<'de> for Token {
-    /// From text alone: a number may have lost its last digits on the way, and would be a valid token all the same.
+    /// Read from text only: a number may have lost its last digits on the way, and would still be a valid token.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         from_text(deserializer, "a fencing token as text")
     }

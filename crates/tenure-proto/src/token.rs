@@ -1,20 +1,20 @@
-//! Fencing tokens: numbers that rise with each grant, so that a resource can refuse the late.
+//! Fencing tokens: numbers that rise with each grant, so that a resource can refuse a late holder.
 
 use std::{fmt, num::NonZeroU64, str::FromStr};
 
-/// How many bits of a token count the passes inside one process.
+/// The number of bits of a token that count hand-overs inside one process.
 const PASS_BITS: u32 = 10;
-/// Times at or above this do not fit a token (the year 2255).
+/// Times from here on do not fit a token (the year 2255).
 const TIME_LIMIT: u64 = 1 << 53;
 
-/// A fencing token: greater than every token granted before it for the same name (promise [S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)).
+/// A fencing token: greater than every token granted before it for the same name (promise
+/// [S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)).
 ///
-/// Hand it to the resource that the lock protects and let the resource refuse a smaller one than
-/// it has seen. It is a positive `i64`, so it fits an SQL `BIGINT`. Tokens of different names,
-/// stores or layouts do not compare.
+/// Pass it to the resource that the lock protects, and let the resource refuse a token smaller than one it has seen. It
+/// is a positive `i64`, so it fits an SQL `BIGINT`. Tokens of different names, stores or layouts do not compare.
 ///
-/// Made of the store's time in microseconds (53 bits) and the number of the pass inside one
-/// process (10 bits).
+/// A token consists of the store's time in microseconds (53 bits) and the number of the hand-over inside one process
+/// (10 bits).
 ///
 /// ```
 /// use tenure_proto::Token;
@@ -25,7 +25,7 @@ const TIME_LIMIT: u64 = 1 << 53;
 /// assert!(next < Token::from_time(1_700_000_000_000_001).unwrap());
 /// ```
 ///
-/// As text it is a decimal number, and is read back from text, from a `u64` and from an SQL `BIGINT`:
+/// As text it is a decimal number. You can read it back from text, from a `u64` and from an SQL `BIGINT`:
 ///
 /// ```
 /// use tenure_proto::Token;
@@ -39,11 +39,11 @@ const TIME_LIMIT: u64 = 1 << 53;
 pub struct Token(NonZeroU64);
 
 impl Token {
-    /// The most passes that fit between two of the store's tokens.
+    /// The most hand-overs that fit between two of the store's tokens.
     pub const MAX_PASS: u64 = (1 << PASS_BITS) - 1;
 
-    /// The store's token for `micros` microseconds since the Unix epoch; `None` when it is zero
-    /// or does not fit 53 bits.
+    /// Makes the store's token for `micros` microseconds since the Unix epoch. `None` if that is zero or does not fit
+    /// 53 bits.
     #[must_use]
     pub const fn from_time(micros: u64) -> Option<Self> {
         if micros >= TIME_LIMIT {
@@ -55,7 +55,7 @@ impl Token {
         }
     }
 
-    /// A token read back from where it was written; `None` when it is zero or no positive `i64`.
+    /// Makes a token that was read back. `None` if it is zero or not a positive `i64`.
     #[must_use]
     pub const fn from_raw(raw: u64) -> Option<Self> {
         if raw > i64::MAX as u64 {
@@ -67,31 +67,31 @@ impl Token {
         }
     }
 
-    /// The number, as a resource compares it.
+    /// Returns the number, as a resource compares it.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
     }
 
-    /// The number as SQL's `BIGINT` has it. It is never negative.
+    /// Returns the number as an SQL `BIGINT`. It is never negative.
     #[must_use]
     pub const fn as_i64(self) -> i64 {
         self.0.get().cast_signed()
     }
 
-    /// The store's time inside the token, in microseconds since the Unix epoch.
+    /// Returns the store's time in the token, in microseconds since the Unix epoch.
     #[must_use]
     pub const fn time(self) -> u64 {
         self.0.get() >> PASS_BITS
     }
 
-    /// Which pass inside one process this is: 0 for the grant of the store itself.
+    /// Returns the number of the hand-over inside one process: 0 for the grant of the store itself.
     #[must_use]
     pub const fn pass(self) -> u64 {
         self.0.get() & Self::MAX_PASS
     }
 
-    /// The token of the next pass inside one process; `None` when the store must give a new one.
+    /// Returns the token of the next hand-over inside one process. `None` if the store must give a new one.
     #[must_use]
     pub const fn next_pass(self) -> Option<Self> {
         if self.pass() == Self::MAX_PASS {
@@ -110,7 +110,7 @@ impl fmt::Display for Token {
     }
 }
 
-/// A number or a text that is no fencing token.
+/// A number or a text that is not a fencing token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a fencing token is a whole number from 1 to {}, in decimal digits; give it as it was shown",
@@ -122,7 +122,7 @@ pub struct BadToken;
 impl FromStr for Token {
     type Err = BadToken;
 
-    /// Reads the digits that `Display` writes, and nothing else: no sign, no space, no other base.
+    /// Parses the digits that `Display` writes, and nothing else: no sign, no space, no other base.
     fn from_str(text: &str) -> Result<Self, BadToken> {
         if !text.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(BadToken);
@@ -159,23 +159,21 @@ impl From<Token> for i64 {
     }
 }
 
-/// The store's clock reads a time that no token can carry.
+/// The store's clock shows a time that does not fit a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the clock reads {micros} µs since 1970, which no fencing token can carry: set the clock")]
 #[non_exhaustive]
 pub struct ClockOutOfRange {
-    /// What the clock read.
+    /// The clock's time.
     pub micros: u64,
 }
 
-/// The time of the next token: now, or one more than the last one if the clock stood still or
-/// went back.
+/// Returns the time of the next token: now, or one more than the last one if the clock stopped or went back.
 ///
-/// This is what keeps tokens rising when a store forgets them: a store that lost `last` starts
-/// again from its clock.
+/// This keeps tokens rising when a store forgets them: a store that lost `last` starts again from its clock.
 ///
 /// # Errors
-/// [`ClockOutOfRange`] when the result does not fit a token.
+/// [`ClockOutOfRange`] if the result does not fit a token.
 pub const fn next_time(now_micros: u64, last_micros: u64) -> Result<u64, ClockOutOfRange> {
     let micros = if now_micros > last_micros { now_micros } else { last_micros.saturating_add(1) };
     if micros >= TIME_LIMIT {

@@ -1,8 +1,8 @@
-//! Watching a lock: what of it is news.
+//! Watching a lock: which changes are news.
 
 use crate::queue::Snapshot;
 
-/// What a watcher has been shown of a lock.
+/// The last state of a lock that a watcher received.
 ///
 /// ```
 /// use std::time::Duration;
@@ -21,13 +21,13 @@ use crate::queue::Snapshot;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
-    /// As it was shown, without what runs by itself; nothing before the first time.
+    /// The state, without what changes on its own; `None` before the first one.
     shown: Option<Snapshot>,
 }
 
 impl Watched {
-    /// Whether what was found is news: what is found first is, and after it each that shows other holders or waiters,
-    /// or the same otherwise. What is left of a lease is none.
+    /// Returns whether what was found is news. The first result is news. After it, a result is news if it shows other
+    /// holders or waiters, or a change in them. What is left of a lease is no news.
     #[must_use]
     pub fn is_news(&mut self, found: &Snapshot) -> bool {
         let mut found = found.clone();

@@ -1,4 +1,4 @@
-//! How the URLs of one store are written.
+//! The URL syntax of one store.
 
 use std::fmt::Display;
 
@@ -6,38 +6,38 @@ use tenure_core::{Fault, FaultKind};
 
 use crate::nearest;
 
-/// How the URLs of one store are written.
+/// The URL syntax of one store.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
-    /// The store, as people call it: `Redis`.
+    /// The store's usual name: `Redis`.
     pub store: &'static str,
-    /// What may stand before the colon.
+    /// The schemes, without the colon.
     pub schemes: &'static [&'static str],
-    /// URLs that are right, for whoever wrote one that is not.
+    /// Correct URLs, to show for a malformed one.
     pub example: &'static str,
 }
 
 impl Dialect {
-    /// What is wrong with a URL; the help is how one is written.
+    /// Returns the fault of a malformed URL. The help shows a correct one.
     #[must_use]
     pub fn wrong(&self, message: impl Display) -> Fault {
         self.wrong_but(message, format!("write {}", self.example))
     }
 
-    /// What is wrong with a URL, and what to write instead.
+    /// Returns the fault of a malformed URL, with what to write instead.
     #[must_use]
     pub fn wrong_but(&self, message: impl Display, help: impl Into<String>) -> Fault {
         let message = format!("invalid {} URL: {message}", self.store);
         Fault::new(FaultKind::Misconfigured, message, help)
     }
 
-    /// A sign that ends a part of a URL stands in another one, most likely a password.
+    /// The fault if a character that ends one part of a URL is in another part, most likely in a password.
     pub(crate) fn not_encoded(&self, found: &str, sign: char) -> Fault {
         self.wrong_but(found, encode(sign))
     }
 
-    /// A value that a setting does not take, with those that it takes. The value is not shown: it may be a piece of a
-    /// password.
+    /// Returns the fault for a value that a setting does not accept, with the accepted ones. It does not show the
+    /// value, which may be part of a password.
     #[must_use]
     pub fn unknown_value(&self, setting: &str, value: &str, known: &[&str]) -> Fault {
         let near = nearest(value, known.iter().copied());
@@ -47,7 +47,7 @@ impl Dialect {
     }
 }
 
-/// What to write instead of a sign that is part of a user, a password or a value.
+/// What to write instead of a character that belongs to a user, a password or a value.
 pub(crate) fn encode(sign: char) -> String {
     let code = u32::from(sign);
     format!("write {sign} as %{code:02X} in a user, a password or a value")

@@ -1,4 +1,4 @@
-//! A URL, taken apart.
+//! The parts of a URL.
 
 use std::net::Ipv6Addr;
 
@@ -10,19 +10,19 @@ use crate::{Dialect, Secret, Settings, dialect::encode, percent::decode};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Url {
-    /// What stands before the colon, one of the dialect's schemes.
+    /// The scheme: the part before the colon, one of the dialect's schemes.
     pub scheme: String,
-    /// Who we are to the server. Nobody, where nothing stands before the colon.
+    /// The user. `None` if there is nothing before the colon.
     pub user: Option<String>,
-    /// By what the user proves it. `Some` and empty where nothing stands behind the colon.
+    /// The user's password. `Some` and empty if there is nothing after the colon.
     pub password: Option<Secret>,
-    /// What stands where the host does, in its order; empty where nothing stands there, as in `scheme:///path`.
+    /// The hosts, in their order. Empty if there are none, as in `scheme:///path`.
     pub hosts: Vec<Host>,
-    /// What stands behind the hosts, with its leading slash; or nothing.
+    /// The part after the hosts, with its leading slash, or empty.
     pub path: String,
-    /// What stands behind the question mark.
+    /// The settings after the question mark.
     pub settings: Settings,
-    /// What stands behind the `#`.
+    /// The part after the `#`.
     pub fragment: Option<String>,
     dialect: Dialect,
 }
@@ -31,22 +31,22 @@ pub struct Url {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Host {
-    /// A name, an address without brackets, or, where it begins with a slash, the path of a unix socket. Empty where
-    /// a port stands alone.
+    /// A host name, an address without brackets, or the path of a unix socket, which begins with a slash. Empty if
+    /// there is only a port.
     pub name: String,
-    /// The port, where one is written.
+    /// The port, if there is one.
     pub port: Option<u16>,
 }
 
 impl Dialect {
-    /// Takes a URL apart.
+    /// Parses a URL.
     ///
-    /// What is special in a user, a password or a path must be percent-encoded, and user and password stand once, before all
-    /// hosts. An IPv6 address stands in brackets, without a zone. The commas between hosts may be encoded, for a URL
-    /// that stands in a list of URLs.
+    /// Special characters in a user, a password or a path must be percent-encoded. The user and the password are
+    /// written once, before all hosts. An IPv6 address is in brackets, without a zone. The commas between hosts may be
+    /// encoded, for a URL in a list of URLs.
     ///
     /// # Errors
-    /// A fault that says what is wrong. It shows nothing that may be a piece of a password.
+    /// A fault that says what is wrong. It shows nothing that may be part of a password.
     pub fn read(&self, url: &str) -> Result<Url, Fault> {
         let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
         if !self.schemes.contains(&scheme) {
@@ -69,7 +69,7 @@ impl Dialect {
                 return Err(self.wrong(format!("nothing like {scheme}:// or {scheme}:/ begins it")));
             }
         };
-        // A piece of a password would be taken for a path.
+        // Part of a password would be mistaken for a path.
         if path.contains('@') {
             return Err(self.not_encoded("a / stands before the @", '/'));
         }
@@ -132,7 +132,7 @@ impl Dialect {
         };
         let port = match behind.strip_prefix(':') {
             None if behind.is_empty() => None,
-            // The place of a variable that was empty.
+            // A variable for the port may have been empty.
             Some("") => return Err(self.wrong("no port stands behind the colon")),
             Some(port) if port.contains(':') => {
                 return Err(self.wrong_but(
@@ -140,7 +140,7 @@ impl Dialect {
                     format!("write an IPv6 address in brackets: [::1]:6379; {}", encode(':')),
                 ));
             }
-            // What is there may be a piece of a password.
+            // The text may be part of a password.
             port => match port.and_then(|port| port.parse().ok()).filter(|port| *port != 0) {
                 Some(port) => Some(port),
                 None => {
@@ -171,12 +171,12 @@ impl Dialect {
 }
 
 impl Url {
-    /// Returns the hosts with their ports, `usual` where none is written.
+    /// Returns the hosts with their ports. `usual` is the default port.
     ///
     /// # Errors
-    /// A fault if none is named, if a port stands alone, or if one is the path of a socket.
+    /// A fault if there is no host, if a port has no host, or if a host is the path of a socket.
     pub fn servers(&self, usual: u16) -> Result<Vec<(String, u16)>, Fault> {
-        // What is made from variables that are empty must not mean whatever runs on this machine.
+        // A URL made from empty variables must not mean whatever runs on this machine.
         if self.hosts.is_empty() || self.hosts.iter().any(|host| host.name.is_empty()) {
             return Err(self.dialect.wrong("one of its hosts is empty"));
         }
@@ -193,10 +193,10 @@ impl Url {
         self.path.strip_prefix('/').unwrap_or(&self.path)
     }
 
-    /// Refuses what stands behind a `#`, for a store to which it says nothing.
+    /// Refuses a part after a `#`, for a store that gives it no meaning.
     ///
     /// # Errors
-    /// A fault if something stands there. What it is is not shown.
+    /// A fault if there is such a part. The fault does not show it.
     pub fn no_fragment(&self) -> Result<(), Fault> {
         match self.fragment {
             None => Ok(()),

@@ -1,7 +1,7 @@
-//! What the URLs of all stores of tenure have in common.
+//! The common syntax of the URLs of all stores of tenure.
 //!
-//! A store says how its URLs are written by a [`Dialect`], reads one with [`Dialect::read`], takes each setting that it
-//! knows and calls [`Settings::finish`], which refuses what is left.
+//! A store describes its URLs with a [`Dialect`] and parses one with [`Dialect::read`]. It takes each setting that it
+//! knows, and then calls [`Settings::finish`], which refuses the rest.
 //!
 //! ```
 //! use tenure_url::Dialect;

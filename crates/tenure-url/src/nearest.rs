@@ -1,6 +1,7 @@
-//! The word that a writer may have meant.
+//! The word that a user may have meant.
 
-/// Returns the one of `known` that is closest to `word`, if any is close. Case does not matter, nor does `_` or `-`.
+/// Returns the word of `known` that is closest to `word`, if one is close. Ignores case, and treats `_` and `-` as the
+/// same.
 ///
 /// ```
 /// assert_eq!(tenure_url::nearest("max_hold", ["ttl", "max-hold"]), Some("max-hold"));
@@ -21,7 +22,7 @@ fn plain(word: &str) -> impl Iterator<Item = char> {
     word.chars().flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c })
 }
 
-/// How many characters must be put in, taken out or replaced.
+/// How many characters must be inserted, deleted or replaced.
 fn distance(word: &[char], other: &str) -> usize {
     let mut row: Vec<usize> = (0..=word.len()).collect();
     for (at, character) in plain(other).enumerate() {

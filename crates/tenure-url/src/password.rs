@@ -1,4 +1,4 @@
-//! Passwords that are known, and those that are read at each login.
+//! Fixed passwords, and passwords that are read at each login.
 
 mod reading;
 mod verdicts;
@@ -13,15 +13,17 @@ use crate::{
     secret_file::{KEEP_CLOSED, is_open},
 };
 
-/// More than the tokens of hosting providers have, in bytes.
+/// More than the tokens of hosting providers need, in bytes.
 const LONGEST: u64 = 64 * 1024;
 
-/// A password, or where a store reads it at each login. No text shows it.
+/// A password, or a source from which a store reads it at each login. No text ever shows it.
 ///
-/// A password that is text stays the same. One of a [file](Self::file) or a function is read again each time that a store
-/// logs in, on each of its connections, and forgotten after the login: what a vault has changed takes effect with the next
-/// connection. What is held is renewed over the connections that are there meanwhile. A login that is refused after one
-/// that was not counts as passing: the next one reads the password again.
+/// A password given as text stays the same. A store reads a password from a [file](Self::file) or a function again at
+/// each login of each of its connections, and forgets it after the login. So a password that changed in a vault takes
+/// effect with the next connection. Meanwhile holds are renewed over the existing connections.
+///
+/// If a login is refused after an earlier one was accepted, the error is transient: the next login reads the password
+/// again.
 ///
 /// ```
 /// use tenure_url::Password;
@@ -44,14 +46,15 @@ enum PasswordSource {
 }
 
 impl Password {
-    /// Reads the file at `path` at each login. A line end at its end is cut off.
+    /// Reads the file at `path` at each login. Cuts off a line end at the end of the file.
     ///
-    /// The file is read now, too, for the errors. Later ones fail the login that needs the password, and not what is held.
+    /// This also reads the file now, to report errors. A later error fails only the login that needs the password, and
+    /// no existing hold.
     ///
     /// # Errors
-    /// A fault if the file cannot be read, is empty, is not UTF-8, is longer than 64 KiB, or if others than its owner may
-    /// read or write it. A file of root's its group may read, and one below `/run/secrets`, where containers have theirs,
-    /// everybody may.
+    /// A fault if the file cannot be read, is empty, is not UTF-8, is longer than 64 KiB, or if other users may read or
+    /// write it. Two exceptions: root's file may be readable by its group, and a file below `/run/secrets`, where
+    /// containers keep their secrets, by every user.
     pub fn file(path: impl Into<String>) -> Result<Self, Fault> {
         let path: Arc<str> = path.into().into();
         read_file(&path).map_err(|unread| {
@@ -72,10 +75,10 @@ impl Password {
         Ok(Self(PasswordSource::File { path, read }))
     }
 
-    /// Calls `read` at each login, and awaits what it returns.
+    /// Calls `read` at each login, and awaits the returned future.
     ///
-    /// It runs on a thread of tenure's own, in a tokio runtime of tenure's own with timers and I/O. A future that takes
-    /// longer than the login may is dropped.
+    /// It runs on one of tenure's own threads, in tenure's own tokio runtime with timers and I/O. A future that takes
+    /// longer than the login may take is dropped.
     pub fn from_async<F, R, P, E>(read: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,
@@ -86,9 +89,9 @@ impl Password {
         Self(PasswordSource::Function(PasswordReader::awaiting(read)))
     }
 
-    /// Calls `read`, which may block, at each login, on a thread of tenure's own.
+    /// Calls `read`, which may block, at each login, on one of tenure's own threads.
     ///
-    /// The login fails where it takes longer; of one function at most four calls are under way.
+    /// If it takes longer than the login may take, the login fails. At most four calls of one function run at a time.
     pub fn from_blocking<F, P, E>(read: F) -> Self
     where
         F: Fn() -> Result<P, E> + Send + Sync + 'static,
@@ -100,18 +103,19 @@ impl Password {
         })))
     }
 
-    /// Notes that a server took it for this login: a user and a server, however they are written.
+    /// Records that a server accepted the password for this login: a user and a server, in any form.
     pub fn accepted(&self, login: &str) {
         if let PasswordSource::File { read, .. } | PasswordSource::Function(read) = &self.0 {
             read.verdicts().accepted(login);
         }
     }
 
-    /// What it means that a server refuses `secret`, which `fault` says, for this login.
+    /// Returns what it means that a server refused `secret` for this login with `fault`.
     ///
-    /// One that is read at each login and was accepted there before may have been changed a moment ago, here or at the
-    /// server: it is [`Unreachable`](FaultKind::Unreachable), and the next login reads it again. The same password is not
-    /// tried again for ten seconds: servers lock users out. Any other is what `fault` says.
+    /// A password that is read at each login and was accepted there before may have changed a moment ago, here or at
+    /// the server. The fault is then [`Unreachable`](FaultKind::Unreachable), and the next login reads the password
+    /// again. The same password is not tried again for ten seconds, because servers lock users out. In any other case,
+    /// returns `fault`.
     #[must_use]
     pub fn refused(&self, login: &str, secret: &Secret, fault: Fault) -> Fault {
         match &self.0 {
@@ -122,16 +126,17 @@ impl Password {
         }
     }
 
-    /// Returns the password for a login at `store`, read anew where it may have changed. `login` is the user and the server.
+    /// Returns the password for a login at `store`, read again if it may have changed. `login` is the user and the
+    /// server.
     ///
-    /// It needs the timers of a tokio runtime, and leaves a quarter of `connect_timeout` to the login.
+    /// It needs the timers of a tokio runtime, and leaves a quarter of `connect_timeout` for the login.
     ///
     /// # Errors
-    /// An [`Unreachable`](FaultKind::Unreachable) fault if it cannot be read, is empty, or takes too long; and what the
-    /// server said of the same one a moment ago.
+    /// An [`Unreachable`](FaultKind::Unreachable) fault if the password cannot be read, is empty, or takes too long.
+    /// Also the fault of a server that refused the same password a moment ago.
     ///
     /// # Cancel safety
-    /// Cancel-safe: a future that reads it is dropped, and a call that blocks ends by itself.
+    /// Cancel-safe: a future that reads the password is dropped, and a blocking call ends on its own.
     pub async fn read(
         &self,
         login: &str,
@@ -212,7 +217,7 @@ impl From<String> for Password {
     }
 }
 
-/// Why a file gives no password, in words that stand behind its name.
+/// Why a file has no password, in words that follow its name.
 struct PasswordFileError {
     why: &'static str,
     cause: Option<std::io::Error>,

@@ -1,4 +1,4 @@
-//! Certificates and keys, as they are given: in PEM.
+//! Certificates and keys, in PEM.
 
 #[cfg(feature = "tls")]
 use std::sync::OnceLock;
@@ -8,17 +8,17 @@ use tenure_core::{Fault, FaultKind, files};
 
 use crate::secret_file::{KEEP_CLOSED, is_open};
 
-/// What stands in the first line of a private key.
+/// A text in the first line of a private key.
 const KEY: &str = "PRIVATE KEY";
-/// The same of a certificate.
+/// A text in the first line of a certificate.
 const CERTIFICATE: &str = "CERTIFICATE";
-/// More than all authorities of a system have.
+/// More than all authorities of a system need.
 const LONGEST: u64 = 8 * 1024 * 1024;
 
-/// Text in PEM, and where it comes from. No text shows what is in it.
+/// A text in PEM, and its origin. No text ever shows its content.
 #[derive(Clone)]
 pub struct Pem {
-    /// Who named it, for errors.
+    /// What named it, for errors.
     origin: Arc<str>,
     text: Arc<[u8]>,
 }
@@ -31,14 +31,13 @@ impl fmt::Debug for Pem {
 }
 
 impl Pem {
-    /// Text that a program has at hand.
+    /// Makes a PEM text from bytes that the program has.
     #[must_use]
     pub fn text(text: &[u8]) -> Self {
         Self { origin: "the PEM text that was given".into(), text: text.into() }
     }
 
-    /// The file at `path`, which the setting `setting` names. It waits for no pipe and reads no device, and at most
-    /// 8 MiB.
+    /// Reads the file at `path`, which the setting `setting` names. It reads no pipes or devices, and at most 8 MiB.
     ///
     /// # Errors
     /// A fault that names the file.
@@ -46,8 +45,9 @@ impl Pem {
         Self::read(setting, path, false)
     }
 
-    /// The same of a private key, which others than the owner of the file may not read. One of root's its group may read,
-    /// and one below `/run/secrets`, where containers have theirs, everybody may.
+    /// Reads the private key in the file at `path`. Only the file's owner may be able to read it. Two exceptions:
+    /// root's file may be readable by its group, and a file below `/run/secrets`, where containers keep their secrets,
+    /// by every user.
     ///
     /// # Errors
     /// A fault that names the file.
@@ -71,25 +71,25 @@ impl Pem {
         })
     }
 
-    /// Returns what is in it.
+    /// Returns the content.
     #[must_use]
     pub fn expose(&self) -> &[u8] {
         &self.text
     }
 
-    /// Who named it, for errors.
+    /// What named it, for errors.
     #[cfg(feature = "tls")]
     pub(crate) fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// What is wrong with it.
+    /// The fault of this text.
     pub(crate) fn wrong(&self, what: impl fmt::Display, help: &str) -> Fault {
         let what = format!("{} {what}", self.origin);
         Fault::new(FaultKind::Misconfigured, what, help)
     }
 
-    /// Without anything of its kind every server would be a stranger.
+    /// Without anything of its kind, no server would be trusted.
     fn has(&self, kind: &str) -> Result<(), Fault> {
         let mark = format!("{kind}-----");
         if self.text.windows(mark.len()).any(|window| window == mark.as_bytes()) {
@@ -112,14 +112,14 @@ impl Pem {
     }
 }
 
-/// Whom connections over TLS trust, and who we are to them.
+/// The authorities that TLS connections trust, and the client certificate.
 ///
-/// Without anything they trust the authorities of the system, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+/// By default, connections trust the authorities of the system, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
 #[derive(Clone, Debug, Default)]
 pub struct Certificates {
     pub(crate) roots: Option<Pem>,
     pub(crate) own: Option<(Pem, Pem)>,
-    /// What is made of them, once.
+    /// The configuration made from them, once.
     #[cfg(feature = "tls")]
     pub(crate) made: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
 }
@@ -129,7 +129,7 @@ impl Certificates {
         Self {
             roots,
             own,
-            // What was made of others is of no use.
+            // A configuration made from others is of no use.
             #[cfg(feature = "tls")]
             made: Arc::default(),
         }
@@ -141,29 +141,30 @@ impl Certificates {
         Self::of(Some(roots), self.own)
     }
 
-    /// Shows this certificate to a server that asks for one, and proves it by its key.
+    /// Shows this certificate to a server that asks for one. `key` proves it.
     #[must_use]
     pub fn identify(self, certificate: Pem, key: Pem) -> Self {
         Self::of(self.roots, Some((certificate, key)))
     }
 
-    /// Whether it names the authorities to trust itself.
+    /// Returns whether this names the authorities to trust.
     #[must_use]
     pub const fn names_roots(&self) -> bool {
         self.roots.is_some()
     }
 
-    /// Whether it names authorities or a certificate of ours, both of use over TLS alone.
+    /// Returns whether this names authorities or a client certificate, which are useful only with TLS.
     #[must_use]
     pub const fn are_given(&self) -> bool {
         self.roots.is_some() || self.own.is_some()
     }
 
-    /// Reads the files that settings name: each is the setting and, where it is given, the path.
+    /// Reads the files that settings name: each is the setting and, if it is given, the path.
     ///
     /// # Errors
-    /// A fault that names the file that cannot be read or has nothing of its kind, or the key that others may read; with the feature `tls` also the one that
-    /// cannot be used. A fault if of a client's certificate and its key only one is given.
+    /// A fault that names a file that cannot be read or has nothing of its kind, or a key that other users may read.
+    /// With the feature `tls`, also a fault that names a file that cannot be used. A fault if only one of a client
+    /// certificate and its key is given.
     pub fn read(
         roots: (&str, Option<&str>),
         certificate: (&str, Option<&str>),

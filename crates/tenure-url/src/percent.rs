@@ -1,10 +1,10 @@
-//! Percent-encoding, read strictly.
+//! Percent-encoding, decoded strictly.
 
 use percent_encoding::percent_decode_str;
 
-/// The text that is meant, or why there is none. The reason shows no piece of it.
+/// The decoded text, or why it cannot be decoded. The reason shows no part of the text.
 pub(crate) fn decode(text: &str) -> Result<String, &'static str> {
-    // It would be taken as it stands, and a password would be another one.
+    // It would otherwise be taken as written, and a password would be a different one.
     let is_whole = |digits: &str| {
         digits
             .as_bytes()

@@ -1,10 +1,10 @@
 //! URLs for people and logs.
 
-/// How the names of settings end whose values are secret, in small letters.
+/// The ends of the names of secret settings, in lower case.
 pub const SECRETS: [&str; 4] = ["password", "passwd", "pass", "pwd"];
 
-/// Whether a password stands in a URL, or in one of a list of URLs, as far as can be told of one that may be written wrong.
-/// A variable that gives one, `${NAME}`, is none.
+/// Returns whether a URL, or one of a list of URLs, contains a password, as far as a malformed URL shows. A variable
+/// for a password, `${NAME}`, does not count.
 ///
 /// ```
 /// use tenure_url::has_password;
@@ -28,10 +28,10 @@ pub fn has_password(url: &str) -> bool {
     url.split(',').any(in_front) || secrets.any(|(_, password)| is_written(password))
 }
 
-/// Returns the URL with its password left out, for people and logs, whatever the scheme.
+/// Returns the URL without its password, for people and logs, whatever the scheme.
 ///
-/// A password that is not percent-encoded can hold any character. Where it cannot be told what belongs to it, more is
-/// left out.
+/// A password that is not percent-encoded may contain any character. If it is unclear what belongs to it, this leaves
+/// out more.
 ///
 /// ```
 /// use tenure_url::without_password;
@@ -50,16 +50,16 @@ pub fn without_password(url: &str) -> String {
     if is_path {
         return url.to_owned();
     }
-    // No URL: what stands there may be anything.
+    // Not a URL: the text may be anything.
     if !is_scheme(scheme) {
         return "***".to_owned();
     }
-    // Keeps each byte where it is.
+    // Keeps the position of each byte.
     let plain = url.to_ascii_lowercase();
     let found = |secret: &&str| Some((plain.find(&format!("{secret}="))?, secret.len() + 1));
     let mark = SECRETS.iter().filter_map(found).min();
     let (url, rest) = match mark {
-        // Perhaps these letters are a piece of one before the host.
+        // These letters may be part of a password before the host.
         Some((at, _)) if url.get(at..).is_some_and(|behind| behind.contains('@')) => {
             return format!("{scheme}:***");
         }
@@ -79,12 +79,13 @@ pub fn without_password(url: &str) -> String {
     let user = before.split_once("://").and_then(|(_, credentials)| credentials.split_once(':'));
     match user.map(|(user, _)| user).filter(|user| !user.contains(['/', '?', '#', '@'])) {
         Some(user) => format!("{scheme}://{user}:***@{after}{rest}"),
-        // One without a password may be the password.
+        // A user without a password may be the password.
         None => format!("{scheme}://***@{after}{rest}"),
     }
 }
 
-/// Whether `text` can be the scheme of a URL, and so is no piece of a password that stands in its place by mistake.
+/// Returns whether `text` can be the scheme of a URL, and so is not part of a password written in its position by
+/// mistake.
 ///
 /// ```
 /// use tenure_url::is_scheme;
@@ -99,7 +100,7 @@ pub fn is_scheme(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Whether what stands where the host does is surely no user with a password whose host was forgotten.
+/// Whether the host part is certainly not a user with a password whose host was forgotten.
 fn has_host_alone(url: &str) -> bool {
     let Some((_, rest)) = url.split_once("://") else { return true };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// A password, which no text of tenure shows: it has no `Display`, and its `Debug` is `(hidden)`.
+/// A password, which no text of tenure shows. It has no `Display`, and its `Debug` is `(hidden)`.
 ///
 /// ```
 /// use tenure_url::Secret;
@@ -18,15 +18,15 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Returns the password itself, for whoever sends it to a server.
+    /// Returns the password itself, to send it to a server.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether `text`, which a server said, repeats the password, as it is or percent-encoded.
+    /// Returns whether `text`, which came from a server, repeats the password, as it is or percent-encoded.
     ///
-    /// No piece of such a text is for people: what stands around a gap tells what was in it.
+    /// Do not show any part of such a text to people: the text around a gap reveals its content.
     #[must_use]
     pub fn occurs_in(&self, text: &str) -> bool {
         if self.0.is_empty() {

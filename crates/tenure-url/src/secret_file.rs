@@ -1,13 +1,12 @@
-//! Files with secrets, which others are not to read.
+//! Files with secrets, which other users must not read.
 
 use tenure_core::files::NamedFile;
 
-/// What to do where others may read or write one.
+/// What to do if other users may read or write one.
 pub(crate) const KEEP_CLOSED: &str =
     "let its owner alone read it: chmod 600; in Kubernetes defaultMode: 0400 or 0440";
 
-/// Whether others than its owner may read or write it. Where containers have their secrets, all that is in there may
-/// read.
+/// Whether other users may read or write it. In the directory where containers keep their secrets, every user may read.
 pub(crate) fn is_open(path: &str, file: &NamedFile) -> bool {
     if is_of_container(path) { file.may_others_write() } else { file.is_open() }
 }

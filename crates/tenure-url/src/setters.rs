@@ -1,7 +1,7 @@
-//! The setters that the options of every store have: who we are to its servers.
+//! The login setters that the options of every store have.
 
-/// Adds to `$options` the setters for a user and a password, which it keeps in the fields `user` and `password`, or in
-/// those of the field that is named.
+/// Adds to `$options` the setters for a user and a password. `$options` keeps them in its fields `user` and `password`,
+/// or in those of the named field.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! login_setters {
@@ -14,23 +14,23 @@ macro_rules! login_setters {
                 self
             }
 
-            /// Logs in by this password: text, or a [`Password`]($crate::Password) that is read at each login.
+            /// Logs in with this password: a text, or a [`Password`]($crate::Password) that is read at each login.
             #[must_use]
             pub fn password(mut self, password: impl Into<$crate::Password>) -> Self {
                 self$(.$login)?.password = Some(password.into());
                 self
             }
 
-            /// Logs in by the password in the file at `path`, which is read at each login:
+            /// Logs in with the password in the file at `path`, which is read at each login:
             /// [`Password::file`]($crate::Password::file).
             ///
             /// # Errors
-            /// A fault if the file gives no password now, or is open to others.
+            /// A fault if the file has no password now, or if other users may read or write it.
             pub fn password_file(self, path: impl Into<String>) -> Result<Self, $crate::Fault> {
                 Ok(self.password($crate::Password::file(path)?))
             }
 
-            /// Logs in by the password that `read` gives, which is called at each login:
+            /// Logs in with the password that `read` returns, which is called at each login:
             /// [`Password::from_async`]($crate::Password::from_async).
             #[must_use]
             pub fn password_from<F, R, P, E>(self, read: F) -> Self

@@ -1,4 +1,4 @@
-//! What stands behind the question mark of a URL.
+//! The settings after the question mark of a URL.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,16 +13,16 @@ use crate::{
     redact::SECRETS, values, yes_no,
 };
 
-/// What stands behind the question mark of a URL.
+/// The settings after the question mark of a URL.
 ///
-/// A store takes each setting that it knows, whether it is there or not, and then calls [`Settings::finish`]: what was
-/// asked for is known, and what is left is refused. No error shows a value.
+/// A store takes each setting that it knows, whether or not it is given, and then calls [`Settings::finish`]. That call
+/// knows which settings were asked for, and refuses the rest. No error shows a value.
 #[derive(Clone)]
 pub struct Settings {
     dialect: Dialect,
     given: BTreeMap<String, GivenSetting>,
     known: BTreeSet<&'static str>,
-    /// Where the first one stands that is secret.
+    /// The index of the first secret setting.
     secret: Option<usize>,
 }
 
@@ -52,7 +52,7 @@ impl Settings {
         for (at, pair) in query.split('&').enumerate().filter(|(_, pair)| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let is_secret = is_secret(key);
-            // The end of a password, whose ? seems to end the hosts.
+            // The end of a password whose `?` seems to end the hosts.
             if pair.contains('@') && !(is_secret && is_key(key)) {
                 return Err(dialect.not_encoded("an @ stands behind the ?", '?'));
             }
@@ -70,12 +70,12 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether a key is surely no piece of a password.
+    /// Whether a key is certainly not part of a password.
     fn may_show(&self, key: &str, at: usize) -> bool {
         is_key(key) && self.secret.is_none_or(|secret| at <= secret)
     }
 
-    /// Takes `alias` for `setting`: other programs write it so.
+    /// Takes `alias` for `setting`: the spelling of other programs.
     ///
     /// # Errors
     /// A fault if both are given.
@@ -90,7 +90,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether a setting is given, and not taken yet.
+    /// Returns whether a setting is given and not yet taken.
     #[must_use]
     pub fn has(&self, setting: &str) -> bool {
         self.given.contains_key(setting)
@@ -101,12 +101,12 @@ impl Settings {
         self.as_written(setting).map(|(_, value)| value)
     }
 
-    /// Takes the text of a setting of other programs, which is not among those that an error lists as known.
+    /// Takes the text of a setting of other programs. Errors do not list it among the known settings.
     pub fn take_unlisted(&mut self, setting: &str) -> Option<String> {
         self.given.remove(setting).map(|given| given.value)
     }
 
-    /// The name by which it is given, and the text.
+    /// The name that was used for a setting, and its text.
     fn as_written(&mut self, setting: &'static str) -> Option<(&'static str, String)> {
         self.known.insert(setting);
         let given = self.given.remove(setting)?;
@@ -118,10 +118,10 @@ impl Settings {
         self.take(setting).map(Secret::from)
     }
 
-    /// Takes a duration, as [`duration()`] reads it.
+    /// Takes a duration, as [`duration()`] parses it.
     ///
     /// # Errors
-    /// A fault if it is none.
+    /// A fault if the value is not a duration.
     pub fn duration(&mut self, setting: &'static str) -> Result<Option<Duration>, Fault> {
         self.parsed(setting, duration)
     }
@@ -129,15 +129,15 @@ impl Settings {
     /// Takes a whole number.
     ///
     /// # Errors
-    /// A fault if it is none, or does not fit.
+    /// A fault if the value is not a whole number, or does not fit.
     pub fn number<N: TryFrom<u64>>(&mut self, setting: &'static str) -> Result<Option<N>, Fault> {
         self.parsed(setting, values::number)
     }
 
-    /// Takes yes or no, as [`yes_no`] reads it.
+    /// Takes yes or no, as [`yes_no`] parses it.
     ///
     /// # Errors
-    /// A fault if it is neither.
+    /// A fault if the value is neither.
     pub fn yes_no(&mut self, setting: &'static str) -> Result<Option<bool>, Fault> {
         self.parsed(setting, yes_no)
     }
@@ -145,7 +145,7 @@ impl Settings {
     /// Takes one of these words.
     ///
     /// # Errors
-    /// A fault that says which there are, if it is another one.
+    /// A fault for any other word, which lists these words.
     pub fn word<T: Clone>(
         &mut self,
         setting: &'static str,
@@ -159,18 +159,18 @@ impl Settings {
         Err(self.dialect.unknown_value(setting, &text, &words))
     }
 
-    /// Refuses what nobody took: the first of it is named, unless it may be a piece of a password, with the nearest setting
-    /// that there is.
+    /// Refuses the settings that were not taken. The fault names the first one, unless it may be part of a password,
+    /// and the nearest known setting.
     ///
     /// # Errors
-    /// A fault if something is left.
+    /// A fault if a setting is left.
     pub fn finish(self) -> Result<(), Fault> {
         let Some((key, given)) = self.given.iter().min_by_key(|(_, given)| given.at) else {
             return Ok(());
         };
         let key = given.alias.unwrap_or(key);
         let near = nearest(key, self.known.iter().copied());
-        // A password with a & in it looks like one with a setting behind it.
+        // A password with `&` in it looks like one that a setting follows.
         let meant = near.filter(|_| key.len() > 3 && given.has_sign);
         let may_show = is_key(key) && (self.may_show(key, given.at) || meant.is_some());
         let known = self.known.iter().copied().collect::<Vec<_>>().join(", ");
@@ -205,7 +205,7 @@ impl Settings {
 /// The longest key that is shown, in bytes.
 const LONGEST: usize = 40;
 
-/// Whether it has the form of a setting's name.
+/// Whether this has the form of a setting's name.
 fn is_key(key: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     !key.is_empty() && key.len() <= LONGEST && key.chars().all(is_part)

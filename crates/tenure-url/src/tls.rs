@@ -1,4 +1,4 @@
-//! Certificates as rustls takes them.
+//! Certificates for rustls.
 
 use std::sync::Arc;
 
@@ -16,13 +16,14 @@ use tenure_core::{Fault, FaultKind, files};
 use crate::{Certificates, Pem};
 
 impl Certificates {
-    /// Returns how connections are encrypted: to servers that one of the authorities has signed, for the host that is
-    /// asked for. Made once, and the same for all clones.
+    /// Returns the configuration of connections: to servers that one of the authorities signed, for the requested host.
+    /// It is made once, and is the same for all clones.
     ///
-    /// A provider of cryptography that the program has chosen is used, and ring otherwise. No session is resumed, so each
-    /// connection checks the certificate.
+    /// It uses the cryptography provider that the program chose, or ring. It resumes no session, so each connection
+    /// verifies the certificate.
     ///
-    /// It reads files where the system's authorities are trusted, which may take its time. [`Certificates::made`] does not.
+    /// If the system's authorities are trusted, this reads files, which may take some time. [`Certificates::made`] does
+    /// not.
     ///
     /// # Errors
     /// A fault that says which certificate or key cannot be used, and why.
@@ -44,16 +45,16 @@ impl Certificates {
         Ok(self.made.get_or_init(|| Arc::new(config)).clone())
     }
 
-    /// Returns the same if it was made before, without reading anything.
+    /// Returns the configuration if it was made before, without reading anything.
     #[must_use]
     pub fn made(&self) -> Option<Arc<ClientConfig>> {
         self.made.get().cloned()
     }
 
-    /// Returns the authorities that are trusted, for a configuration of another kind.
+    /// Returns the trusted authorities, for another kind of configuration.
     ///
     /// # Errors
-    /// A fault if there is none, or one that is named cannot be used.
+    /// A fault if there is none, or if a named one cannot be used.
     pub fn roots(&self) -> Result<RootCertStore, Fault> {
         let Some(pem) = &self.roots else { return of_system() };
         let help = "name a file with certificates of authorities in PEM";
@@ -66,7 +67,7 @@ impl Certificates {
         Ok(roots)
     }
 
-    /// Returns a client's certificate with those that signed it, and its key, where they are given.
+    /// Returns the client certificate with those that signed it, and its key, if they are given.
     ///
     /// # Errors
     /// A fault if one of them cannot be used.
@@ -92,7 +93,7 @@ impl Certificates {
         Ok(Some((chain, key)))
     }
 
-    /// Why a client's certificate and its key are of no use together.
+    /// Why a client certificate and its key cannot be used together.
     fn no_pair(&self, error: &rustls::Error) -> Fault {
         match &self.own {
             Some((certificate, key)) if matches!(error, rustls::Error::InconsistentKeys(_)) => key
@@ -104,18 +105,18 @@ impl Certificates {
         }
     }
 
-    /// What can be seen before a connection: whether all that is given can be used. The system's is not looked at.
+    /// Checks before a connection that everything given can be used. Does not check the system's authorities.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.roots.is_some() { self.config().map(drop) } else { self.identity().map(drop) }
     }
 }
 
-/// An application that has chosen one keeps it.
+/// A provider that the program chose stays.
 fn provider() -> Arc<CryptoProvider> {
     CryptoProvider::get_default().cloned().unwrap_or_else(|| Arc::new(ring::default_provider()))
 }
 
-/// All that are in it, of which there is one at least.
+/// All certificates in it, at least one.
 fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, Fault> {
     let help = "name a file with certificates in PEM";
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.expose()).collect();
@@ -126,7 +127,7 @@ fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, Fault> {
     Ok(found)
 }
 
-/// What is wrong, without a line of it: a key may be named by mistake.
+/// What is wrong, without any line of the text: a key may be named by mistake.
 const fn broken(error: &PemError) -> &'static str {
     match error {
         PemError::MissingSectionEnd { .. } => "is not whole: an -----END is missing",
@@ -139,7 +140,7 @@ const fn broken(error: &PemError) -> &'static str {
 fn of_system() -> Result<RootCertStore, Fault> {
     let mut roots = RootCertStore::empty();
     let Some(named) = files::named_authorities() else {
-        // A system can have certificates that are of no use beside those that are.
+        // A system may have unusable certificates beside usable ones.
         let found = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(found.certs);
         if !roots.is_empty() {
@@ -201,7 +202,7 @@ mod tests {
         let files = Files::new();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("wrong.pem");
-        // As a key it is to be closed.
+        // As a key it must not be readable by others.
         fs::write(&file, "").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         let path = file.to_str().unwrap();

@@ -1,31 +1,31 @@
-//! What values may be, wherever they stand.
+//! The values that settings accept, wherever they are set.
 
 use std::{fmt, time::Duration};
 
 use humantime::{DurationError, parse_duration};
 
-/// Why a value is none. It never shows the value, which may be a piece of a password.
+/// Why a value is invalid. It never shows the value, which may be part of a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueError {
-    /// Nothing stands there.
+    /// The value is empty.
     Empty,
-    /// A duration is a bare number, which could be seconds to one reader and milliseconds to the next.
+    /// A duration is a bare number, which may mean seconds or milliseconds.
     MissingUnit,
-    /// A duration has a unit that there is not.
+    /// A duration has an unknown unit.
     UnknownUnit,
-    /// It is not a duration.
+    /// The value is not a duration.
     NotDuration,
-    /// A number does not fit, or a duration is longer than can be counted.
+    /// A number does not fit, or a duration is too long to count.
     TooLarge,
-    /// It is not a whole number.
+    /// The value is not a whole number.
     NotNumber,
-    /// It is neither yes nor no.
+    /// The value is neither yes nor no.
     NotYesNo,
 }
 
 impl ValueError {
-    /// Returns what to write.
+    /// Returns what to write instead.
     #[must_use]
     pub const fn help(self) -> &'static str {
         match self {
@@ -56,12 +56,12 @@ impl fmt::Display for ValueError {
 
 impl std::error::Error for ValueError {}
 
-/// Reads a duration: `500ms`, `2s`, `1m`, `1h`, `1d`, or several as `1m30s`.
+/// Parses a duration: `500ms`, `2s`, `1m`, `1h`, `1d`, or several units as in `1m30s`.
 ///
-/// The same is read everywhere: in URLs, in the configuration and by the command.
+/// URLs, the configuration and the command all accept the same form.
 ///
 /// # Errors
-/// Why it is none.
+/// A [`ValueError`] if the text is not a duration.
 ///
 /// ```
 /// use std::time::Duration;
@@ -80,7 +80,7 @@ pub fn duration(text: &str) -> Result<Duration, ValueError> {
     })
 }
 
-/// Reads yes or no: also `true` and `false`, `on` and `off`, `1` and `0`.
+/// Parses yes or no. Also accepts `true` and `false`, `on` and `off`, `1` and `0`.
 ///
 /// # Errors
 /// [`ValueError::NotYesNo`] if it is neither.
@@ -92,7 +92,7 @@ pub fn yes_no(text: &str) -> Result<bool, ValueError> {
     }
 }
 
-/// Reads a whole number that fits.
+/// Parses a whole number that fits.
 pub(crate) fn number<N: TryFrom<u64>>(text: &str) -> Result<N, ValueError> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(ValueError::NotNumber);

@@ -1,4 +1,4 @@
-//! Looking at a store that may not open.
+//! Examining a store that may not open.
 
 use futures_util::future::BoxFuture;
 use tenure_core::{Defaults, MemoryStore, within_runtime};
@@ -10,19 +10,19 @@ use crate::{
 };
 
 impl Tenure {
-    /// Looks at the store at `url` step by step, whether it can be opened or not: what the host's name
-    /// leads to, whether something listens there, TLS, user and password, the format, and everything
-    /// that a lock does. The command `tenure doctor` shows this.
+    /// Examines the store at `url` step by step, whether or not it can be opened.
     ///
-    /// It takes a lock of a name of its own for a moment, and what [`Tenure::open`] would create is
-    /// created.
+    /// The steps are: resolve the host name, connect, TLS, log in, check the format, and try everything that a lock
+    /// does. The command `tenure doctor` shows the result.
+    ///
+    /// This acquires a lock under a separate name for a moment. It creates whatever [`Tenure::open`] would create.
     ///
     /// # Errors
-    /// [`OpenError`] when the URL is written wrong or this build has no such store. What goes wrong
-    /// with the store itself is a [`Diagnostic`](tenure_core::store::Diagnostic).
+    /// [`OpenError`] if the URL is malformed, or if this build has no such store. A problem with the store itself is a
+    /// [`Diagnostic`](tenure_core::store::Diagnostic) of the result.
     ///
     /// # Cancel safety
-    /// Cancel-safe: the lock that is tried ends with its lease.
+    /// Cancel-safe: the lock that it acquires ends with its lease.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -37,12 +37,12 @@ impl Tenure {
         Self::examine_for(url.as_ref(), &Defaults::default()).await
     }
 
-    /// The same for what is known of the holds that there are to be, as for opening it.
+    /// Examines a store for holds with these settings, as `Tenure::open_for` opens one.
     pub(crate) fn examine_for<'a>(
         url: &'a str,
         holds: &'a Defaults,
     ) -> BoxFuture<'a, Result<Examination, OpenError>> {
-        // Compiled here, as for opening it.
+        // Compiled in this crate, as in `Tenure::open_for`.
         Box::pin(Self::examining(url, holds))
     }
 

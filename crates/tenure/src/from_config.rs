@@ -3,15 +3,17 @@
 use crate::{Examination, OpenError, Tenure, config::Config};
 
 impl Tenure {
-    /// Opens the store that the variables and the configuration file agree on, and lets locks use
-    /// the settings that stand there: see [`Config::load`]. Without any it is the embedded store in
-    /// its default place.
+    /// Opens the store that the environment variables and the configuration file name. Locks use the settings given
+    /// there: see [`Config::load`].
+    ///
+    /// Default: the embedded store in its default directory.
     ///
     /// # Errors
-    /// [`OpenError::Config`] with the file, the line and the help, or why the store was not opened.
+    /// [`OpenError::Config`] with the file, the line and the help; any other [`OpenError`] if the store cannot be
+    /// opened.
     ///
     /// # Cancel safety
-    /// Cancel-safe: nothing is held by opening a store.
+    /// Cancel-safe: opening a store holds nothing.
     ///
     /// ```no_run
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -23,7 +25,7 @@ impl Tenure {
         Self::from_config(&Config::load()?).await
     }
 
-    /// Opens the store of `config`, and lets locks use the settings that stand there.
+    /// Opens the store of `config`. Locks use the settings of `config`.
     ///
     /// # Errors
     /// As for [`Tenure::from_env`].
@@ -50,7 +52,7 @@ impl Tenure {
         Ok(builder.defaults(move |name| config.defaults_of(name)).build())
     }
 
-    /// Looks at the store of `config` as [`Tenure::examine`] does, whether it can be opened or not.
+    /// Examines the store of `config`, as [`Tenure::examine`] does.
     ///
     /// # Errors
     /// As for [`Tenure::examine`], and [`OpenError::Config`].
@@ -77,7 +79,7 @@ impl Tenure {
     }
 }
 
-/// The same error with the place where a wrong URL stands.
+/// Adds to an error about a malformed URL where the URL comes from.
 fn with_config_origin(config: &Config, error: OpenError) -> OpenError {
     match error {
         OpenError::UnknownScheme { scheme, known } => config

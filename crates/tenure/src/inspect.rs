@@ -1,10 +1,10 @@
-//! What a look at a name shows, for people to see: it proves nothing.
+//! The state of a lock, as you inspect it. It is for people to see, and proves nothing.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! use tenure::{Tenure, inspect::Snapshot};
 //!
-//! /// Who is to be asked to hurry.
+//! /// Returns the label of each holder.
 //! fn holders(seen: &Snapshot) -> Vec<&str> {
 //!     seen.holders.iter().map(|holder| &*holder.label).collect()
 //! }

@@ -1,6 +1,6 @@
-//! **tenure**: the distributed lock that engineers can trust with money.
+//! **tenure**: a distributed lock for Rust programs.
 //!
-//! This is the crate that programs add: all that is documented here is public.
+//! This is the crate that you add to a program. Everything documented here is public.
 //!
 //! # A lock around work
 //!
@@ -11,13 +11,13 @@
 //!
 //! let tenure = Tenure::open(url).await?;                    // "" is the default directory on this machine
 //! let guard = tenure.mutex("order:pay:42").lock().await?;    // waits; the lease is renewed while it lives
-//! guard.run(async { println!("paying") }).await?;            // stops where the lock is lost
+//! guard.run(async { println!("paying") }).await?;            // stops when the lock is lost
 //! guard.release().await?;                                    // dropping it releases in the background
 //! # Ok::<(), tenure::Error>(())
 //! # }).unwrap();
 //! ```
 //!
-//! # A function that cannot run without its lock
+//! # A function that runs only under its lock
 //!
 //! ```
 //! # #[cfg(feature = "macros")] tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -35,13 +35,13 @@
 //! # }).unwrap();
 //! ```
 //!
-//! # Work that one of many does, and the others skip
+//! # Work that one process does and the others skip
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! # let tenure = tenure::Tenure::open("memory:").await?;
 //! let Some(guard) = tenure.mutex("nightly").try_lock().await? else {
-//!     return Ok(());                                         // somebody else does it
+//!     return Ok(());                                         // another process does it
 //! };
 //! println!("cleaning up");
 //! guard.release().await?;
@@ -63,10 +63,10 @@
 //!
 //! # A late write that the resource refuses
 //!
-//! A lock with a lease cannot stop work that is already under way somewhere else. So every guard has a fencing
-//! [`Token`], greater than all before it: let the resource refuse a smaller one than it has seen. What is promised, and
-//! under which assumption, stands in
-//! [docs/guarantees.md](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md).
+//! A lock with a lease cannot stop work that is already under way elsewhere. So every guard has a fencing [`Token`]
+//! that is greater than all before it. Let the resource refuse a token smaller than one it has seen.
+//! [docs/guarantees.md](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md) lists what tenure promises,
+//! and under which assumptions.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -93,30 +93,37 @@
 //! # }).unwrap();
 //! ```
 //!
-//! Programs without `async` use [`blocking`].
+//! Programs without `async` use the module [`blocking`].
 //!
 //! # Runtime
 //!
-//! Locks work on any executor. On tokio they use the runtime that they are asked in, which has to have
-//! timers and I/O (`enable_all`, as `#[tokio::main]` has). Elsewhere a thread of tenure's own keeps the time
-//! and the connections. That thread renews what is held in either case. A program needs the crate tokio
-//! only if it is written for it.
+//! Locks work on any executor. On tokio they use the runtime in which they are called. It must have timers and I/O
+//! (`enable_all`, as `#[tokio::main]` has). On other executors, tenure's own thread runs the timers and the
+//! connections. Renewals run on that thread in either case. Your program needs the crate tokio only if it uses tokio
+//! itself.
 //!
-//! # Where things are
+//! # Modules
 //!
-//! The root has what programs use. What inspecting a lock shows is in [`inspect`](mod@inspect), what a store can do and
-//! how it is in [`store`], the futures of the kinds in [`kinds`], the parts of errors in [`error`]. [`Tenure::list`],
-//! [`Tenure::watch`] and [`Tenure::evict`] are for operators. Stores that a program opens by code, with passwords from a
-//! vault, are in [`options`]; what is about one store alone is in `redis`, `postgres`, `mysql` and `zookeeper`, the
-//! tables of databases in `schema`. The clocks of tests are in [`clock`]. To write a store you build on the crate
-//! `tenure-core`.
+//! The root has what programs use most. [`Tenure::list`], [`Tenure::watch`] and [`Tenure::evict`] are for operators.
+//! The rest is in modules:
+//!
+//! - [`inspect`](mod@inspect): the state of a lock, as you inspect it
+//! - [`store`]: a store's capabilities and health
+//! - [`kinds`]: the futures of each kind of lock
+//! - [`error`]: the parts of errors
+//! - [`options`]: stores that a program opens by code, with passwords from a vault
+//! - `redis`, `postgres`, `mysql` and `zookeeper`: items for one store alone
+//! - `schema`: the tables of the stores on databases
+//! - [`clock`]: clocks for tests
+//!
+//! To write your own store, use the crate `tenure-core`.
 //!
 //! # Features
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
-//! | `config` | yes | `Tenure::from_env()`: a store and settings from a file and from variables |
-//! | `embedded` | yes | `file:` URLs: several processes on one machine, no server |
+//! | `config` | yes | `Tenure::from_env()`: a store and settings from a configuration file and environment variables |
+//! | `embedded` | yes | `file:` URLs: several processes on one machine, without a server |
 //! | `macros` | yes | the attribute [`#[locked]`](macro@locked) |
 //! | `redis` | no | `redis:` and `unix:` URLs: one Redis or Valkey server |
 //! | `quorum` | no | `quorum:` URLs: a majority of several independent stores |
@@ -125,11 +132,11 @@
 //! | `postgres` | no | `postgres:` URLs: a PostgreSQL database |
 //! | `postgres-tls` | no | the same over TLS |
 //! | `zookeeper` | no | `zookeeper:` URLs: a ZooKeeper ensemble, shared with Curator |
-//! | `zookeeper-tls`, `zookeeper-sasl` | no | the same over TLS, and with a login by SASL |
-//! | `serde` | no | names and tokens read and written by serde, and what is shown of locks and stores written |
+//! | `zookeeper-tls`, `zookeeper-sasl` | no | the same over TLS, and with a SASL login |
+//! | `serde` | no | serde reads and writes names and tokens, and writes the state of locks and stores |
 //! | `redis-tls` | no | `rediss:`, `rediss-sentinel:` and `rediss-cluster:` URLs: the same over TLS |
 
-// Says of each item which feature it takes, on docs.rs.
+// Shows on docs.rs which feature each item needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod blocking;
@@ -175,8 +182,8 @@ pub use tenure_core::{
 pub use tenure_macros::locked;
 pub use urls::examination::Examination;
 
-/// What the pages show is compiled with the tests. `tests/it/readme.rs` runs the README's programs,
-/// `tests/it/testing.rs` what the page on testing shows.
+/// Compiles the examples of the pages as doctests. `tests/it/readme.rs` runs the README's programs, and
+/// `tests/it/testing.rs` those of the page on testing.
 #[cfg(doctest)]
 mod pages {
     #[cfg(feature = "macros")]

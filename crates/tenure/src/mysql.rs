@@ -1,4 +1,4 @@
-//! How a MySQL or MariaDB database is reached, by code.
+//! Options for a MySQL or MariaDB database that a program opens by code.
 //!
 //! ```no_run
 //! # async fn open() -> Result<(), tenure::Error> {

@@ -1,4 +1,4 @@
-//! Which names are in use, without opening the store.
+//! The names in use in a store, without opening it.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,17 @@ use crate::{
 };
 
 impl Tenure {
-    /// The names of locks in the store at `url` that begin with `prefix` and are in use, for whoever completes
-    /// what a user types. It is a hint: a lock whose holder was killed may be among them, and of a quorum all
-    /// names are that one of its members knows. A majority of them is waited for, and nobody else.
+    /// Returns the names of the locks in use whose names begin with `prefix`, from the store at `url`. Use it to
+    /// complete what a user types.
     ///
-    /// Nothing is created and nothing changed, neither on a server nor in a directory: the store is not opened.
-    /// `memory:` has no names, as it is another one each time.
+    /// The result is a hint: it may include a lock whose holder was killed. For a quorum, it includes each name that
+    /// one of the members knows. It waits only until a majority of the members has answered.
+    ///
+    /// This does not open the store. It creates and changes nothing, neither on a server nor in a directory. `memory:`
+    /// has no names, because each opened one is a new store.
     ///
     /// # Errors
-    /// [`OpenError`] if the URL is not written as it should be, or the store cannot be read; of a quorum, if none of
-    /// its members can.
+    /// [`OpenError`] if the URL is malformed, or the store cannot be read: for a quorum, none of its members.
     ///
     /// # Cancel safety
     /// Cancel-safe: nothing is changed.
@@ -46,7 +47,7 @@ impl Tenure {
     }
 }
 
-/// Compiled here, as for opening a store.
+/// Compiled in this crate, as in `Tenure::open_for`.
 fn in_use<'a>(
     url: &'a str,
     prefix: &'a str,
@@ -71,7 +72,7 @@ async fn list_names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>
     }
 }
 
-/// Those of one store; nothing if this build has no such store.
+/// The names of one store; `None` if this build has no such store.
 #[cfg_attr(
     not(any(
         feature = "embedded",
@@ -124,7 +125,7 @@ async fn of_quorum(list: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault
             Some(Err(fault)) => failed = Some(fault),
             None => {}
         }
-        // What a majority holds, a member of every other majority knows. Nobody waits for the rest.
+        // A member of every majority knows what another majority holds, so the rest is not waited for.
         if answers > members.len() / 2 {
             break;
         }

@@ -23,28 +23,28 @@ use crate::{
 /// Why a store was not opened.
 #[non_exhaustive]
 pub enum OpenError {
-    /// No store goes by this scheme.
+    /// This build has no store with this scheme.
     UnknownScheme {
-        /// What the URL begins with.
+        /// The scheme of the URL.
         scheme: String,
         /// The schemes that this build knows.
         known: String,
     },
-    /// The URL is not written as it should be. Nothing was opened.
+    /// The URL is malformed. Nothing was opened.
     Url {
         /// The URL, without its password.
         url: String,
-        /// What is wrong with it, and what to write.
+        /// What is wrong with the URL, and what to write instead.
         fault: Fault,
     },
     /// The store could not be opened.
     Store {
         /// The URL, without its password.
         url: String,
-        /// What happened, and what the user can do.
+        /// What failed, and what you can do.
         fault: Fault,
     },
-    /// A thread of tenure's own cannot be started: the system allows no more of them, or no more open files.
+    /// The system did not allow tenure to start its thread: too many threads, or too many open files.
     Thread(std::io::Error),
     /// The configuration has a mistake.
     #[cfg(feature = "config")]
@@ -55,15 +55,15 @@ tenure_core::debug_of_parts!(OpenError);
 tenure_core::error_of_parts!(OpenError);
 
 impl OpenError {
-    /// Whether the same may work later, without anybody changing anything: the store is away, or the system has
-    /// nothing to spare.
+    /// Returns whether the same call may succeed later, with nothing changed: the store was unreachable, or the system
+    /// had no thread or file to spare.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
     /// use tenure::Tenure;
     ///
     /// let error = Tenure::open("floppy:/a").await.unwrap_err();
-    /// assert!(!error.is_transient()); // it stays so until the URL is mended
+    /// assert!(!error.is_transient()); // not until the URL is corrected
     /// # Ok::<(), tenure::Error>(())
     /// # }).unwrap();
     /// ```
@@ -76,7 +76,7 @@ impl OpenError {
         }
     }
 
-    /// The store's URL without its password, where it is known.
+    /// Returns the store's URL without its password, if it is known.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -138,8 +138,8 @@ impl Tenure {
     ///
     /// | URL | store |
     /// |---|---|
-    /// | `file:` | embedded, in its default place on this machine |
-    /// | `file:/dir` | embedded, in `/dir`: the whole path, so that all callers mean the same |
+    /// | `file:` | embedded, in its default directory on this machine |
+    /// | `file:/dir` | embedded, in `/dir`: an absolute path, so that all callers mean the same directory |
     /// | `redis://host`, `rediss://`, `unix:` | one Redis or Valkey server: feature `redis` |
     /// | `redis-sentinel://host,host,host?service=…` | the primary that these sentinels name: feature `redis` |
     /// | `redis-cluster://host,host,host` | the cluster of which these are nodes: feature `redis` |
@@ -150,12 +150,12 @@ impl Tenure {
     /// | `memory:` | this process alone, for tests |
     ///
     /// # Errors
-    /// [`OpenError`], at once: a store that cannot be reached is not tried again. If
-    /// [`is_transient`](OpenError::is_transient), open it again after a pause; otherwise change the URL or the server first,
-    /// as [`help`](OpenError::help) says.
+    /// [`OpenError`], at once: this does not retry a store that cannot be reached. If the error
+    /// [`is_transient`](OpenError::is_transient), open the store again after a pause. Otherwise change the URL or the
+    /// server first, as [`help`](OpenError::help) says.
     ///
     /// # Cancel safety
-    /// Cancel-safe: nothing is held by opening a store.
+    /// Cancel-safe: opening a store holds nothing.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -170,17 +170,17 @@ impl Tenure {
         Self::open_for(url.as_ref(), &Defaults::default()).await
     }
 
-    /// Opens the store that `options` describe: `RedisOptions`, `PostgresOptions`, `MysqlOptions` or `ZookeeperOptions`, in
-    /// the module of each store.
+    /// Opens the store that `options` describe: `RedisOptions`, `PostgresOptions`, `MysqlOptions` or
+    /// `ZookeeperOptions`, from the module of each store.
     ///
-    /// They say what a URL says, and take passwords, authorities and certificates from wherever a program has them:
-    /// [`options`](crate::options).
+    /// Options have the settings of a URL. They also take passwords, certificate authorities and certificates from
+    /// wherever your program keeps them: see [`options`](crate::options).
     ///
     /// # Errors
-    /// [`OpenError`], which says what the user can do.
+    /// [`OpenError`], whose help says what you can do.
     ///
     /// # Cancel safety
-    /// Cancel-safe: nothing is held by opening a store.
+    /// Cancel-safe: opening a store holds nothing.
     ///
     /// ```no_run
     /// # #[cfg(feature = "redis")]
@@ -200,13 +200,14 @@ impl Tenure {
         Ok(Self::with_store(store.map_err(|fault| OpenError::Store { url, fault })?))
     }
 
-    /// Opens the store at `url` for what is known of the holds that there are to be: the shortest ttl, and the longest grace.
+    /// Opens the store at `url` for holds with these settings, as far as known: the shortest ttl, and the longest
+    /// grace.
     pub(crate) fn open_for<'a>(
         url: &'a str,
         holds: &'a Defaults,
     ) -> BoxFuture<'a, Result<Self, OpenError>> {
-        // Compiled here. The body of an `async fn` is compiled once more by each crate that awaits it, with all that
-        // it awaits itself, which is a good part of every store.
+        // Compiled in this crate. Each crate that awaits an `async fn` compiles its body again, with everything that it
+        // awaits: here, a good part of every store.
         Box::pin(Self::opening(url, holds))
     }
 
@@ -226,16 +227,16 @@ impl Tenure {
         Ok(Self::with_store(store))
     }
 
-    /// Opens a quorum of the independent stores at these URLs: a name is held when a majority of them
-    /// hold it. The same as [`Tenure::open`] with `quorum:URL,URL,URL`.
+    /// Opens a quorum of the independent stores at these URLs. A name is held when a majority of them holds it.
     ///
-    /// At least three, best an odd number; at most half of them, rounded down, may be missing.
+    /// This is the same as [`Tenure::open`] with `quorum:URL,URL,URL`. Give at least three stores, and best an odd
+    /// number. A minority may be missing: one of three or of four, two of five.
     ///
     /// # Errors
-    /// [`OpenError`], which says what the user can do.
+    /// [`OpenError`], whose help says what you can do.
     ///
     /// # Cancel safety
-    /// Cancel-safe: nothing is held by opening a store.
+    /// Cancel-safe: opening a store holds nothing.
     ///
     /// ```no_run
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -254,11 +255,11 @@ impl Tenure {
     }
 }
 
-/// A store that is not opened, with its place said once: most faults name it themselves.
+/// Describes a store that cannot be opened. Names its address once, as most faults name it themselves.
 fn not_opened(url: &str, fault: &Fault) -> String {
     let (_, behind) = parted(url);
     let place = behind.strip_prefix("//").map(|server| server.rsplit('@').next());
-    // The port may not stand in the URL, and more settings in what the fault says.
+    // The URL may lack the port, and the fault may have more settings than the URL.
     let place = place.flatten().map(|server| server.split(['/', '?', ',', ':']).next());
     let place = place.flatten().unwrap_or_else(|| behind.split('?').next().unwrap_or_default());
     if behind.is_empty() || !place.is_empty() && fault.message().contains(place) {
@@ -267,7 +268,7 @@ fn not_opened(url: &str, fault: &Fault) -> String {
     format!("the store {url:?} cannot be opened: {fault}")
 }
 
-/// The scheme of a URL that is written as it should be, and what stands behind it.
+/// Returns the scheme of a well-formed URL, and the part after it.
 pub(crate) fn check(url: &str) -> Result<(&str, &str), OpenError> {
     if let Some(fault) = mistake(url) {
         return Err(OpenError::Url { url: shown(url), fault });

@@ -1,7 +1,8 @@
-//! Stores that are opened by code instead of by a URL.
+//! Stores that a program opens by code instead of by a URL.
 //!
-//! A URL is no place for a password that a vault hands out. The options of each store say what its URLs say, and take a
-//! [`Password`] that is read again at each login: from a file, or by a function of yours. [`Tenure::open_with`] opens them.
+//! A URL is not suitable for a password from a vault. The options of each store have the settings of its URL. They also
+//! take a [`Password`] that is read again at each login, from a file or from your function. [`Tenure::open_with`] opens
+//! a store with its options.
 //!
 //! | store | options |
 //! |---|---|
@@ -31,9 +32,10 @@
 
 pub use tenure_url::{Password, Secret};
 
-/// Options by which a store is opened: those of each store whose feature is turned on.
+/// The options of a store, for [`Tenure::open_with`](crate::Tenure::open_with): those of each store whose feature is
+/// enabled.
 ///
-/// It is sealed. [`Tenure::with_store`](crate::Tenure::with_store) takes a store of your own.
+/// This trait is sealed. To use your own store, call [`Tenure::with_store`](crate::Tenure::with_store).
 pub trait StoreOptions: opening::Open {}
 
 pub(crate) mod opening {
@@ -42,17 +44,17 @@ pub(crate) mod opening {
     use futures_util::future::BoxFuture;
     use tenure_core::{Fault, Store};
 
-    /// What [`StoreOptions`](super::StoreOptions) can do.
+    /// What [`StoreOptions`](super::StoreOptions) does.
     pub trait Open: Send {
-        /// Where the store is, without user and password.
+        /// Returns the store's location, without user and password.
         fn location(&self) -> String;
 
-        /// Opens it, if it answers now.
+        /// Opens the store. Fails if it does not answer now.
         fn open(self) -> BoxFuture<'static, Result<Arc<dyn Store>, Fault>>;
     }
 }
 
-/// Opens a store by its options.
+/// Implements `Open` for a store's options.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "redis", feature = "zookeeper"))]
 macro_rules! opened {
     ($options:ty, $store:ty, $erased:expr) => {

@@ -1,4 +1,5 @@
-//! What operators do, and programs that show locks: list, inspect, watch, evict, and ask after the store's health.
+//! Operations for operators, and for programs that show locks: list, inspect, watch, evict, and check the store's
+//! health.
 
 use tenure_core::{
     InspectError, List, StoreError, Watcher,
@@ -12,18 +13,19 @@ use tenure_core::{
 use crate::Tenure;
 
 impl Tenure {
-    /// Lists the locks in use whose names begin with `prefix`, with who holds each and who waits for it: await the
-    /// returned value. An empty prefix lists all.
+    /// Lists the locks in use whose names begin with `prefix`, each with its holders and waiters. Await the returned
+    /// value. An empty prefix lists all.
     ///
-    /// It lists 1,000 names unless [`limit`](List::limit) says otherwise. [`more`](crate::store::Listing::more) is whether
-    /// there are others, and [`missing`](crate::store::Listing::missing) why some may not be among them.
+    /// It lists at most 1,000 names, unless you set another [`limit`](List::limit).
+    /// [`more`](crate::store::Listing::more) says whether there are more names.
+    /// [`missing`](crate::store::Listing::missing) says why some names may be absent.
     ///
     /// # Errors
-    /// [`StoreError`] when the store cannot be asked, or did not answer within 30 s. It is asked once: where the error
-    /// [is transient](StoreError::is_transient), ask again.
+    /// [`StoreError`] if the store cannot be asked, or does not answer within 30 s. tenure asks once. If the error [is
+    /// transient](StoreError::is_transient), call this again.
     ///
     /// # Cancel safety
-    /// Cancel-safe: nothing is changed.
+    /// Cancel-safe: this changes nothing.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -43,18 +45,18 @@ impl Tenure {
         self.0.list(prefix)
     }
 
-    /// Shows who holds the lock called `name` and who waits for it, by the store's account at one moment and whatever
-    /// kind of lock it is.
+    /// Shows the holders and the waiters of the lock called `name`, of whatever kind. It is the store's state at one
+    /// moment.
     ///
-    /// It may be out of date when it is answered: never act on it as if the lock were held or free. Only a guard says
-    /// that.
+    /// The answer may be out of date when you receive it. Never act on it as if the lock were held or free: only a
+    /// guard proves that.
     ///
     /// # Errors
-    /// [`InspectError`] when the name cannot be used, or the store cannot be asked. Transient faults are ridden out for
-    /// up to 30 s.
+    /// [`InspectError`] if the name cannot be used, or the store cannot be asked. Transient faults are retried for up
+    /// to 30 s.
     ///
     /// # Cancel safety
-    /// Cancel-safe: nothing is changed.
+    /// Cancel-safe: this changes nothing.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -70,10 +72,10 @@ impl Tenure {
         self.0.inspect(name).await
     }
 
-    /// Watches the lock called `name`, whatever kind of lock it is and without a part in it: [`Watcher::next`] waits for
-    /// each change.
+    /// Watches the lock called `name`, of whatever kind, without becoming a contender. [`Watcher::next`] waits for each
+    /// change.
     ///
-    /// Asks the store nothing. A name that cannot be used is an error when the watcher is asked for news.
+    /// This does not ask the store. If the name cannot be used, the watcher returns the error.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -93,19 +95,19 @@ impl Tenure {
         self.0.watch(name)
     }
 
-    /// Evicts one hold of the lock called `name`: the one that was seen under this id, and no other. Returns `None` if
-    /// that hold is not there any more, and then nothing changed.
+    /// Evicts one hold of the lock called `name`: the hold with this id, and no other. Returns `None` if that hold has
+    /// ended, and then changes nothing.
     ///
-    /// The holder is not asked. Its guard is lost as soon as it hears of it, by its next renewal at the latest, and
-    /// until then only a resource that checks [tokens](crate::Token) refuses it.
+    /// The holder is not asked. Its guard is lost once it is notified, or at its next renewal at the latest. Until then
+    /// only a resource that checks [tokens](crate::Token) refuses it.
     ///
     /// # Errors
-    /// [`InspectError`] when the name cannot be used, or the store did not do it. It is asked once, and has five seconds
-    /// to answer. A fault of kind [`InDoubt`](crate::FaultKind::InDoubt) may have evicted it: evict it again, which is
-    /// harmless.
+    /// [`InspectError`] if the name cannot be used, or the store did not evict the hold. tenure asks once and waits up
+    /// to five seconds. A fault of kind [`InDoubt`](crate::FaultKind::InDoubt) may have evicted it. Evict it again,
+    /// which is harmless.
     ///
     /// # Cancel safety
-    /// Cancel-safe: the hold may be evicted or not, and no other is.
+    /// Cancel-safe: the hold may or may not be evicted. No other hold is affected.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -129,15 +131,15 @@ impl Tenure {
         self.0.evict(name, hold).await
     }
 
-    /// Evicts all holds of the lock called `name` that were `seen`, as far as they are still there: all readers, or all
-    /// takers of permits. Returns those that it evicted. Who came since keeps its hold.
+    /// Evicts all holds of the lock called `name` that are in `seen` and have not ended: all readers, or all holders of
+    /// permits. Returns the holds that it evicted. A holder that came later keeps its hold.
     ///
     /// # Errors
-    /// As for [`Tenure::evict`]. Some may be evicted by then; evicting again what was seen is harmless. Where a store
-    /// gives a hold no id, none is evicted.
+    /// As for [`Tenure::evict`]. Some holds may be evicted already. Evicting those in `seen` again is harmless. If the
+    /// store gives a hold no id, this evicts none.
     ///
     /// # Cancel safety
-    /// Cancel-safe: some may be evicted, and none that was not seen is.
+    /// Cancel-safe: some holds may be evicted, and none that is not in `seen`.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -161,16 +163,17 @@ impl Tenure {
         self.0.evict_seen(name, seen).await
     }
 
-    /// Asks the store which promise holds there and why not: for a probe, or a page for operators.
+    /// Asks the store which promises hold there, and why others do not. Use it for a health check, or on a page for
+    /// operators.
     ///
-    /// [`Tenure::examine`] does more, for a URL of which it is not known whether it opens at all.
+    /// [`Tenure::examine`] does more. It also takes a URL that may not open at all.
     ///
     /// # Errors
-    /// [`StoreError`] when the store cannot be asked, or did not answer within 30 s. It is asked once. What it answers
-    /// badly is a [`Diagnostic`].
+    /// [`StoreError`] if the store cannot be asked, or does not answer within 30 s. tenure asks once. A bad result is a
+    /// [`Diagnostic`], not an error.
     ///
     /// # Cancel safety
-    /// Cancel-safe: what a look at the store leaves behind ends with its lease.
+    /// Cancel-safe: whatever the check leaves in the store ends with its lease.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

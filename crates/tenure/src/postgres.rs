@@ -1,4 +1,4 @@
-//! How a PostgreSQL database is reached, by code.
+//! Options for a PostgreSQL database that a program opens by code.
 //!
 //! ```no_run
 //! # async fn open() -> Result<(), tenure::Error> {

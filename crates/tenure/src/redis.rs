@@ -1,4 +1,4 @@
-//! What is about Redis and Valkey alone: how they are reached, by code, and names in one slot of a cluster.
+//! Options for Redis and Valkey that a program opens by code, and names in one slot of a cluster.
 //!
 //! ```no_run
 //! # async fn open() -> Result<(), tenure::Error> {

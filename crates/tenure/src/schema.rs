@@ -1,10 +1,11 @@
-//! The tables of stores on databases, for those who make them by hand.
+//! The tables of the stores on databases, if you create them by hand.
 
-/// The statements that make the tables on MySQL and MariaDB whose names begin so. They change nothing that is there,
-/// and end with what a user needs that uses the locks and makes no tables.
+/// Returns the statements that create the tables on MySQL and MariaDB, with names that begin with `tables`.
+///
+/// They change nothing that exists. They end with the rights that a user needs to use locks without creating tables.
 ///
 /// # Errors
-/// A [`Fault`](crate::Fault) if names of tables cannot begin so.
+/// A [`Fault`](crate::Fault) if the names of tables cannot begin with `tables`.
 ///
 /// ```
 /// let statements = tenure::schema::mysql("tenure")?;
@@ -16,11 +17,12 @@ pub fn mysql(tables: &str) -> Result<String, crate::Fault> {
     tenure_mysql::schema(tables)
 }
 
-/// The statements that make the tables on PostgreSQL in this schema. They change nothing that is there, and end
-/// with what a role needs that uses the locks and makes no tables.
+/// Returns the statements that create the tables on PostgreSQL, in this schema.
+///
+/// They change nothing that exists. They end with the rights that a role needs to use locks without creating tables.
 ///
 /// # Errors
-/// A [`Fault`](crate::Fault) if that cannot be the name of a schema.
+/// A [`Fault`](crate::Fault) if `schema` cannot be the name of a schema.
 ///
 /// ```
 /// let statements = tenure::schema::postgres("tenure")?;

@@ -1,7 +1,7 @@
-//! What a program sees of a store: what it can do, which locks are in it and how it is.
+//! A store as a program sees it: its capabilities, its locks and its health.
 //!
-//! [`Tenure::store`](crate::Tenure::store) gives the store that is open, and [`MemoryStore`] is the one for tests. What
-//! it takes to write a store is in the crate `tenure-core`.
+//! [`Tenure::store`](crate::Tenure::store) returns the open store. [`MemoryStore`] is the store for tests. To write
+//! your own store, use the crate `tenure-core`.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

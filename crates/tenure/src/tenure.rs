@@ -7,22 +7,23 @@ use tenure_core::{
     Semaphore, ShutdownError, Store, Timestamp, detached::Attach,
 };
 
-/// One opened store, from which locks are made.
+/// An open store, from which you make locks.
 ///
-/// Cheap to clone; all clones are one. [`Tenure::open`] opens a store by its URL, [`Tenure::from_env`] the one that the
-/// environment names, and [`Tenure::builder`] takes a store that is open already.
+/// [`Tenure::open`] opens a store by its URL, and [`Tenure::from_env`] the store that the environment names.
+/// [`Tenure::builder`] takes a store that is already open. A `Tenure` is cheap to clone, and all clones share one
+/// store.
 ///
-/// Renewals and clean-up run on a thread of tenure's own, so you can open a store in one runtime and use it in another.
-/// When the last clone and the last guard are gone, its background work ends.
+/// Renewals and clean-up run on tenure's own thread, so you can open a store in one runtime and use it in another. This
+/// background work ends when the last clone and the last guard are gone.
 ///
 /// # Dropping
-/// Whatever is dropped last, a clone, a lock made from it or a guard, waits until the store has released what was let go
-/// of, a second at most in all: the program may end right after. So does the end of `main` where the last clone is never
-/// dropped, as in a `static`, on Linux with glibc and on macOS. Nothing is waited for after a
+/// Dropping the last clone, lock or guard waits until the store has released what was dropped before, at most one
+/// second in all. So the program may end right afterwards. If the last clone is never dropped, as in a `static`, the
+/// end of `main` waits in the same way on Linux with glibc and on macOS. Neither waits after a
 /// [`shutdown`](Tenure::shutdown) that ran out of time, nor in a forked child.
 ///
-/// `std::process::exit`, an abort and a kill drop no guard: what is held then is free when its lease ends, or when the
-/// store notices the end of the process.
+/// `std::process::exit`, an abort and a kill drop no guard. A lock that is held then is free when its lease ends, or
+/// when the store notices the end of the process.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -39,7 +40,7 @@ use tenure_core::{
 pub struct Tenure(pub(crate) tenure_core::Tenure);
 
 impl Tenure {
-    /// Uses a store that is open already.
+    /// Uses a store that is already open.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -56,7 +57,7 @@ impl Tenure {
         Self::builder(store).build()
     }
 
-    /// Uses a store that is open already, with more to choose.
+    /// Uses a store that is already open, with settings to choose.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -72,9 +73,9 @@ impl Tenure {
         TenureBuilder(tenure_core::Tenure::builder(store))
     }
 
-    /// Makes a mutex called `name`: one holder at a time.
+    /// Makes a mutex called `name`, for one holder at a time.
     ///
-    /// Asks the store nothing. A name that cannot be used is an error when the mutex is locked.
+    /// This does not ask the store. If the name cannot be used, locking the mutex fails.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -88,9 +89,9 @@ impl Tenure {
         self.0.mutex(name)
     }
 
-    /// Makes a read-write lock called `name`: any number of readers, or one writer.
+    /// Makes a read-write lock called `name`, for any number of readers or one writer.
     ///
-    /// Asks the store nothing. A name that cannot be used is an error when it is locked.
+    /// This does not ask the store. If the name cannot be used, locking it fails.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -107,9 +108,9 @@ impl Tenure {
         self.0.rwlock(name)
     }
 
-    /// Makes a semaphore called `name` with this many permits. All its users agree on the number.
+    /// Makes a semaphore called `name` with this many permits. All its users must use the same number.
     ///
-    /// Asks the store nothing. A name that cannot be used is an error when permits are acquired.
+    /// This does not ask the store. If the name cannot be used, acquiring permits fails.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -123,8 +124,7 @@ impl Tenure {
         self.0.semaphore(name, permits)
     }
 
-    /// Makes a latch called `name`, which opens when `count` different arrivals are there. All its users agree on the
-    /// count.
+    /// Makes a latch called `name`. It opens after `count` different arrivals. All its users must use the same count.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -139,7 +139,7 @@ impl Tenure {
         self.0.latch(name, count)
     }
 
-    /// Makes an election called `name`: one of its candidates leads.
+    /// Makes an election called `name`, in which one candidate at a time leads.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -155,7 +155,7 @@ impl Tenure {
 
     /// Makes a multi-lock of these names, which are held together or not at all.
     ///
-    /// Asks the store nothing. Names that cannot be used are an error when they are locked.
+    /// This does not ask the store. If a name cannot be used, locking fails.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -169,17 +169,17 @@ impl Tenure {
         self.0.all(names)
     }
 
-    /// Attaches a detached hold to this process: await the returned value, which is a guard like any other, with a token
-    /// greater than that of the detached hold. Nobody else gets the lock in between.
+    /// Attaches a detached hold to this process. Await the returned value: it is an ordinary guard, with a greater
+    /// token than the detached hold. No other holder gets the lock in between.
     ///
-    /// Of several that attach by copies of a handle, one gets the hold, and the others are told that it is lost.
+    /// If several programs attach with copies of a handle, one gets the hold. The others receive the error that it is
+    /// lost.
     ///
     /// # Errors
-    /// [`HandleError::Lost`] when nothing is held by the handle any more. Transient faults are ridden out for up to one
-    /// ttl.
+    /// [`HandleError::Lost`] if the handle no longer holds the lock. Transient faults are retried for up to one ttl.
     ///
     /// # Cancel safety
-    /// Dropping the future takes back what may have been attached; the handle may be worth nothing then.
+    /// Dropping the future releases what may have been attached. The handle may then be invalid.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -194,15 +194,15 @@ impl Tenure {
         self.0.attach(handle)
     }
 
-    /// Makes the detached hold of `handle` last for `lease` from now on, at least: 10 ms to 24 h. Never shortens it.
-    /// Returns until when you may count on it, on the [clock](Tenure::clock) of this `Tenure`.
+    /// Extends the detached hold of `handle` so that it lasts for at least `lease` from now: 10 ms to 24 h. Never
+    /// shortens it. Returns the time until which you may count on it, on the [clock](Tenure::clock) of this `Tenure`.
     ///
     /// # Errors
-    /// [`HandleError::Lost`] when nothing is held by the handle any more; [`InDoubt`](HandleError::InDoubt) when the
-    /// store did not answer within five seconds.
+    /// [`HandleError::Lost`] if the handle no longer holds the lock; [`InDoubt`](HandleError::InDoubt) if the store
+    /// does not answer within five seconds.
     ///
     /// # Cancel safety
-    /// Cancel-safe: it may be renewed or not.
+    /// Cancel-safe: the hold may or may not be renewed.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -227,11 +227,11 @@ impl Tenure {
     /// Releases the detached hold of `handle`.
     ///
     /// # Errors
-    /// [`HandleError::Lost`] when nothing is held by the handle any more; [`InDoubt`](HandleError::InDoubt) when the
-    /// store did not answer within five seconds.
+    /// [`HandleError::Lost`] if the handle no longer holds the lock; [`InDoubt`](HandleError::InDoubt) if the store
+    /// does not answer within five seconds.
     ///
     /// # Cancel safety
-    /// Cancel-safe: it may be released or not.
+    /// Cancel-safe: the hold may or may not be released.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -246,14 +246,14 @@ impl Tenure {
         self.0.release_detached(handle).await
     }
 
-    /// The settings that locks called `name` use where nothing else is said: see [`TenureBuilder::defaults`].
+    /// Returns the settings that locks called `name` use unless you set others: see [`TenureBuilder::defaults`].
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
     /// # let tenure = tenure::Tenure::open("memory:").await?;
     /// use tenure::LockName;
     ///
-    /// assert_eq!(tenure.defaults_of(&LockName::new("job")?).ttl, None); // nothing is said of it
+    /// assert_eq!(tenure.defaults_of(&LockName::new("job")?).ttl, None); // not set
     /// # Ok::<(), tenure::Error>(())
     /// # }).unwrap();
     /// ```
@@ -262,10 +262,10 @@ impl Tenure {
         self.0.defaults_of(name)
     }
 
-    /// The store itself, which knows its kind, its location and what it can do.
+    /// Returns the store, which knows its kind, its location and its capabilities.
     ///
-    /// [`Tenure::list`], [`inspect`](Tenure::inspect), [`evict`](Tenure::evict) and [`health`](Tenure::health) ask it in
-    /// any runtime or none, bounded in time.
+    /// [`Tenure::list`], [`inspect`](Tenure::inspect), [`evict`](Tenure::evict) and [`health`](Tenure::health) ask it
+    /// from any runtime or none, with a time limit.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -280,7 +280,7 @@ impl Tenure {
         self.0.store()
     }
 
-    /// The clock that deadlines are told on.
+    /// Returns the clock that deadlines are measured on.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -296,14 +296,14 @@ impl Tenure {
     }
 
     /// Refuses further acquisitions, and waits until all guards and waits are gone and the store has answered every
-    /// release and clean-up. Then tenure's own thread uses the store no more.
+    /// release and clean-up. After that, tenure's own thread no longer uses the store.
     ///
     /// # Errors
-    /// [`ShutdownError`] says what was left when `within` was over. It goes on in the background for as long as the
-    /// process lives; leases end by themselves.
+    /// [`ShutdownError`] if `within` ran out, with what was left. That work continues in the background for as long as
+    /// the process lives. Leases end on their own.
     ///
     /// # Cancel safety
-    /// Cancel-safe; acquisitions stay refused.
+    /// Cancel-safe. Acquisitions remain refused.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -320,7 +320,7 @@ impl Tenure {
     }
 }
 
-/// Chooses what a [`Tenure`] is made of.
+/// Chooses the parts and settings of a [`Tenure`].
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -341,11 +341,11 @@ impl Tenure {
 pub struct TenureBuilder(tenure_core::TenureBuilder);
 
 impl TenureBuilder {
-    /// How many holds and waiters a process may have: the default of [`max_holds`](TenureBuilder::max_holds).
+    /// The number of holds, waiters and clean-ups that [`max_holds`](TenureBuilder::max_holds) allows by default.
     pub const MAX_HOLDS: usize = tenure_core::TenureBuilder::MAX_HOLDS;
 
-    /// Uses this clock for deadlines and waits; it must run at the rate of the store's to within 1 %. Default: the
-    /// machine's.
+    /// Uses this clock for deadlines and waits. It must run at the rate of the store's clock, to within 1 %. Default:
+    /// the machine's clock.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -359,7 +359,7 @@ impl TenureBuilder {
         Self(self.0.clock(clock))
     }
 
-    /// Draws owners and jitter from here. Default: the system's randomness.
+    /// Uses this source of randomness for owners and jitter. Default: the system's.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -372,8 +372,9 @@ impl TenureBuilder {
         Self(self.0.entropy(entropy))
     }
 
-    /// Allows so many holds, waiters and clean-ups at a time; beyond it an acquisition fails with
-    /// [`TooManyHolds`](crate::AcquireError::TooManyHolds).
+    /// Sets how many holds, waiters and clean-ups this `Tenure` may have at a time. Beyond that number, an acquisition
+    /// fails with [`TooManyHolds`](crate::AcquireError::TooManyHolds). Default:
+    /// [`MAX_HOLDS`](TenureBuilder::MAX_HOLDS).
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -391,8 +392,8 @@ impl TenureBuilder {
         Self(self.0.max_holds(max_holds))
     }
 
-    /// Sets what locks use where neither a handle nor an acquisition says something: `find` is asked at each acquisition,
-    /// and must not block.
+    /// Sets the settings that locks use unless a lock or an acquisition sets its own. tenure calls `find` at each
+    /// acquisition. It must not block.
     ///
     /// ```
     /// use std::{sync::Arc, time::Duration};
@@ -407,10 +408,10 @@ impl TenureBuilder {
         Self(self.0.defaults(find))
     }
 
-    /// Builds it, with renewals on a thread of tenure's own.
+    /// Builds the `Tenure`, with renewals on tenure's own thread.
     ///
-    /// As long as the system has no thread to spare for that, acquisitions fail with
-    /// [`Unreachable`](crate::AcquireError::Unreachable): nothing is held that nobody would renew.
+    /// While the system has no thread to spare for that, acquisitions fail with
+    /// [`Unreachable`](crate::AcquireError::Unreachable), so that no hold is left without renewals.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -423,13 +424,13 @@ impl TenureBuilder {
         Tenure(self.0.build())
     }
 
-    /// Builds it with renewals as a task of the tokio runtime that this is called in: for tests that pause its time, with
-    /// a [`TokioClock`](crate::clock::TokioClock).
+    /// Builds the `Tenure`, with renewals as a task of the tokio runtime in which you call this. It is for tests that
+    /// pause the runtime's time, with a [`TokioClock`](crate::clock::TokioClock).
     ///
-    /// A runtime that blocks renews nothing: not for programs that run for real.
+    /// Do not use it in production: while the runtime is blocked, no hold is renewed.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, as `tokio::spawn` does.
+    /// If you call it outside a tokio runtime, as `tokio::spawn` does.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -448,9 +449,10 @@ impl TenureBuilder {
         Tenure(self.0.build_in_runtime())
     }
 
-    /// Builds it and gives its background work to the caller, who must run it: for tests on a paused or simulated clock.
+    /// Builds the `Tenure` and returns its background work, which you must run. It is for tests on a paused or
+    /// simulated clock.
     ///
-    /// While that work does not run nothing is renewed or cleaned up. When it is dropped acquisitions are refused.
+    /// While that work does not run, no hold is renewed or cleaned up. Once it is dropped, acquisitions are refused.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

@@ -1,4 +1,4 @@
-//! How a ZooKeeper ensemble is reached, by code.
+//! Options for a ZooKeeper ensemble that a program opens by code.
 //!
 //! ```no_run
 //! # async fn open() -> Result<(), tenure::Error> {

@@ -1,4 +1,4 @@
-//! Faults of a store made of files: what happened, and what the user can do.
+//! Faults of a store made of files: what failed, and what you can do.
 
 use std::{
     fmt,
@@ -14,7 +14,7 @@ use crate::disk::{
     slots::{Damage, WriteError},
 };
 
-/// The failure of a system call, as in "cannot open PATH".
+/// The fault of a system call, as in "cannot open PATH".
 pub(crate) fn io(doing: impl fmt::Display, path: &Path, error: io::Error) -> Fault {
     let path = path.display();
     let (kind, why, help) = reason(&error);
@@ -85,14 +85,14 @@ fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
     }
 }
 
-/// There is no thread for work on files.
+/// The fault if there is no thread for work on files.
 pub(crate) fn no_thread(error: io::Error) -> Fault {
     let what = "no thread can be started for work on the store's files";
     let help = "see how many threads the system allows this user and this container";
     Fault::new(FaultKind::Unreachable, what, help).because(error)
 }
 
-/// The store's files were removed under it: others would not see this process any more.
+/// The fault if the store's files were removed during use: other processes would no longer see this one.
 pub(crate) fn removed(path: &Path) -> Fault {
     Fault::new(
         FaultKind::Misconfigured,
@@ -101,7 +101,7 @@ pub(crate) fn removed(path: &Path) -> Fault {
     )
 }
 
-/// The kernel lock of a file stayed taken.
+/// The fault if the kernel lock of a file stayed taken.
 pub(crate) fn stays_locked(path: &Path) -> Fault {
     let path = path.display();
     Fault::new(
@@ -111,7 +111,7 @@ pub(crate) fn stays_locked(path: &Path) -> Fault {
     )
 }
 
-/// A file could not be read as what it should be.
+/// The fault if a file does not have the expected content.
 pub(crate) fn damaged(path: &Path, damage: Damage, help: impl Into<String>) -> Fault {
     let shown = path.display();
     match damage {
@@ -128,7 +128,7 @@ pub(crate) fn damaged(path: &Path, damage: Damage, help: impl Into<String>) -> F
     }
 }
 
-/// Something else lies where the state of a name should be.
+/// The fault if something else is where the state of a name should be.
 pub(crate) fn not_a_state(path: &Path) -> Fault {
     let path = path.display();
     Fault::new(
@@ -138,7 +138,7 @@ pub(crate) fn not_a_state(path: &Path) -> Fault {
     )
 }
 
-/// A state could not be written.
+/// The fault if a state could not be written.
 pub(crate) fn unwritten(path: &Path, error: WriteError) -> Fault {
     match error {
         WriteError::NoEffect(error) => io("write", path, error),

@@ -1,4 +1,4 @@
-//! A look at the names in use without being a part of the store.
+//! Lists the names in use without opening the store.
 
 use std::{io, path::Path};
 
@@ -13,11 +13,11 @@ use crate::{
     members::boots,
 };
 
-/// The names in the store in `dir`, or in [`default_dir`](crate::default_dir), that begin with `prefix` and
-/// that somebody holds or waits for, as far as their files tell: a holder that was killed is still among
-/// them. In no order.
+/// Returns the names in the store in `dir`, or in [`default_dir`](crate::default_dir) if `dir` is `None`, that begin
+/// with `prefix` and have a holder or a waiter, as far as their files show. A name whose holder was killed is still
+/// among them. The names are in no order.
 ///
-/// Nothing is created and nothing changed: the store is not opened. One that is not there has no names.
+/// This does not open the store. It creates and changes nothing. A missing store has no names.
 ///
 /// # Errors
 /// A [`Fault`] if the directory cannot be read.
@@ -44,7 +44,7 @@ pub fn names_in_use(dir: Option<&Path>, prefix: &str) -> Result<Vec<LockName>, F
     Ok(names)
 }
 
-/// Where the names of this boot are, if there are any.
+/// The directory with the names of this boot, if there are any.
 fn locks_of(dir: &Path) -> Result<Option<Dir>, Fault> {
     let root = match Dir::open(dir) {
         Ok(root) => root,

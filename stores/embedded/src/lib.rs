@@ -1,14 +1,14 @@
-//! The embedded store of tenure: locks between the processes of one machine, kept in files, with
-//! no server.
+//! The embedded store of tenure: locks between the processes of one machine, kept in files, without a server.
 //!
-//! Programs reach it through the crate `tenure`. It is public for those who make the store by hand; its
-//! files are not.
+//! Programs reach it through the crate `tenure`. This crate is public for programs that make the store themselves. Its
+//! files are not a public interface.
 //!
-//! Each name has one small file that holds its
-//! [`NameState`](tenure_core::proto::queue::NameState). A process that asks something takes the
-//! file's kernel lock for about a microsecond, reads the state, decides, and writes it back.
-//! Kernel locks also tell which processes live, so a killed holder is noticed at once; unix
-//! datagrams tell a waiter that its turn has come. [docs/stores/embedded-internals.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/embedded-internals.md) describes every byte.
+//! Each name has one small file that holds its [`NameState`](tenure_core::proto::queue::NameState). For each call, a
+//! process takes the file's kernel lock for about a microsecond, reads the state, decides, and writes the state back.
+//! Kernel locks also show which processes live, so a killed holder is noticed at once. Unix datagrams notify a waiter
+//! that it can claim the lock.
+//! [docs/stores/embedded-internals.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/embedded-internals.md)
+//! describes every byte.
 //!
 //! ```no_run
 //! use tenure_core::Store;

@@ -1,4 +1,4 @@
-//! The store contract over files.
+//! The store on files.
 
 use std::{fmt, path::Path, sync::Arc, time::Duration};
 
@@ -27,21 +27,21 @@ use crate::{
 
 /// Locks between the processes of one machine, kept in the files of a directory.
 ///
-/// All processes that open the same directory share its locks. Each opened store is one client of
-/// it: two in one process exclude each other as two processes do. Clones are the same client, and
-/// the client ends with the last of them: whatever it still holds is free for others then.
+/// All processes that open the same directory share its locks. Each opened store is one client: two in one process
+/// exclude each other as two processes do. Clones share one client. The client ends with the last clone, and whatever
+/// it still holds is then free for others.
 ///
-/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds as long as the directory lies on a local disk, its files are left alone,
-/// and the machine's clock since boot runs on. Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) also across reboots and losses of
-/// power, as long as the disk keeps what it said it has written.
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds while the
+/// directory is on a local disk, only tenure changes its files, and the machine's clock since boot keeps running.
+/// Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) also across
+/// reboots and power cuts, as long as the disk keeps what it reported as written.
 #[derive(Clone)]
 pub struct EmbeddedStore(Arc<Inner>);
 
 impl EmbeddedStore {
-    /// Opens the store in `dir`, and creates it for this user alone if it is not there.
+    /// Opens the store in `dir`. If the directory is missing, this creates it for this user alone.
     ///
-    /// Blocks for as long as the disk takes: a few file operations, and syncs of the disk the
-    /// first time after a boot.
+    /// This blocks while the disk works: a few file operations, and syncs of the disk the first time after a boot.
     ///
     /// # Errors
     /// A [`Fault`] that says what is wrong with the directory, its file system or its files.
@@ -67,15 +67,14 @@ impl EmbeddedStore {
         Inner::open(lock_directory::default_lock_directory()?, Arc::new(ThisMachine)).map(Self)
     }
 
-    /// Goes through the steps of opening the store in `dir`, or in [`default_dir`](crate::default_dir)
-    /// without one: the place, its file system, its format. It says what was found at each, and goes
-    /// on with what [`Store::health`] looks at; the step that failed is the last that is told. What is
-    /// not there is created, as [`EmbeddedStore::open`] does.
+    /// Examines each step of opening the store in `dir`, or in [`default_dir`](crate::default_dir) if `dir` is `None`:
+    /// the directory, its file system, its format.
     ///
-    /// Blocks as that does.
+    /// Returns the result of each step, and then the results of [`Store::health`]. A step that failed is the last
+    /// result. This creates whatever is missing, and blocks, as [`EmbeddedStore::open`] does.
     ///
     /// # Errors
-    /// As for [`default_dir`](crate::default_dir). All else is a diagnostic.
+    /// As for [`default_dir`](crate::default_dir). Any other problem is a diagnostic.
     ///
     /// ```
     /// use tenure_core::store::Severity;
@@ -173,7 +172,7 @@ impl Store for EmbeddedStore {
     }
 
     async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
-        // Directories have to be read, which may take a disk.
+        // This reads directories, which may take a disk's time.
         EngineView(self.0.clone()).list(prefix, limit).await
     }
 

@@ -8,20 +8,21 @@ use tenure_sql::fence::{no_table, not_reached, stale};
 
 use crate::{config::options::check_tables, tables::rows::hex};
 
-/// A table with the token of the last holder of each lock, beside the data that the locks protect.
+/// A table with the token of the last holder of each lock, in the database of the data that the locks protect.
 ///
-/// It works whichever store has the locks, as long as all who write the data use the same table, and write to the
-/// same node of a cluster with several:
+/// A fence works with any store of the locks, as long as all programs that write the data use the same table. In a
+/// cluster with several nodes, they must also write to the same node.
 ///
-/// 1. [`Fence::claim`] right after acquiring, in a transaction of its own: from now on who held the lock before is
+/// 1. Call [`Fence::claim`] right after acquiring, in a separate transaction. From then on, earlier holders are
 ///    refused.
-/// 2. The work, in a transaction.
-/// 3. [`Fence::check`] as the last statement of that transaction, before the commit.
+/// 2. Do the work in a transaction.
+/// 3. Call [`Fence::check`] as the last statement of that transaction, before the commit.
 ///
-/// A holder that froze before the check and went on after its lease finds the token of the next one, and its
-/// transaction is to be rolled back. One that froze after the check has locked the row, so the next holder waits in its
-/// claim, has read nothing yet, and goes on from what was committed. Bound that wait by
-/// `innodb_lock_wait_timeout` for who claims, and by `idle_transaction_timeout` of MariaDB for who works.
+/// A holder that was paused before the check and resumed after its lease finds the token of the next holder. Roll back
+/// its transaction. A holder that was paused after the check has locked the row. The next holder then waits in its
+/// claim, before it has read anything, and continues from what was committed. Bound that wait by
+/// `innodb_lock_wait_timeout` for the session that claims, and by MariaDB's `idle_transaction_timeout` for the session
+/// that works.
 ///
 /// ```no_run
 /// use mysql_async::{Conn, TxOpts, prelude::Queryable};
@@ -45,18 +46,18 @@ pub struct Fence {
     table: String,
 }
 
-/// Why nothing is to be written.
+/// Why you must not write.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FenceError {
-    /// A later holder of the lock was here. Roll back, acquire the lock anew, and begin from what it wrote.
+    /// A later holder has claimed the lock. Roll back, acquire the lock again, and start from what that holder wrote.
     Stale {
         /// The lock.
         name: LockName,
-        /// The token that is too old.
+        /// The token, which is too old.
         token: Token,
     },
-    /// The database refused, or was not reached.
+    /// The database refused the statement, or could not be reached.
     Database(mysql_async::Error),
 }
 
@@ -81,8 +82,8 @@ impl From<mysql_async::Error> for FenceError {
 }
 
 impl Fence {
-    /// The fence in this table of the database that a connection uses. It is not looked whether it is there:
-    /// [`Fence::table`] makes it.
+    /// Makes a fence with this table of the database that a connection uses. It does not check that the table exists:
+    /// [`Fence::table`] returns the statement that creates it.
     ///
     /// # Errors
     /// A fault if this cannot be the name of a table.
@@ -92,7 +93,7 @@ impl Fence {
         Ok(Self { table: table.to_owned() })
     }
 
-    /// The statement that makes the table. It changes nothing that is there.
+    /// Returns the statement that creates the table. It changes nothing that exists.
     ///
     /// ```
     /// let fence = tenure_mysql::Fence::new("fence")?;
@@ -109,24 +110,26 @@ impl Fence {
         )
     }
 
-    /// Says that the hold with this token has begun: whoever held the lock before is refused from now on. Do it
-    /// right after acquiring, before anything is read. Repeating it is harmless.
+    /// Records that the hold with this token has begun. From now on, earlier holders of the lock are refused. Call this
+    /// right after acquiring, before you read anything. Repeating it is harmless.
     ///
-    /// It waits for a transaction that has checked the token before this one and has not ended yet. A transaction of
-    /// this connection that was begun by hand is committed.
+    /// It waits for a transaction that checked an earlier token and has not ended. If you began a transaction on this
+    /// connection, it is committed.
     ///
     /// # Errors
-    /// [`FenceError::Stale`] if a later holder was here; [`FenceError::Database`] if the claim may not have been written.
+    /// [`FenceError::Stale`] if a later holder has claimed the lock; [`FenceError::Database`] if the claim may not have
+    /// been written.
     ///
     /// # Cancel safety
-    /// Cancel-safe: the claim is written or not, and neither lets anybody in.
+    /// Cancel-safe: the claim may or may not be written, and neither lets another holder in.
     pub async fn claim(
         &self,
         conn: &mut Conn,
         name: &LockName,
         token: Token,
     ) -> Result<(), FenceError> {
-        // Drivers count changed rows or found ones as they are set up, so it is looked who is the last one.
+        // Whether drivers count changed or found rows depends on their settings, so this reads which holder is the
+        // last.
         let claim = format!(
             "insert into {} (name, token) values ({}, {}) \
              on duplicate key update token = greatest(token, values(token))",
@@ -136,23 +139,23 @@ impl Fence {
         );
         conn.query_drop(claim).await?;
         let claimed = self.look(conn, name, token).await;
-        // Where a session commits nothing by itself, the claim would be as good as none, and what was read before it
-        // would be read again. It is neither to begin another transaction behind that, nor to end.
+        // In a session without autocommit, the claim would not take effect, and the same old snapshot would be read
+        // again. The commit must neither begin another transaction nor end the session.
         conn.query_drop("commit and no chain no release").await?;
         claimed
     }
 
-    /// Looks, as the last statement of a transaction, whether the hold with this token is still the last one, and
-    /// keeps it so until the transaction ends.
+    /// Checks, as the last statement of a transaction, whether the hold with this token is still the last one. If so,
+    /// it stays the last one until the transaction ends.
     ///
-    /// No savepoint may be rolled back after it: what that has locked is free again then.
+    /// Do not roll back a savepoint after it: that frees what the check locked.
     ///
     /// # Errors
-    /// [`FenceError::Stale`] if a later holder has claimed: roll back. [`FenceError::Database`] if it was not seen: the
-    /// same.
+    /// [`FenceError::Stale`] if a later holder has claimed the lock. [`FenceError::Database`] if the check failed. Roll
+    /// back in both cases.
     ///
     /// # Cancel safety
-    /// Cancel-safe: nothing is written.
+    /// Cancel-safe: this writes nothing.
     pub async fn check(
         &self,
         transaction: &mut Transaction<'_>,
@@ -162,7 +165,7 @@ impl Fence {
         self.look(transaction, name, token).await
     }
 
-    /// The row as it is now, whatever the transaction has seen before.
+    /// Reads the row as it is now, whatever the transaction has seen before.
     async fn look(
         &self,
         by: &mut impl Queryable,
@@ -183,8 +186,8 @@ impl Fence {
     }
 }
 
-/// A name as bytes. What is put in for a `?` becomes text of the character set that the program's session has by then,
-/// and another session's would be another name, or two names one.
+/// A name as bytes. A value for a `?` is converted to text in the session's current character set. In a session with
+/// another one it would be another name, or two names would be one.
 fn literal(name: &LockName) -> String {
     format!("x'{}'", hex(name.as_str().as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! A look at the names in use without being a part of the store.
+//! Lists the names in use without opening the store.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,15 @@ use tenure_core::{Fault, LockName, Store};
 
 use crate::{MysqlOptions, MysqlStore, database::Mysql};
 
-/// The names in the database at `url` that begin with `prefix` and that somebody holds or waits for.
+/// Returns the names in the database at `url` that begin with `prefix` and have a holder or a waiter.
 ///
-/// Nothing is created there. Where there are no tables there are no names.
+/// This creates nothing. Without the store's tables there are no names.
 ///
 /// # Errors
-/// A [`Fault`] if the URL is not written as it should be, or the database does not answer.
+/// A [`Fault`] if the URL is malformed, or the database does not answer.
 ///
 /// # Cancel safety
-/// Cancel-safe: nothing is changed.
+/// Cancel-safe: this changes nothing.
 ///
 /// ```no_run
 /// # async fn look() -> Result<(), tenure_core::Fault> {

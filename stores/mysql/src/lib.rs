@@ -1,14 +1,15 @@
-//! The store of tenure on a MySQL database, 8.0 or later, or a MariaDB one, 10.6 or later.
+//! The store of tenure on a MySQL database, 8.0 or later, or a MariaDB database, 10.6 or later.
 //!
-//! Users choose it by a URL: `tenure::Tenure::open("mysql://user@host/database")`. This crate is public for those
-//! who make the store by hand. What it keeps where, what it promises under which configuration, and how a
-//! transaction refuses a late holder, stands in [docs/stores/mysql.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md).
+//! Programs open it by a URL: `tenure::Tenure::open("mysql://user@host/database")`. This crate is public for programs
+//! that make the store themselves.
+//! [docs/stores/mysql.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md) says what it keeps where,
+//! what it promises under which configuration, and how a transaction refuses a late holder.
 //!
-//! A lock is one row. Acquiring and releasing one that nobody waits for are one statement each, and one statement
-//! renews a thousand. These servers send no messages, so each process looks twenty times a second, for all of its
-//! waiters at once and only while there are any. Fencing tokens come from the server's clock and never go back.
+//! A lock is one row. Acquiring and releasing a lock without waiters are one statement each, and one statement renews a
+//! thousand locks. These servers send no messages, so each process with waiters asks twenty times a second, once for
+//! all of them. Fencing tokens come from the server's clock and never go back.
 
-// Says of each item which feature it takes, on docs.rs.
+// Shows on docs.rs which feature each item needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod client;

@@ -1,4 +1,4 @@
-//! What the store says that it can do.
+//! The capabilities of the store.
 
 use tenure_core::store::Capabilities;
 

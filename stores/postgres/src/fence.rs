@@ -8,19 +8,19 @@ use tokio_postgres::{Client, Transaction};
 
 use crate::{config::options::check_schema, error::text};
 
-/// A table with the token of the last holder of each lock, beside the data that the locks protect.
+/// A table with the token of the last holder of each lock, in the database of the data that the locks protect.
 ///
-/// It works whichever store has the locks, as long as all who write the data use the same table:
+/// A fence works with any store of the locks, as long as all programs that write the data use the same table:
 ///
-/// 1. [`Fence::claim`] right after acquiring, in a transaction of its own: from now on who held the lock before is
+/// 1. Call [`Fence::claim`] right after acquiring, in a separate transaction. From then on, earlier holders are
 ///    refused.
-/// 2. The work, in a transaction.
-/// 3. [`Fence::check`] as the last statement of that transaction, before the commit.
+/// 2. Do the work in a transaction.
+/// 3. Call [`Fence::check`] as the last statement of that transaction, before the commit.
 ///
-/// A holder that froze before the check and went on after its lease finds the token of the next one, and its
-/// transaction is to be rolled back. One that froze after the check has locked the row, so the next holder waits in its
-/// claim, has read nothing yet, and goes on from what was committed. Bound that wait by
-/// `idle_in_transaction_session_timeout` for who works, and by `lock_timeout` for who claims.
+/// A holder that was paused before the check and resumed after its lease finds the token of the next holder. Roll back
+/// its transaction. A holder that was paused after the check has locked the row. The next holder then waits in its
+/// claim, before it has read anything, and continues from what was committed. Bound that wait by
+/// `idle_in_transaction_session_timeout` for the session that works, and by `lock_timeout` for the session that claims.
 ///
 /// ```no_run
 /// use tenure_core::{LockName, Token};
@@ -43,21 +43,21 @@ pub struct Fence {
     table: String,
 }
 
-/// A name from its bytes. As text it would be another one in a session of the program's with another encoding.
+/// A name from its bytes. As text, it would be another name in a session with another encoding.
 const NAME: &str = "pg_catalog.convert_from($1, 'UTF8')";
 
-/// Why nothing is to be written.
+/// Why you must not write.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FenceError {
-    /// A later holder of the lock was here. Roll back, acquire the lock anew, and begin from what it wrote.
+    /// A later holder has claimed the lock. Roll back, acquire the lock again, and start from what that holder wrote.
     Stale {
         /// The lock.
         name: LockName,
-        /// The token that is too old.
+        /// The token, which is too old.
         token: Token,
     },
-    /// The database refused, or was not reached.
+    /// The database refused the statement, or could not be reached.
     Database(tokio_postgres::Error),
 }
 
@@ -79,7 +79,8 @@ impl From<tokio_postgres::Error> for FenceError {
 }
 
 impl Fence {
-    /// The fence in this table of this schema. It is not looked whether it is there: [`Fence::table`] makes it.
+    /// Makes a fence with this table of this schema. It does not check that the table exists: [`Fence::table`] returns
+    /// the statement that creates it.
     ///
     /// # Errors
     /// A fault if these cannot be the names of a schema and of a table.
@@ -90,7 +91,7 @@ impl Fence {
         Ok(Self { table: format!("{schema}.{table}") })
     }
 
-    /// The statement that makes the table. It changes nothing that is there.
+    /// Returns the statement that creates the table. It changes nothing that exists.
     ///
     /// ```
     /// let fence = tenure_postgres::Fence::new("public", "fence")?;
@@ -105,20 +106,22 @@ impl Fence {
         )
     }
 
-    /// Says that the hold with this token has begun: whoever held the lock before is refused from now on. Do it
-    /// right after acquiring, before anything is read. Repeating it is harmless.
+    /// Records that the hold with this token has begun. From now on, earlier holders of the lock are refused. Call this
+    /// right after acquiring, before you read anything. Repeating it is harmless.
     ///
-    /// It waits for a transaction that has checked the token before this one and has not ended yet.
+    /// It waits for a transaction that checked an earlier token and has not ended.
     ///
-    /// Its commit is that of your session: with `synchronous_commit = off` there a crash may forget it, and where it waits
-    /// for a synchronous replica and somebody cancels that, your connection alone is told, by a notice. Whatever forgets it
-    /// forgets all work that was committed after it, too, and [`Fence::check`] refuses this token from then on.
+    /// It commits as your session does. With `synchronous_commit = off` in your session, a crash may undo the claim. If
+    /// the commit waits for a synchronous replica and that wait is cancelled, only a notice on your connection says so.
+    /// Whatever undoes the claim also undoes all work that was committed after it. [`Fence::check`] refuses this token
+    /// from then on.
     ///
     /// # Errors
-    /// [`FenceError::Stale`] if a later holder was here; [`FenceError::Database`] if the claim may not have been written.
+    /// [`FenceError::Stale`] if a later holder has claimed the lock; [`FenceError::Database`] if the claim may not have
+    /// been written.
     ///
     /// # Cancel safety
-    /// Cancel-safe: the claim is written or not, and neither lets anybody in.
+    /// Cancel-safe: the claim may or may not be written, and neither lets another holder in.
     pub async fn claim(
         &self,
         client: &Client,
@@ -134,17 +137,17 @@ impl Fence {
         self.passed(changed, name, token)
     }
 
-    /// Looks, as the last statement of a transaction, whether the hold with this token is still the last one, and
-    /// keeps it so until the transaction ends.
+    /// Checks, as the last statement of a transaction, whether the hold with this token is still the last one. If so,
+    /// it stays the last one until the transaction ends.
     ///
-    /// It has to be the outer transaction: what a savepoint has locked is free again once that is rolled back.
+    /// This must be the outer transaction: rolling back a savepoint frees what the savepoint locked.
     ///
     /// # Errors
-    /// [`FenceError::Stale`] if a later holder has claimed: roll back. [`FenceError::Database`] if it was not seen: the
-    /// same.
+    /// [`FenceError::Stale`] if a later holder has claimed the lock. [`FenceError::Database`] if the check failed. Roll
+    /// back in both cases.
     ///
     /// # Cancel safety
-    /// Cancel-safe: nothing is written.
+    /// Cancel-safe: this writes nothing.
     pub async fn check(
         &self,
         transaction: &Transaction<'_>,

@@ -1,13 +1,14 @@
 //! The store of tenure on a PostgreSQL database, 12 or later.
 //!
-//! Users choose it by a URL: `tenure::Tenure::open("postgres://user@host/database")`. This crate is public for
-//! those who make the store by hand. What it keeps where, what it promises under which configuration, and how a
-//! transaction refuses a late holder, stands in [docs/stores/postgres.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/postgres.md).
+//! Programs open it by a URL: `tenure::Tenure::open("postgres://user@host/database")`. This crate is public for
+//! programs that make the store themselves.
+//! [docs/stores/postgres.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/postgres.md) says what it keeps
+//! where, what it promises under which configuration, and how a transaction refuses a late holder.
 //!
-//! A lock is one row. Acquiring and releasing one that nobody waits for are one statement each, and one statement
-//! renews a thousand. Waiters are woken by `NOTIFY`. Fencing tokens come from the server's clock and never go back.
+//! A lock is one row. Acquiring and releasing a lock without waiters are one statement each, and one statement renews a
+//! thousand locks. `NOTIFY` wakes waiters. Fencing tokens come from the server's clock and never go back.
 
-// Says of each item which feature it takes, on docs.rs.
+// Shows on docs.rs which feature each item needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod capabilities;

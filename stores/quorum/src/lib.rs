@@ -1,13 +1,14 @@
-//! A store of tenure made of several independent stores: a name is held when a majority of them
-//! hold it. With Redis servers as members this is Redlock, with fencing tokens that rise.
+//! A store of tenure made of several independent stores. A name is held when a majority of them holds it. With Redis
+//! servers as members this is Redlock, with fencing tokens that rise.
 //!
-//! Users choose it by a URL, `quorum:redis://a,redis://b,redis://c`, or by `Tenure::quorum`. This crate
-//! is public for those who make the store by hand, of members of their own for instance. What it
-//! promises, and under which assumptions, stands in [docs/stores/quorum.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/quorum.md).
+//! Programs open it by a URL, `quorum:redis://a,redis://b,redis://c`, or by `Tenure::quorum`. This crate is public for
+//! programs that make the store themselves, for instance with their own members.
+//! [docs/stores/quorum.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/quorum.md) says what it promises,
+//! and under which assumptions.
 //!
-//! All members are asked at once, each with a time limit of its own, so that one that is slow or
-//! dead never holds up a grant for longer than that. What was won without a majority is given back.
-//! A member that restarts, with its memory or without, is not counted before the longest lease has
+//! The store asks all members at once, each with its own time limit. So a slow or dead member never delays a grant by
+//! more than that limit. The store gives back what it got without a majority. A member that restarts, with its memory
+//! or without, is not counted before the longest lease has passed.
 //! passed.
 
 mod assembly;

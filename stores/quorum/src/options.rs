@@ -1,4 +1,4 @@
-//! How members are asked, and what all clients of a quorum agree on.
+//! The options of a quorum, and those that all its clients must agree on.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use tenure_core::{
     proto::{Timestamp, time::in_range},
 };
 
-/// How members are asked, and what all clients of a quorum agree on.
+/// The options of a quorum, and those that all its clients must agree on.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,45 +41,45 @@ impl Default for QuorumOptions {
 }
 
 impl QuorumOptions {
-    /// The usual options.
+    /// Returns the default options.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How long one member may take to answer, 5 ms to 10 s; 500 ms unless said otherwise, and never
-    /// more than a quarter of the lease that is asked for.
+    /// Sets how long one member may take to answer, 5 ms to 10 s. Default: 500 ms, and never more than a quarter of the
+    /// requested lease.
     ///
-    /// While a minority does not answer, this is what a call may take longer.
+    /// While a minority does not answer, a call may take this much longer.
     ///
     /// # Errors
-    /// A fault when it is out of range.
+    /// A fault if the value is out of range.
     pub fn member_limit(mut self, limit: Duration) -> Result<Self, Fault> {
         self.member_limit = within("member_limit", limit, 5, 10_000)?;
         Ok(self)
     }
 
-    /// The longest lease that may be asked for, grace included, and the longest time for which a
-    /// name may stay taken after its release: 100 ms to 49 h; 60 s unless said otherwise.
+    /// Sets the longest lease that may be requested, including its grace, and the longest time for which a name may
+    /// stay taken after its release: 100 ms to 49 h. Default: 60 s.
     ///
-    /// A member that lost its memory, or restarted, is not counted for this long. All clients of a quorum must
-    /// agree on it; the members keep it, and a client with another one is refused.
+    /// A member that restarted or lost its memory is not counted for this long. All clients of a quorum must agree on
+    /// the value. The members keep it, and refuse a client with another value.
     ///
     /// # Errors
-    /// A fault when it is out of range.
+    /// A fault if the value is out of range.
     pub fn longest_lease(mut self, longest: Duration) -> Result<Self, Fault> {
         self.longest_lease = within("longest_lease", longest, 100, 49 * 60 * 60 * 1_000)?;
         Ok(self)
     }
 
-    /// Whether no member can lose by a restart anything that it confirmed; `false` unless said
-    /// otherwise.
+    /// Sets whether no member can lose by a restart anything that it confirmed. Default: `false`.
     ///
-    /// A member that restarts is not counted for `longest_lease`, since it may have forgotten its
-    /// newest holds. With this it is counted at once, as long as it comes back with its memory. It is
-    /// true of Redis with `appendfsync always` on a disk that keeps its word, at *every* member, and of
-    /// nothing less: else two may hold a lock at the same time. All clients of a quorum must agree on it;
-    /// the members keep it, and a client that says otherwise is refused.
+    /// A member that restarts is not counted for `longest_lease`, because it may have forgotten its newest holds. With
+    /// `true` it is counted at once, as long as it comes back with its memory.
+    ///
+    /// Set it only for Redis with `appendfsync always` on a disk that keeps what it reported as written, at *every*
+    /// member. Otherwise two holders may have a lock at the same time. All clients of a quorum must agree on the value.
+    /// The members keep it, and refuse a client with another value.
     ///
     /// ```
     /// use tenure_quorum::QuorumOptions;
@@ -92,14 +92,14 @@ impl QuorumOptions {
         self
     }
 
-    /// The clock for time limits and pauses: for tests and simulations.
+    /// Uses this clock for time limits and pauses: for tests and simulations.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Where the owners of marks and the spread of pauses come from: for tests and simulations.
+    /// Uses this source of randomness for the owners of marks and the spread of pauses: for tests and simulations.
     #[must_use]
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
@@ -110,7 +110,7 @@ impl QuorumOptions {
         self.clock.now()
     }
 
-    /// How long a member may take with a call for such a lease.
+    /// How long a member may take for a call with this lease.
     pub(crate) fn limit(&self, lease: Duration) -> Duration {
         self.member_limit.min(lease / 4).max(Duration::from_millis(5))
     }

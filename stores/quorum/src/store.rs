@@ -1,4 +1,4 @@
-//! The contract on a majority of stores.
+//! The store on a majority of stores.
 
 use std::{
     fmt,
@@ -35,12 +35,13 @@ use crate::{
     members::{Member, background::BackgroundLimiter},
 };
 
-/// Locks on a majority of several independent stores. Clones are the same client.
+/// Locks on a majority of several independent stores. Clones share one client.
 ///
-/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds however many members restart, with their memory or a part of it, as long as
-/// they are not all empty at the same time, and every member keeps the promises of a single store while
-/// it runs.
-/// Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) also when members are lost and come back, unless their clocks are then behind.
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds however many
+/// members restart, with their memory or part of it. It assumes that not all of them are empty at the same time, and
+/// that each keeps the promises of a single store while it runs. Tokens rise
+/// ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) also when members are lost
+/// and come back, unless their clocks are then behind.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -61,7 +62,7 @@ pub struct QuorumStore {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What the store of the user's calls and that of the engine have in common.
+/// What the store for the user's calls and the store for the engine share.
 pub(crate) struct Shared {
     pub(crate) options: QuorumOptions,
     pub(crate) charter: mark::Charter,
@@ -70,24 +71,24 @@ pub(crate) struct Shared {
     pub(crate) holds: Acquisitions,
     pub(crate) background: BackgroundLimiter,
     pub(crate) board: HintBoard,
-    /// Held while members get their marks.
+    /// Held while members are marked.
     pub(crate) assembling: tokio::sync::Mutex<()>,
     pub(crate) assembled: AtomicBool,
-    /// Whether members were ever seen that count: then an empty quorum is no new one.
+    /// Whether members that count were ever seen. An empty quorum is then not a new one.
     pub(crate) has_counted: AtomicBool,
-    /// When members are to be looked at that no answer tells of, in nanoseconds of the clock.
+    /// When to check members that no answer reports on, in nanoseconds of the clock.
     pub(crate) next_look: AtomicU64,
 }
 
 impl QuorumStore {
-    /// A quorum of these members, which must be independent: none may fail because another does. An
-    /// odd number is best, since an even one survives no more losses than one fewer would.
+    /// Makes a quorum of these members. They must be independent: no member may fail because another does. An odd
+    /// number is best, because an even number survives no more losses than one member fewer.
     ///
-    /// Nothing is sent. The first call that needs a majority sees to it that each member is marked.
+    /// This sends nothing. The first call that needs a majority marks each member.
     ///
     /// # Errors
-    /// A fault when there are fewer than three members, one is there twice, or one cannot raise
-    /// tokens, keep a name after its release, keep a lease for each hold, or tell that it restarted.
+    /// A fault if there are fewer than three members, if two are the same, or if one cannot raise tokens, keep a name
+    /// after its release, keep a lease for each hold, or report that it restarted.
     pub fn new(members: Vec<Arc<dyn Store>>, options: QuorumOptions) -> Result<Self, Fault> {
         let places: Vec<_> = members.iter().map(|member| member.location()).collect();
         check(&members, &places, options.durable_members)?;
@@ -112,20 +113,20 @@ impl QuorumStore {
         Ok(Self { members: members.into(), shared: Arc::new(shared) })
     }
 
-    /// The same, with a look at the members: what is wrong with the quorum shows now.
+    /// Makes a quorum and checks its members, so that a mistake in the quorum shows now.
     ///
     /// # Errors
-    /// As [`QuorumStore::new`], when the members belong to another quorum or to one with other
-    /// rules, and when two are one server by its own word, as two databases of it are. That members cannot be
-    /// reached, or do not tell which server they are, is no error here.
+    /// As for [`QuorumStore::new`]. Also a fault if the members belong to another quorum or to one with other rules, or
+    /// if two report that they are one server, as two databases of one server do. A member that cannot be reached, or
+    /// does not report its server, is no error here.
     ///
     /// # Cancel safety
-    /// Cancel-safe: nothing is held by opening a quorum.
+    /// Cancel-safe: opening a quorum holds nothing.
     pub async fn open(members: Vec<Arc<dyn Store>>, options: QuorumOptions) -> Result<Self, Fault> {
         Self::boxed(members, options).await
     }
 
-    /// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
+    /// Compiled in this crate. Each crate that awaits an `async fn` compiles its body again.
     fn boxed(
         members: Vec<Arc<dyn Store>>,
         options: QuorumOptions,
@@ -142,7 +143,7 @@ impl QuorumStore {
         }
     }
 
-    /// Refuses what a quorum cannot do.
+    /// Refuses a request that a quorum cannot serve.
     fn admit(&self, name: &LockName, ask: &Ask) -> Result<(), Fault> {
         refuse_reserved(name)?;
         if let Mode::Permits { .. } = ask.mode {
@@ -177,7 +178,7 @@ const NO_QUEUE: Reason = Reason {
     help: "do without fair(), or keep the lock in one store",
 };
 
-/// The names of marks and gates are nobody's to lock.
+/// Refuses the names of marks and gates, which no program may lock.
 pub(crate) fn refuse_reserved(name: &LockName) -> Result<(), Fault> {
     if is_reserved(name) {
         let what = "this name is kept for what the quorum itself notes at its members";
@@ -191,10 +192,10 @@ pub fn is_reserved(name: &LockName) -> bool {
     quorum::is_reserved(name.as_str())
 }
 
-/// Refuses to make a quorum of so few members.
+/// Refuses too few members for a quorum.
 ///
 /// # Errors
-/// A fault where none of them could be lost.
+/// A fault if the quorum could not lose any of them.
 pub fn check_count(members: usize) -> Result<(), Fault> {
     if members >= FEWEST_MEMBERS {
         return Ok(());
@@ -204,10 +205,10 @@ pub fn check_count(members: usize) -> Result<(), Fault> {
     Err(Fault::new(FaultKind::Misconfigured, what, "name at least three independent stores"))
 }
 
-/// Refuses places of which two are the same.
+/// Refuses locations of which two are the same.
 ///
 /// # Errors
-/// A fault that names it.
+/// A fault that names the location.
 pub fn check_distinct(places: &[String]) -> Result<(), Fault> {
     let is_again = |index: usize, place: &String| places.iter().take(index).any(|it| it == place);
     match places.iter().enumerate().find(|(index, place)| is_again(*index, place)) {
@@ -292,7 +293,7 @@ impl Store for QuorumStore {
     }
 
     fn location(&self) -> String {
-        // One quorum, in whatever order its members are named.
+        // It is one quorum, in whatever order its members are named.
         let mut places: Vec<_> = self.shared.places.iter().map(String::as_str).collect();
         places.sort_unstable();
         format!("quorum:{}", places.join(","))
@@ -314,11 +315,11 @@ impl Store for QuorumStore {
     fn evictions(&self) -> Evictions {
         let members = self.members.iter().map(|member| member.evictions()).collect();
         let options = self.shared.options.clone();
-        // For so long an eviction waits for each of them.
+        // An eviction waits this long for each of them.
         let mut told = EvictionTally::new(self.members.len(), options.member_limit);
         Evictions::merged(members, move |member, eviction| match eviction {
             Eviction::Of(name) => told.record_report(member, name, options.now()),
-            // One member alone is asked by the next renewal, and requests nothing of the others.
+            // A request at one member alone shows at the next renewal. It asks nothing of the others.
             _ => false,
         })
     }
@@ -347,7 +348,7 @@ impl Store for QuorumStore {
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
         self.admit(name, ask)?;
-        // Nobody waits in a queue who could lose a place in between.
+        // This queue has no waiters that could lose their position in between.
         self.release(name, owner, Duration::ZERO).await?;
         self.acquire_by_majority(name, ask).await
     }

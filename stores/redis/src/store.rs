@@ -1,4 +1,4 @@
-//! The contract on Redis.
+//! The store on Redis.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -28,11 +28,14 @@ use crate::{
     servers::incarnation,
 };
 
-/// Locks on one Redis or Valkey server. Clones are the same client.
+/// Locks on one Redis or Valkey server. Clones share one client.
 ///
-/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds as long as the server keeps its data and its clock runs evenly; what that
-/// asks of its configuration stands in [docs/stores/redis.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md), and [`Store::health`] looks at it.
-/// Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) even when the data is lost, unless the clock is then behind.
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds while the
+/// server keeps its data and its clock runs evenly.
+/// [docs/stores/redis.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md) says what that requires
+/// of its configuration, and [`Store::health`] checks it. Tokens rise
+/// ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) even when the data is lost,
+/// unless the clock is then behind.
 #[derive(Clone)]
 pub struct RedisStore {
     context: Context,
@@ -41,30 +44,30 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// Connects to the server at `url`: [`RedisOptions::from_url`] says how it is written.
+    /// Connects to the server at `url`: see [`RedisOptions::from_url`] for its format.
     ///
     /// # Errors
-    /// A fault if the URL is wrong, the server cannot be reached, or it refuses this user. Where sentinels
-    /// name the server, it is enough that as many as a majority of them answer: a fail-over may be under way.
+    /// A fault if the URL is malformed, the server cannot be reached, or it refuses this user. Behind Sentinel it is
+    /// enough that a majority of the sentinels answers, because a failover may be under way.
     ///
     /// # Cancel safety
-    /// Cancel-safe: a connection that is not wanted any more is closed.
+    /// Cancel-safe: a connection that is no longer needed is closed.
     pub async fn open(url: &str) -> Result<Self, Fault> {
         Self::open_with(RedisOptions::from_url(url)?).await
     }
 
-    /// Connects to the server by these options.
+    /// Connects to the server with these options.
     ///
     /// # Errors
-    /// As [`RedisStore::open`].
+    /// As for [`RedisStore::open`].
     ///
     /// # Cancel safety
-    /// Cancel-safe: a connection that is not wanted any more is closed.
+    /// Cancel-safe: a connection that is no longer needed is closed.
     pub async fn open_with(options: RedisOptions) -> Result<Self, Fault> {
         Self::boxed(options).await
     }
 
-    /// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
+    /// Compiled in this crate. Each crate that awaits an `async fn` compiles its body again.
     fn boxed(options: RedisOptions) -> BoxFuture<'static, Result<Self, Fault>> {
         Box::pin(Self::opening(options))
     }
@@ -72,7 +75,7 @@ impl RedisStore {
     async fn opening(options: RedisOptions) -> Result<Self, Fault> {
         let store = Self::new(options)?;
         match store.context.transport.open().await {
-            // Calls wait for the fail-over as long as they may.
+            // Calls wait for the failover within their own limits.
             Err(fault) if fault.is_transient() && store.context.transport.route.is_there() => {
                 Ok(store)
             }
@@ -80,17 +83,17 @@ impl RedisStore {
         }
     }
 
-    /// The same without a first look: the server is connected to by the first call.
+    /// Makes the store without connecting. The first call connects.
     ///
     /// # Errors
-    /// A fault if the options contradict each other, or the operating system gives no randomness.
+    /// A fault if the options contradict each other, or the operating system provides no randomness.
     pub fn new(options: RedisOptions) -> Result<Self, Fault> {
         let context = Context::new(options)?;
         Ok(Self { method: method(&context), context })
     }
 }
 
-/// The way that the options choose.
+/// The locking method that the options choose.
 fn method(context: &Context) -> Arc<dyn LockingMethod> {
     if context.shared.options.scripts {
         Arc::new(ScriptedMethod(context.clone()))

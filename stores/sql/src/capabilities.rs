@@ -1,4 +1,4 @@
-//! What the stores on databases say that they can do.
+//! The common capabilities of the stores on databases.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tenure_core::{
     store::{Capabilities, LeaseScope, Reasons},
 };
 
-/// What all of them can within these limits, with no messages.
+/// Returns what all of them can do within these limits, without messages.
 #[must_use]
 pub fn capabilities(limits: &Limits) -> Capabilities {
     Capabilities {

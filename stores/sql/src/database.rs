@@ -1,4 +1,4 @@
-//! What a database does for the store.
+//! The operations of a database for the store.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -12,98 +12,98 @@ use tenure_core::{
 
 use crate::{Notifications, Row};
 
-/// A name as it was seen.
+/// A name as it was read.
 #[derive(Clone, Debug, Default)]
 pub struct RowSnapshot {
-    /// The server's time, in microseconds since the Unix epoch: read after the call began.
+    /// The server's time, in microseconds since the Unix epoch, read after the call began.
     pub now: i64,
-    /// The time of the last token of any row that was taken away. It counts where there is no row alone.
+    /// The time of the last token of any deleted row. It matters only if the name has no row.
     pub floor: i64,
     /// The row; of version zero if there is none.
     pub row: Row,
 }
 
-/// What one statement came to that does only the simple.
+/// The result of a single statement that handles only the simple case.
 #[derive(Clone, Debug)]
 pub enum FastPathResult<T> {
-    /// It is done.
+    /// The statement did it.
     Done(T),
-    /// Nothing was done, since it is not that simple. The name as it was seen, if it was.
+    /// The statement did nothing, because the case is not simple. Contains the name as it was read, if it was.
     Undone(Option<Box<RowSnapshot>>),
 }
 
-/// What became of what callers have left.
+/// What became of calls that their callers dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbandonedCallState {
-    /// They left nothing.
+    /// There are none.
     Nothing,
-    /// All of it was answered meanwhile.
+    /// All of them were answered meanwhile.
     Answered,
-    /// Some of it may take effect still.
+    /// Some of them may still take effect.
     Open,
 }
 
-/// A name that is to be granted to one alone.
+/// A request to grant a name exclusively.
 #[derive(Clone, Debug)]
 pub struct GrantRequest<'a> {
     /// Proof of the acquisition.
     pub owner: &'a Owner,
-    /// The process it belongs to.
+    /// The process of the acquisition.
     pub client: Client,
-    /// What the name is used as, by its number.
+    /// The number of the kind for which the name is used.
     pub kind: i16,
-    /// How long the lease is to last.
+    /// The length of the lease.
     pub ttl: Duration,
-    /// Who it is, for people.
+    /// The label, for people.
     pub label: &'a str,
 }
 
-/// A name that was taken by whoever was next.
+/// A name that its next waiter claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClaimedLock {
     /// The fencing token.
     pub token: Token,
-    /// Whether anybody else waits.
+    /// Whether there are other waiters.
     pub others_waiting: bool,
 }
 
-/// A hold that was renewed.
+/// A renewed hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtendedLease {
-    /// How long it lasts from now, in microseconds.
+    /// What is left of the lease, in microseconds.
     pub left: i64,
-    /// Whether anybody waits.
+    /// Whether there are waiters.
     pub others_waiting: bool,
 }
 
-/// A row of a list.
+/// A row of a listing.
 #[derive(Clone, Debug)]
 pub struct ListedRow {
-    /// Its name, which may be none where somebody else has written it.
+    /// The name. It may be invalid if another program wrote it.
     pub name: Vec<u8>,
-    /// The name as it was seen, or why nothing is to be read of the row.
+    /// The name as it was read, or why the row cannot be read.
     pub snapshot: Result<RowSnapshot, Fault>,
 }
 
-/// A row that nobody may need any more.
+/// A row that may no longer be needed.
 #[derive(Clone, Debug)]
 pub struct IdleRow {
     /// The name.
     pub name: LockName,
-    /// The name as it was seen, without the others.
+    /// The name as it was read, without its other contenders.
     pub snapshot: RowSnapshot,
-    /// Whether there are any.
+    /// Whether there are other contenders.
     pub has_others: bool,
 }
 
-/// How far a round of sweeping has come: kept in the table, under the name that no lock can have, which is empty.
+/// How far a round of sweeping has come. The table keeps it under the empty name, which no lock can have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SweepCursor {
-    /// It changes with every page. Zero where there is no mark yet.
+    /// The version. It changes with every page. Zero if there is no mark yet.
     pub version: i64,
-    /// The name behind which it goes on.
+    /// The name after which the round continues.
     pub at: Vec<u8>,
-    /// The round takes away all that was used last before this time, if not more. In microseconds since 1970.
+    /// The round deletes at least all rows last used before this time, in microseconds since 1970.
     pub reached: i64,
 }
 
@@ -114,26 +114,26 @@ impl SweepCursor {
     }
 }
 
-/// A page of rows, behind the mark.
+/// A page of rows after the mark.
 #[derive(Clone, Debug, Default)]
 pub struct SweepPage {
     /// The server's time, in microseconds since 1970.
     pub now: i64,
-    /// The time of the last token of any row that was taken away.
+    /// The time of the last token of any deleted row.
     pub floor: i64,
-    /// When it was raised last.
+    /// When that time was last raised.
     pub raised: i64,
     /// Where the page begins.
     pub mark: SweepCursor,
-    /// Its last name, where more may come behind it.
+    /// Its last name, if there may be more rows after it.
     pub end: Option<Vec<u8>>,
-    /// The rows in it without a holder of their own whose last token is old, and has been covered by the floor for a
+    /// The rows in it without an exclusive holder, whose last token is old and has been covered by the floor for a
     /// while.
     pub idle: Vec<IdleRow>,
 }
 
 impl SweepPage {
-    /// The mark at its end, with the version that the mark has still.
+    /// The mark at the end of the page, with the version that the mark still has.
     pub(crate) fn mark_behind(&self, reached: i64) -> SweepCursor {
         let at = self.end.clone().unwrap_or_default();
         SweepCursor { version: self.mark.version, at, reached }
@@ -142,53 +142,53 @@ impl SweepPage {
 
 /// A database with the table of the locks.
 ///
-/// Each call is a statement or a few, or one transaction where that is said. No statement may take longer than the
-/// database's own limit, and each says of its failure whether it may have had an effect. What was refused since another
-/// transaction was in the way had none, and counts as not done.
+/// Each call is one statement or a few, or one transaction where the method says so. No statement may take longer than
+/// the database's own limit. Each failure says whether it may have had an effect. A call that was refused because of
+/// another transaction had no effect, and counts as not done.
 #[async_trait]
 pub trait Database: fmt::Debug + Send + Sync + 'static {
-    /// Connects, and looks whether the tables are there.
+    /// Connects, and checks that the tables exist.
     async fn first_look(&self) -> Result<(), Fault>;
 
-    /// The kind of store in one word.
+    /// Returns the kind of store in one word.
     fn kind(&self) -> &'static str;
 
-    /// Where it is, without a password.
+    /// Returns the location, without a password.
     fn location(&self) -> &str;
 
-    /// What it can do.
+    /// Returns the capabilities.
     fn capabilities(&self) -> &Capabilities;
 
-    /// The bounds of its queues.
+    /// Returns the limits of the queues.
     fn limits(&self) -> &Limits;
 
-    /// How long one call may take in all.
+    /// Returns how long one call may take in all.
     fn response_timeout(&self) -> Duration;
 
-    /// This process.
+    /// Returns the identity of this process.
     fn client(&self) -> Client;
 
-    /// The board on which its messages arrive.
+    /// Returns the board on which messages arrive.
     fn board(&self) -> &HintBoard;
 
-    /// Carries out `task` where its caller is, and to its end once the caller leaves it.
+    /// Runs `task` in its caller, and to its end if the caller drops it.
     fn carry_on(&self, task: BoxFuture<'static, ()>) -> BoxFuture<'static, ()>;
 
-    /// Begins to hear its messages, if that has not begun.
+    /// Starts to receive messages, unless it has started.
     fn listen(&self);
 
-    /// The same database over connections that only tenure's own thread uses.
+    /// Returns the same database over connections that only tenure's own thread uses.
     fn for_engine(&self) -> Arc<dyn Database>;
 
-    /// Grants a name that nobody has, nobody waits for and nothing is kept of.
+    /// Grants a name that has no holder, no waiter and no kept data.
     async fn grant(
         &self,
         name: &LockName,
         grant: &GrantRequest<'_>,
     ) -> Result<FastPathResult<Token>, Fault>;
 
-    /// Grants a name to who is [`NextWaiter`](crate::NextWaiter) and is offered it. Databases that know nobody who is next do
-    /// nothing.
+    /// Grants a name to its [`NextWaiter`](crate::NextWaiter), which it is offered to. A database that does not record
+    /// the next waiter does nothing.
     async fn claim(
         &self,
         name: &LockName,
@@ -198,8 +198,8 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
         Ok(FastPathResult::Undone(None))
     }
 
-    /// Lets go of a name that `owner` has alone while nobody waits. With `to_next` also where it is known who is next,
-    /// who is offered the name and told.
+    /// Releases a name that `owner` holds exclusively, if there is no waiter. With `to_next` also if the next waiter is
+    /// recorded, which is then offered the name and notified.
     async fn release(
         &self,
         name: &LockName,
@@ -207,20 +207,21 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
         to_next: bool,
     ) -> Result<FastPathResult<()>, Fault>;
 
-    /// Waits until what callers have left is answered, for so long at most.
+    /// Waits until dropped calls are answered, but no longer than `limit`.
     async fn settle(&self, limit: Duration) -> AbandonedCallState {
         let _ = limit;
         AbandonedCallState::Nothing
     }
 
-    /// Extends the leases of those that have a name alone, all in one statement and in the order of `holds`.
-    /// Nothing for whom this is not so.
+    /// Extends the leases of exclusive holds, all in one statement and in the order of `holds`. The result is `None`
+    /// for a hold that is not exclusive.
     async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<ExtendedLease>>, Fault>;
 
-    /// Looks at a name, and changes nothing.
+    /// Reads a name, and changes nothing.
     async fn read(&self, name: &LockName) -> Result<RowSnapshot, Fault>;
 
-    /// Writes a row if its version is still the one before, and tells whom it is to. Whether it was.
+    /// Writes a row if its version is still the one before, and sends the notifications. Returns whether it was
+    /// written.
     async fn write(
         &self,
         name: &LockName,
@@ -228,65 +229,67 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
         notifications: &Notifications,
     ) -> Result<bool, Fault>;
 
-    /// Adds `more` to the bytes of `others` in a row, which are `empty` where there are none, and changes its version:
-    /// whatever it was, so that nobody else's write keeps this from its effect. Does nothing where there is no row.
+    /// Appends `more` to the bytes of `others` in a row, or to `empty` if there are none, and changes the version. It
+    /// does not check the version, so no other write can prevent it. Does nothing if there is no row.
     async fn append(&self, name: &LockName, empty: &[u8], more: &[u8]) -> Result<(), Fault>;
 
-    /// Writes all of these rows or none, in one transaction and in their order. Whether they were.
+    /// Writes all of these rows or none, in one transaction and in their order. Returns whether they were written.
     async fn write_all(
         &self,
         rows: &[(LockName, Row)],
         notifications: &Notifications,
     ) -> Result<bool, Fault>;
 
-    /// Rows whose names begin with `prefix` and come behind `after`, in the order of their bytes.
+    /// Returns rows whose names begin with `prefix` and are after `after`, in the order of their bytes.
     async fn list(&self, prefix: &str, after: &[u8], limit: usize)
     -> Result<Vec<ListedRow>, Fault>;
 
-    /// The [`PAGE`](crate::PAGE) of rows behind the mark, of which those are told that nobody has used for `age`. It reads
-    /// no others.
+    /// Reads the [`PAGE`](crate::PAGE) of rows after the mark, and returns those that have been unused for `age`. It
+    /// reads no other rows.
     async fn page(&self, age: Duration) -> Result<SweepPage, Fault>;
 
-    /// Makes the mark, if there is none.
+    /// Creates the mark, if there is none.
     async fn make_mark(&self) -> Result<(), Fault>;
 
-    /// Moves the mark if its version is still this one; then takes away those of the rows whose versions are still
-    /// these, if the floor covers their tokens and nobody has locked them. How many; nothing if the mark was moved.
+    /// Moves the mark if it still has this version. Then deletes the rows that still have these versions, if the floor
+    /// covers their tokens and no transaction has locked them. Returns how many it deleted, or `None` if another
+    /// process moved the mark.
     async fn take_away(
         &self,
         mark: &SweepCursor,
         rows: &[(LockName, i64)],
     ) -> Result<Option<usize>, Fault>;
 
-    /// Raises the floor to at least this time, unless it was raised a moment ago: rows that it covers are to be taken
-    /// away first.
+    /// Raises the floor to at least this time, unless it was raised a moment ago: the rows that it covers must first be
+    /// deleted.
     async fn raise_floor(&self, time: i64) -> Result<(), Fault>;
 
-    /// Takes a row away if its version is still this one and the floor covers its tokens.
+    /// Deletes a row if it still has this version and the floor covers its tokens.
     async fn remove(&self, name: &LockName, version: i64) -> Result<(), Fault>;
 
-    /// Which memory of the database this is.
+    /// Returns the incarnation of the database's memory.
     async fn incarnation(&self) -> Result<Incarnation, Fault>;
 
-    /// Which server has the database now, by its own word: [`Store::server`](tenure_core::Store::server).
+    /// Returns the server that has the database now, as it reports itself:
+    /// [`Store::server`](tenure_core::Store::server).
     async fn server(&self) -> Result<Option<String>, Fault>;
 
-    /// Looks at the real database. The first diagnostic is of the [`CONNECTION`](crate::CONNECTION).
+    /// Checks the database. The first diagnostic concerns the [`CONNECTION`](crate::CONNECTION).
     async fn health(&self) -> Result<Vec<Diagnostic>, Fault>;
 }
 
-/// A database that is reached by options, or by a URL that says the same.
+/// A database that is opened with options, or with a URL of the same meaning.
 pub trait FromOptions: Database + Sized {
-    /// How it is reached.
+    /// The options.
     type Options: Send;
 
-    /// The options in a URL.
+    /// Returns the options in a URL.
     ///
     /// # Errors
-    /// A fault that says what is wrong, and never shows a password.
+    /// A fault that says what is wrong. It never shows a password.
     fn options(url: &str) -> Result<Self::Options, Fault>;
 
-    /// The database that is reached so. Nothing is connected yet.
+    /// Makes the database with these options. It does not connect.
     ///
     /// # Errors
     /// A fault if the options contradict each other, or no thread can be started.

@@ -1,8 +1,8 @@
-//! What the fences of all databases say.
+//! The texts of the fences of all databases.
 
 use tenure_core::{LockName, Token};
 
-/// That a later holder was here.
+/// Returns the text for a claim or check after a later holder.
 #[must_use]
 pub fn stale(name: &LockName, token: Token) -> String {
     format!(
@@ -11,13 +11,13 @@ pub fn stale(name: &LockName, token: Token) -> String {
     )
 }
 
-/// That the database refused, or was not reached, which said so.
+/// Returns the text for a database that refused or could not be reached, with what it said.
 #[must_use]
 pub fn not_reached(said: &str) -> String {
     format!("the fence was not reached: {said}; roll back, and try again while the lock is held")
 }
 
-/// What a table of a fence is to be called, where `name` cannot be.
+/// Returns the help for a table name that cannot be used.
 #[must_use]
 pub fn no_table(name: &str) -> String {
     format!("{name:?} cannot be the table of a fence")

@@ -1,10 +1,10 @@
-//! What the stores of tenure on SQL databases have in common: one row for each name, and what becomes of it.
+//! The common part of tenure's stores on SQL databases: one row for each name, and the rules for it.
 //!
-//! A name that one holder has alone, or nobody, is decided by one statement. All else is read, decided here by
-//! the rules that all stores share, and written back on the condition that nobody wrote meanwhile. A database
-//! gives these statements its own words: it implements [`Database`], and [`SqlStore`] is the store then.
+//! One statement decides a name that has one exclusive holder or none. Everything else is read, decided here by the
+//! rules that all stores share, and written back on the condition that no other write came in between. A database
+//! provides the statements: it implements [`Database`], and [`SqlStore`] is then the store.
 
-// Says of each item which feature it takes, on docs.rs.
+// Shows on docs.rs which feature each item needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod capabilities;

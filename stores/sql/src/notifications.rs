@@ -1,24 +1,24 @@
-//! Who is told of a change.
+//! The notifications of a change.
 
 use tenure_core::proto::queue::{Client, Wake};
 
-/// Who is to be told of a change, in the same step.
+/// The notifications to send with a change, in the same step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notifications {
-    /// Whose turn it is to ask.
+    /// The waiters that may ask now.
     pub wakes: Vec<Wake>,
-    /// The processes whose holds of the name were taken away.
+    /// The processes whose holds of the name were evicted.
     pub evicted: Vec<Client>,
 }
 
 impl Notifications {
-    /// Whether nobody is to be told.
+    /// Returns whether there is nothing to send.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.wakes.is_empty() && self.evicted.is_empty()
     }
 
-    /// These as well.
+    /// Adds these notifications.
     pub(crate) fn extend(&mut self, more: Self) {
         self.wakes.extend(more.wakes);
         self.evicted.extend(more.evicted);

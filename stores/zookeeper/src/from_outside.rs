@@ -1,4 +1,4 @@
-//! A look at the names in use without being a part of the store.
+//! Lists the names in use without opening the store.
 
 use std::collections::BTreeSet;
 
@@ -8,19 +8,19 @@ use tenure_core::{Fault, LockName};
 
 use crate::{ZookeeperOptions, ZookeeperStore, contenders::encoding::name_of};
 
-/// How many names are looked at together.
+/// How many names are read together.
 const TOGETHER: usize = 256;
 
-/// The names on the ensemble at `url` that begin with `prefix` and that somebody holds or waits for, as far
-/// as their nodes tell.
+/// Returns the names on the ensemble at `url` that begin with `prefix` and have a holder or a waiter, as far as their
+/// nodes show.
 ///
-/// Nothing is created there but a session, which ends at once.
+/// This creates only a session, which ends at once.
 ///
 /// # Errors
-/// A [`Fault`] if the URL is not written as it should be, or the ensemble does not answer.
+/// A [`Fault`] if the URL is malformed, or the ensemble does not answer.
 ///
 /// # Cancel safety
-/// Cancel-safe: nothing is changed.
+/// Cancel-safe: this changes nothing.
 ///
 /// ```no_run
 /// # async fn look() -> Result<(), tenure_core::Fault> {

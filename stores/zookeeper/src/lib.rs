@@ -1,13 +1,14 @@
 //! The store of tenure on a ZooKeeper ensemble, 3.6 or later, in the layout that Apache Curator uses.
 //!
-//! Users choose it by a URL: `tenure::Tenure::open("zookeeper://a,b,c")`. This crate is public for those who
-//! make the store by hand. What it keeps where, which of Curator's recipes reads it, and what it promises under
-//! which configuration, stands in [docs/stores/zookeeper.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/zookeeper.md).
+//! Programs open it by a URL: `tenure::Tenure::open("zookeeper://a,b,c")`. This crate is public for programs that make
+//! the store themselves.
+//! [docs/stores/zookeeper.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/zookeeper.md) says what it
+//! keeps where, which of Curator's recipes reads it, and what it promises under which configuration.
 //!
-//! A contender is an ephemeral node with a number; whoever has the lowest has the name. The fencing token is
-//! the transaction that made the node.
+//! A contender is an ephemeral node with a number. The contender with the lowest number holds the name. The fencing
+//! token is the transaction that created the node.
 
-// Says of each item which feature it takes, on docs.rs.
+// Shows on docs.rs which feature each item needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod calls;

@@ -1,4 +1,4 @@
-//! The contract on ZooKeeper.
+//! The store on ZooKeeper.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -23,13 +23,15 @@ use crate::{
     session::{Session, probe, sessions::Sessions},
 };
 
-/// Locks on a ZooKeeper ensemble, in the layout that Curator uses. Clones are the same client.
+/// Locks on a ZooKeeper ensemble, in the layout that Curator uses. Clones share one client.
 ///
-/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds among all processes that use the same base path, by tenure or by Curator. It takes a
-/// majority of the servers that keeps what it wrote, clocks that run evenly, and a tick that is not longer
-/// than [`ZookeeperOptions::tick`] says. Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) for as long as the ensemble keeps its data.
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds among all
+/// processes that use the same base path, through tenure or Curator. It assumes that a majority of the servers keeps
+/// what it wrote, that clocks run evenly, and that the tick is not longer than [`ZookeeperOptions::tick`] says. Tokens
+/// rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) for as long as the
+/// ensemble keeps its data.
 ///
-/// All holds of a process belong to one session, which a thread of its own keeps. They are lost together.
+/// All holds of a process belong to one session, which a separate thread keeps. They are lost together.
 #[derive(Clone)]
 pub struct ZookeeperStore {
     pub(crate) shared: Arc<Shared>,
@@ -48,24 +50,24 @@ pub(crate) struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // Who watches has the session's client, which says goodbye once nobody has it.
+        // Watches keep the session's client, which closes the session when its last user is gone.
         self.entries.clear();
     }
 }
 
 impl ZookeeperStore {
-    /// Connects to the ensemble at `url`: [`ZookeeperOptions::from_url`] says how it is written.
+    /// Connects to the ensemble at `url`: see [`ZookeeperOptions::from_url`] for its format.
     ///
     /// # Errors
-    /// A fault if the URL is wrong, no server with a majority can be reached, or it refuses this user.
+    /// A fault if the URL is malformed, if no server with a majority can be reached, or if it refuses this user.
     ///
     /// # Cancel safety
-    /// Cancel-safe: a session that is not wanted any more ends.
+    /// Cancel-safe: a session that is no longer needed ends.
     pub async fn open(url: &str) -> Result<Self, Fault> {
         Self::open_with(ZookeeperOptions::from_url(url)?).await
     }
 
-    /// The same with options that were made by hand.
+    /// Connects to the ensemble with these options.
     ///
     /// # Errors
     /// As for [`ZookeeperStore::open`].
@@ -76,7 +78,7 @@ impl ZookeeperStore {
         Self::boxed(options).await
     }
 
-    /// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
+    /// Compiled in this crate. Each crate that awaits an `async fn` compiles its body again.
     fn boxed(options: ZookeeperOptions) -> BoxFuture<'static, Result<Self, Fault>> {
         Box::pin(Self::opening(options))
     }
@@ -93,7 +95,7 @@ impl ZookeeperStore {
         }
     }
 
-    /// The same without a first look: the first call begins the session.
+    /// Makes the store without connecting. The first call begins the session.
     ///
     /// # Errors
     /// A fault if the options contradict each other, or no thread can be started.
@@ -116,7 +118,7 @@ impl ZookeeperStore {
 }
 
 impl Shared {
-    /// The session, with as much time as it takes to try more than one server, unless all of them refuse.
+    /// The session, with enough time to try more than one server, unless all of them refuse.
     pub(crate) async fn first_session(&self) -> Result<Arc<Session>, Fault> {
         let limit = self.options.session.max(self.options.response_timeout);
         tokio::select! {

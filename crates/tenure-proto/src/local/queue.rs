@@ -9,52 +9,52 @@ use crate::{
     time::Nanos,
 };
 
-/// A task's number in its queue. Their order is that of the queue, so each that joins brings a greater one,
-/// and one that no other queue of the process was brought: a queue is forgotten when it is empty, and a
-/// ticket may outlive it.
+/// A task's number in its queue. The numbers are in the order of the queue, so each task that joins needs a greater
+/// one. No other queue of the process may use the same number: a queue is forgotten when it is empty, and a ticket may
+/// outlive it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
 impl Ticket {
-    /// The ticket with this number.
+    /// Makes the ticket with this number.
     #[must_use]
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 }
 
-/// Where a task stands that joined.
+/// The position of a task that joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joined {
-    /// At the head: nobody else here has or wants the name.
+    /// At the head: no other task here has or wants the name.
     Head,
-    /// Behind others.
+    /// Behind other tasks.
     Behind,
 }
 
-/// To whom something goes that a task leaves.
+/// Which task receives what another task leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handoff<W> {
-    /// This task stands at the head from now on and is to ask the store.
+    /// This task is the head from now on, and must ask the store.
     Head(Ticket, W),
     /// This task gets the lease, with this token.
     Lease(W, Token),
-    /// Nobody waits: the queue is empty.
+    /// No task waits: the queue is empty.
     Nobody,
-    /// It only waited itself, and this was known of it.
+    /// The task was only waiting. Contains what was known of it.
     Gone(W),
-    /// Nothing was left that could go to anybody.
+    /// There was nothing to hand over.
     Nothing,
 }
 
-/// The tasks of one process that want one name. `W` is what is known of one that waits.
+/// The tasks of one process that want one name. `W` is what is known of a waiting task.
 ///
-/// The task at the **head** speaks to the store for all: it asks, or it has the lease. What it leaves
-/// goes to the one that has waited longest. A task that is woken has to take the head within a
-/// window, and one that asks has to go on within it, or the head goes to the next: futures are not
-/// always polled, and nobody is to wait for one that is not.
+/// The task at the **head** communicates with the store for all: it asks, or it has the lease. What it leaves goes to
+/// the task that has waited longest. A task that is woken has to take the head within a window, and a task that asks
+/// has to continue within it. Otherwise the head goes to the next task: futures are not always polled, and no task
+/// should wait for one that is not.
 ///
-/// Every event names the ticket that it is about. One that is about a head of old changes nothing.
+/// Every event names its ticket. An event about an earlier head changes nothing.
 ///
 /// ```
 /// use std::time::Duration;
@@ -70,7 +70,7 @@ pub enum Handoff<W> {
 /// assert_eq!(queue.leave(second, now), Handoff::Nobody);
 /// ```
 ///
-/// Most queues are those of names that one task holds and nobody waits for, so these are kept small.
+/// Most queues are for a name that one task holds without waiters, so they are kept small.
 #[derive(Clone, Debug)]
 pub struct LocalQueue<W> {
     window: Nanos,
@@ -78,18 +78,18 @@ pub struct LocalQueue<W> {
     head: Option<(Ticket, HeadState)>,
 }
 
-/// Those that wait.
+/// The waiting tasks.
 #[derive(Clone, Debug)]
 struct WaiterMap<W>(BTreeMap<Ticket, W>);
 
-/// What the head is doing.
+/// The state of the head.
 #[derive(Clone, Copy, Debug)]
 enum HeadState {
-    /// It was woken, and has to take it by then.
+    /// It was woken, and has to take the head by then.
     Woken(Timestamp),
-    /// It asks the store.
+    /// It is asking the store.
     Asks,
-    /// It waits for an answer or for its next ask, and has to go on by then.
+    /// It waits for an answer or for its next request, and has to continue by then.
     Waits(Timestamp),
     /// It has the lease.
     Holds(ProcessTurn),
@@ -102,13 +102,13 @@ impl<W> Default for WaiterMap<W> {
 }
 
 impl<W> LocalQueue<W> {
-    /// An empty queue whose tasks have this long to take what they are handed.
+    /// Makes an empty queue whose tasks have this long to take what they are handed.
     #[must_use]
     pub fn new(window: Duration) -> Self {
         Self { window: Nanos::of(window), waiting: None, head: None }
     }
 
-    /// The task with this ticket wants the name. What is known of it is only needed if it has to wait.
+    /// Adds the task with this ticket. `waiter` is called only if the task has to wait.
     pub fn join(&mut self, ticket: Ticket, waiter: impl FnOnce() -> W) -> Joined {
         if self.join_if_empty(ticket) {
             return Joined::Head;
@@ -117,8 +117,7 @@ impl<W> LocalQueue<W> {
         Joined::Behind
     }
 
-    /// The task with this ticket wants the name if nobody else here has or wants it; `false` if somebody
-    /// does.
+    /// Adds the task with this ticket if no other task here has or wants the name. Returns `false` otherwise.
     #[must_use]
     pub fn join_if_empty(&mut self, ticket: Ticket) -> bool {
         let empty = self.head.is_none();
@@ -128,7 +127,7 @@ impl<W> LocalQueue<W> {
         empty
     }
 
-    /// A task that was woken takes the head; `false` if that has gone on to another.
+    /// Takes the head for a task that was woken. Returns `false` if the head has gone to another task.
     #[must_use]
     pub fn take(&mut self, ticket: Ticket) -> bool {
         let taken = matches!(self.at_head(ticket), Some(HeadState::Woken(_)));
@@ -138,7 +137,7 @@ impl<W> LocalQueue<W> {
         taken
     }
 
-    /// The head waits for an answer or for its next ask, and goes on at `until` at the latest.
+    /// Records that the head waits for an answer or for its next request, and continues at `until` at the latest.
     pub fn waits(&mut self, ticket: Ticket, until: Timestamp) {
         if matches!(self.at_head(ticket), Some(HeadState::Asks | HeadState::Waits(_))) {
             let due = until.saturating_add(self.window.get());
@@ -146,9 +145,8 @@ impl<W> LocalQueue<W> {
         }
     }
 
-    /// The store granted the lease to the task with this ticket. If that is the head, the lease is
-    /// there from now on, whichever task it goes to; else `false`, and it is no business of this
-    /// queue.
+    /// Records that the store granted the lease to the task with this ticket. If that is the head, the lease is here
+    /// from now on, whichever task receives it. Otherwise returns `false`: the grant does not concern this queue.
     #[must_use]
     pub fn granted(&mut self, ticket: Ticket, now: Timestamp) -> bool {
         let is_head = self.is_head(ticket);
@@ -158,8 +156,7 @@ impl<W> LocalQueue<W> {
         is_head
     }
 
-    /// The lease at the head is let go of by the task that has it. `lease` says what it is worth to
-    /// the one that waits.
+    /// Releases the lease at the head for its task. `lease` says what it is worth to the waiting task.
     pub fn released(
         &mut self,
         ticket: Ticket,
@@ -182,8 +179,8 @@ impl<W> LocalQueue<W> {
         }
     }
 
-    /// The task with this ticket wants the name no more, or the lease at the head is lost or nothing
-    /// for those that wait.
+    /// Removes the task with this ticket: it no longer wants the name, or the lease at the head is lost or of no use to
+    /// the waiting tasks.
     pub fn leave(&mut self, ticket: Ticket, now: Timestamp) -> Handoff<W> {
         if !self.is_head(ticket) {
             let gone = self.waiting.as_mut().and_then(|line| line.0.remove(&ticket));
@@ -199,7 +196,7 @@ impl<W> LocalQueue<W> {
         Handoff::Head(ticket, waiter)
     }
 
-    /// It is `now`: the head goes on if its task was to do something by then.
+    /// Advances the time to `now`: the head goes on if its task missed its time.
     pub fn on_time(&mut self, now: Timestamp) -> Handoff<W> {
         match (self.head, self.due(true)) {
             (Some((ticket, _)), Some(due)) if now >= due && kept(Rule::UntakenGoesOn) => {
@@ -209,8 +206,8 @@ impl<W> LocalQueue<W> {
         }
     }
 
-    /// When to look again whether the head goes on. While nobody waits behind it and it `carries` nothing that
-    /// has to be let go of, whether it does is nobody's business, and most queues need no look.
+    /// Returns when to check again whether the head goes on. While no task waits behind it and it `carries` nothing
+    /// that has to be released, this does not matter, and most queues need no check.
     #[must_use]
     pub fn due(&self, carries: bool) -> Option<Timestamp> {
         match self.head?.1 {
@@ -220,13 +217,13 @@ impl<W> LocalQueue<W> {
         }
     }
 
-    /// Whether this ticket is the head's.
+    /// Returns whether this ticket is the head's.
     #[must_use]
     pub fn is_head(&self, ticket: Ticket) -> bool {
         self.at_head(ticket).is_some()
     }
 
-    /// How many wait here; those before `ticket` if one is given.
+    /// Returns how many tasks wait here, or those before `ticket` if it is given.
     #[must_use]
     pub fn waiting(&self, before: Option<Ticket>) -> usize {
         let Some(WaiterMap(line)) = self.waiting.as_deref() else { return 0 };

@@ -7,23 +7,23 @@ use crate::{
     rule::{Rule, kept},
 };
 
-/// The most passes of one turn.
+/// The most hand-overs of one run.
 pub const PASSES: u32 = 64;
-/// How long a turn lasts at most, the last hold apart.
+/// How long a run lasts at most, apart from its last hold.
 pub const LENGTH: Duration = Duration::from_millis(20);
 
-/// What a release does when a task of the same process waits for the name.
+/// What a release does if a task of the same process waits for the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Pass the lease on inside the process, with this token.
+    /// Hand the lease over inside the process, with this token.
     Pass(Token),
-    /// Ask the store: others may have their turn now.
+    /// Ask the store: other processes may have their grant now.
     Turn,
 }
 
-/// One turn of one process: from a grant of the store until the name is offered to others again.
+/// One run of hand-overs in a process: from a grant of the store until the name is offered to others again.
 ///
-/// Packed, since each hold has one in its queue, beside a tag that fits into what is saved.
+/// It is packed, because each hold has one in its queue, beside a tag that fits into the saved space.
 #[derive(Clone, Copy, Debug)]
 #[repr(Rust, packed(4))]
 pub struct ProcessTurn {
@@ -31,38 +31,36 @@ pub struct ProcessTurn {
     passes: u32,
 }
 
-/// What is known of a lease at the moment its holder lets go.
+/// What is known of a lease when its holder releases it.
 #[derive(Clone, Copy, Debug)]
 pub struct AtRelease {
-    /// The time now.
+    /// The current time.
     pub now: Timestamp,
-    /// The token of the hold that ends.
+    /// The token of the ending hold.
     pub token: Token,
-    /// Until when the next task may count on the lease: [`Hold::deadline_for`](crate::Hold::deadline_for)
-    /// its terms.
+    /// Until when the next task may count on the lease: [`Hold::deadline_for`](crate::Hold::deadline_for) its terms.
     pub deadline: Timestamp,
-    /// The ttl that the next task asked for.
+    /// The ttl of the next task.
     pub next_ttl: Ttl,
-    /// Whether a renewal is on its way, its answer unknown.
+    /// Whether a renewal is under way whose answer is not known.
     pub renewal_unanswered: bool,
-    /// Whether somebody asked the holder to let go.
+    /// Whether a program asked the holder to release.
     pub release_requested: bool,
-    /// Whether the store's tokens leave room for passes.
+    /// Whether the store's tokens have space for hand-overs.
     pub pass_bits: bool,
 }
 
 impl ProcessTurn {
-    /// A turn that begins with a grant.
+    /// Begins with a grant.
     #[must_use]
     pub const fn begin(now: Timestamp) -> Self {
         Self { began: now, passes: 0 }
     }
 
-    /// Whether the lease may be passed on inside the process.
+    /// Returns whether the lease may be handed over inside the process.
     ///
-    /// Not when the turn is over, the tokens are used up, a renewal is unanswered, a release was
-    /// requested, or less than half of the next task's ttl remains: then the store decides, and gives a
-    /// full ttl.
+    /// It may not if the run is over, the tokens are used up, a renewal is unanswered, a release was requested, or less
+    /// than half of the next task's ttl is left. Then the store decides, and gives a full ttl.
     #[must_use]
     pub fn at_release(&mut self, at: AtRelease) -> Next {
         let bounded = kept(Rule::TurnIsBounded);

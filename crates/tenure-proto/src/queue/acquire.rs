@@ -1,4 +1,4 @@
-//! Granting, queueing and taking turns.
+//! Granting, queueing and handing over.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use crate::{
     rule::{Rule, kept},
 };
 
-/// A waiter is never told to ask again sooner than this.
+/// The shortest time after which a waiter is to ask again.
 const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
 impl NameState {
     /// Asks for the name.
     ///
-    /// Repeating an ask with the same owner answers the same token and what is left of the lease,
-    /// and never extends it: an ask that is sent twice is harmless. An exclusive holder that asks
-    /// for the shared mode is a reader from then on, with the same lease and token.
+    /// Repeating an ask with the same owner returns the same token and what is left of the lease. It never extends the
+    /// lease, so sending an ask twice is harmless. An exclusive holder that asks for the shared mode becomes a reader,
+    /// with the same lease and token.
     ///
     /// # Errors
-    /// [`QueueError`] when nothing can be granted or queued; nothing is changed then.
+    /// [`QueueError`] if nothing can be granted or queued. Then nothing has changed.
     pub fn acquire(
         &mut self,
         ask: &Ask,
@@ -64,11 +64,11 @@ impl NameState {
         Ok((answer, wake))
     }
 
-    /// Lets `owner` go and asks for the name again as `ask.owner`, in one step: whoever waits comes
-    /// first, and if nobody does, the name is granted anew with a fresh token.
+    /// Releases `owner` and asks for the name again as `ask.owner`, in one step. Waiters come first. If there are none,
+    /// the name is granted with a new token.
     ///
     /// # Errors
-    /// [`QueueError`] as for [`NameState::acquire`]; then `owner` keeps what it had.
+    /// [`QueueError`] as for [`NameState::acquire`]. Then `owner` keeps what it had.
     pub fn turn(
         &mut self,
         owner: &Owner,
@@ -83,7 +83,7 @@ impl NameState {
         let mut after = self.clone();
         after.forget(owner);
         after.remove_dead_clients(at);
-        // Those who wait come first, whatever order is asked for.
+        // Waiters come first, whatever order is requested.
         let mut wake = after.offer(at);
         let (answer, more) = after.acquire(ask, client, at)?;
         wake.extend(more);
@@ -91,7 +91,7 @@ impl NameState {
         Ok((answer, wake))
     }
 
-    /// Refuses to use the name as another kind of lock than others do, where kinds do not meet.
+    /// Refuses another kind of lock than the current one, where kinds may not mix.
     fn admit(&self, ask: &Ask, at: &Moment<'_>) -> Result<(), QueueError> {
         if at.limits.kinds_may_mix {
             return Ok(());
@@ -151,14 +151,14 @@ impl NameState {
         }
     }
 
-    /// Whether an owner that asks has let the name go with `keep`: it is there once, and has
-    /// nothing to wait for.
+    /// Whether an owner that asks released the name with `keep`: its hold is there once, and it has nothing to wait
+    /// for.
     fn keeps(&self, owner: &Owner) -> bool {
         let once = kept(Rule::KeptOwnerIsThereOnce);
         once && self.holders.iter().any(|holder| holder.owner == *owner)
     }
 
-    /// Where in the queue an ask that is not in it yet would stand.
+    /// The queue index of an ask that is not in the queue yet.
     fn index_of(&self, ask: &Ask) -> usize {
         match ask.intent {
             Intent::Wait { position: Some(position) } => {
@@ -200,7 +200,7 @@ impl NameState {
             && let Some(waiter) = self.waiters.get_mut(index)
         {
             waiter.presence = Presence::Present;
-            // It is here: when it asks again is told with the answer.
+            // It is present. The answer says when it asks again.
             (waiter.keep_until, waiter.asks_by) = (keep_until, Timestamp::ZERO);
             (waiter.kind, waiter.mode) = (ask.kind, ask.mode);
             return Ok(waiter.position);
@@ -211,7 +211,7 @@ impl NameState {
         if self.waiters.len() >= at.limits.max_waiters {
             return Err(QueueError::Full { waiting: self.waiters.len() });
         }
-        // A position of another life of this name may lie beyond all that were given out since.
+        // A position from another life of this name may be after all that were given out since.
         let position = position.unwrap_or(Position(self.next_position));
         self.next_position = self.next_position.max(position.0.saturating_add(1));
         let index = self.waiters.partition_point(|waiter| waiter.position <= position);
@@ -255,10 +255,10 @@ impl NameState {
             Presence::Offered(_) | Presence::Present | Presence::Absent => None,
         });
         let change = leases.chain(offers).min().map_or(Duration::ZERO, |end| end.since(at.now));
-        // Those further back come later, so that an end nobody announced is no stampede. The end of an
-        // offer is the rarer one: whoever is ahead has likely gone as well.
+        // Those further back ask later, so that an unannounced end causes no stampede. The end of an offer is rarer,
+        // and then those ahead have probably gone too.
         let came_back = self.waiters.iter().any(|one| one.owner == ask.owner && one.came_back);
-        // Hints do not reach it, so it looks often enough to claim what it is offered.
+        // Hints do not reach it, so it asks often enough to claim what it is offered.
         let look =
             if came_back { at.limits.look.min(at.limits.claim_window / 2) } else { at.limits.look };
         let patience = at.limits.patience(look, ahead);

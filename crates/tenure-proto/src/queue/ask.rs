@@ -1,17 +1,16 @@
-//! What a contender asks and what it is told.
+//! A contender's request, and the answer.
 
 use std::time::Duration;
 
 use super::{Kind, Label, Mode, Occupancy};
 use crate::{HoldId, Owner, Token};
 
-/// Whether an ask may pass those who wait.
+/// Whether an ask may overtake waiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// First come, first served: nothing is granted past a present waiter.
+    /// First come, first served: no grant overtakes a present waiter.
     Fifo,
-    /// Whatever there is room for may be granted although others wait. What is offered to a waiter
-    /// is not free.
+    /// Grants whatever fits, even if others wait. A name that is offered to a waiter is not free.
     Barging,
 }
 
@@ -20,10 +19,9 @@ pub enum Order {
 pub enum Intent {
     /// It leaves nothing behind.
     Try,
-    /// It keeps a position in the queue for one position ttl. A store without a queue answers it like a
-    /// try.
+    /// It keeps a position in the queue for one position TTL. A store without a queue answers as for a try.
     Wait {
-        /// The position it had before, which it gets back.
+        /// The position that it had before, which it gets back.
         position: Option<Position>,
     },
 }
@@ -35,44 +33,44 @@ pub struct Position(pub u64);
 /// One ask for a name.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// Proof of this acquisition, fresh for each.
+    /// The proof of this acquisition, new for each.
     pub owner: Owner,
-    /// What the name is used as.
+    /// The kind for which the name is used.
     pub kind: Kind,
-    /// How the name is to be held.
+    /// The mode in which to hold the name.
     pub mode: Mode,
-    /// Whether it may pass those who wait.
+    /// Whether it may overtake waiters.
     pub order: Order,
-    /// What happens when it cannot be granted now.
+    /// What happens if it cannot be granted now.
     pub intent: Intent,
-    /// How long the lease is to last, grace included, in whole milliseconds.
+    /// The length of the lease, grace included, in whole milliseconds.
     pub ttl: Duration,
-    /// Who asks, for people.
+    /// The label of the asking contender, for people.
     pub label: Label,
 }
 
 /// A store's answer to an ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The name is held by the asking owner.
+    /// The asking owner holds the name.
     Granted {
-        /// The fencing token. Repeating the ask answers the same one.
+        /// The fencing token. Repeating the ask returns the same one.
         token: Token,
-        /// What remains of the lease. Where leases belong to a session this is the session's rest,
-        /// whatever ttl was asked for.
+        /// What is left of the lease. If leases belong to a session, this is what is left of the session, whatever the
+        /// requested ttl.
         left: Duration,
         /// Whether other contenders wait.
         others_waiting: bool,
     },
-    /// Somebody else has the name or comes first.
+    /// Another contender has the name or is ahead.
     Busy {
         /// After how long to ask again at the latest.
         retry_after: Duration,
-        /// How many contenders wait in front of this one.
+        /// How many waiters are ahead of this one.
         ahead: u32,
-        /// One of those who hold the name, if anybody does.
+        /// One of the holders, if there are any.
         holder: Option<Contender>,
-        /// The position in the queue, for an ask that waits in a store that has one.
+        /// The queue position, for an ask that waits in a store with a queue.
         position: Option<Position>,
     },
 }
@@ -81,27 +79,26 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contender {
-    /// Who it is, by its own word; empty where it said nothing.
+    /// The holder's own label; empty if it has none.
     pub label: String,
-    /// The fencing token of its hold; `None` for a holder of another library that has none.
+    /// The fencing token of its hold; `None` for a holder of another library without tokens.
     pub token: Option<Token>,
-    /// When it was granted, in microseconds since the Unix epoch; `None` where the store cannot
-    /// tell.
+    /// When it was granted, in microseconds since the Unix epoch; `None` if the store does not know.
     pub since: Option<u64>,
-    /// What remains of its lease; `None` where the store cannot tell.
+    /// What is left of its lease; `None` if the store does not know.
     pub left: Option<Duration>,
-    /// What it uses the name as; `None` where the store cannot tell.
+    /// The kind for which it uses the name; `None` if the store does not know.
     pub kind: Option<Kind>,
-    /// How it holds the name.
+    /// The mode in which it holds the name.
     pub mode: Mode,
-    /// Whether it let go and the name only stays taken for a while.
+    /// Whether it released the name, which only stays taken for a while.
     pub lingering: bool,
-    /// Which hold this is; `None` where the store cannot tell.
+    /// The id of the hold; `None` if the store does not know.
     pub id: Option<HoldId>,
 }
 
 impl Contender {
-    /// A holder of whom no more is known; a store sets what else it can tell.
+    /// Makes a holder with only these fields known. A store sets what else it knows.
     ///
     /// ```
     /// use tenure_proto::queue::{Contender, Mode};
@@ -121,49 +118,48 @@ impl Contender {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Waiting {
-    /// Who it is, by its own word; empty where it said nothing.
+    /// The waiter's own label; empty if it has none.
     pub label: String,
-    /// Since when it waits, in microseconds since the Unix epoch; `None` where the store cannot
-    /// tell.
+    /// Since when it waits, in microseconds since the Unix epoch; `None` if the store does not know.
     pub since: Option<u64>,
-    /// What it uses the name as; `None` where the store cannot tell.
+    /// The kind for which it uses the name; `None` if the store does not know.
     pub kind: Option<Kind>,
-    /// How it wants to hold the name.
+    /// The mode in which it wants to hold the name.
     pub mode: Mode,
 }
 
 impl Waiting {
-    /// A waiter of whom no more is known; a store sets what else it can tell.
+    /// Makes a waiter with only these fields known. A store sets what else it knows.
     #[must_use]
     pub fn new(label: impl Into<String>, mode: Mode) -> Self {
         Self { label: label.into(), since: None, kind: None, mode }
     }
 }
 
-/// Who holds a name and who waits for it, at one moment.
+/// The holders and the waiters of a name, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// Those who hold it.
+    /// The holders.
     pub holders: Vec<Contender>,
-    /// Those who wait for it, first the next.
+    /// The waiters, the next one first.
     pub waiters: Vec<Waiting>,
 }
 
 impl Snapshot {
-    /// What a store found: those who hold the name, and those who wait for it, first the next.
+    /// Makes a snapshot of the holders, and of the waiters with the next one first.
     #[must_use]
     pub const fn new(holders: Vec<Contender>, waiters: Vec<Waiting>) -> Self {
         Self { holders, waiters }
     }
 
-    /// Whether anybody has the name, also where it is only kept taken after a release.
+    /// Returns whether the name is held or stays taken after a release.
     #[must_use]
     pub fn is_held(&self) -> bool {
         !self.holders.is_empty()
     }
 
-    /// How many of `of` permits are not taken: none while somebody holds the name in another way.
+    /// Returns how many of `of` permits are free: none while the name is held in another mode.
     #[must_use]
     pub fn available(&self, of: u32) -> u32 {
         Occupancy::taken_by(self.holders.iter().map(|holder| holder.mode)).available(of)

@@ -1,11 +1,11 @@
-//! What a name is used as.
+//! The kinds of lock.
 
 use std::{fmt, str::FromStr};
 
-/// What a name is used as: the kind of lock that asks for it.
+/// The kind of lock for which a name is used.
 ///
-/// It changes nothing about who may hold a name together with whom: that is its [`Mode`](super::Mode).
-/// A store may write each kind in a layout of its own, and people see it.
+/// It does not affect which contenders may hold a name together: that depends on the [`Mode`](super::Mode). A store may
+/// write each kind in a separate layout, and people see it.
 ///
 /// ```
 /// use tenure_proto::queue::Kind;
@@ -15,30 +15,30 @@ use std::{fmt, str::FromStr};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// A lock that one holder has alone: also a reentrant one, and each of a multi-lock.
+    /// A lock for one holder: also a reentrant one, and each of a multi-lock.
     #[default]
     Mutex,
     /// A read-write lock, for readers and for a writer.
     ReadWrite,
-    /// Permits.
+    /// A semaphore with permits.
     Semaphore,
-    /// An election, whose leader holds it.
+    /// An election, which its leader holds.
     Election,
-    /// A count-down latch, whose arrivals stay.
+    /// A latch, whose arrivals stay.
     Latch,
 }
 
-/// A word that is no [`Kind`].
+/// A word that is not a [`Kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a kind of lock is one of mutex, rwlock, semaphore, election, latch")]
 pub struct NoKind;
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 5] =
         [Self::Mutex, Self::ReadWrite, Self::Semaphore, Self::Election, Self::Latch];
 
-    /// The kind as a word, the same everywhere and in each version.
+    /// Returns the kind as a word, the same everywhere and in each version.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,14 +1,14 @@
-//! Who a contender is, for people.
+//! The label of a contender.
 
 use std::{fmt, ops::Deref};
 
 use smol_str::SmolStr;
 
-/// Who somebody is, for people: at most [`Label::MAX`] bytes on one line. A longer text is cut, and a control character
-/// becomes a space, rather than that either is refused.
+/// The label of a contender, for people: at most [`Label::MAX`] bytes on one line. A longer text is cut, and a control
+/// character becomes a space. Neither is refused.
 ///
-/// It costs no allocation where it is as short as most are, since each decision on a name reads and writes those of all
-/// who wait for it.
+/// A label of the usual length needs no allocation, because each decision on a name reads and writes those of all its
+/// waiters.
 ///
 /// ```
 /// use tenure_proto::queue::Label;
@@ -21,7 +21,7 @@ use smol_str::SmolStr;
 pub struct Label(SmolStr);
 
 impl Label {
-    /// The longest one, in bytes.
+    /// The longest label, in bytes.
     pub const MAX: usize = 256;
 }
 

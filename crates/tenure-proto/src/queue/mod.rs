@@ -1,8 +1,7 @@
-//! One name as a store keeps it: who holds it, who waits for it, and who comes next.
+//! One name as a store keeps it: its holders, its waiters, and which of them is next.
 //!
-//! This is the contract's meaning in code: the memory store and the embedded store keep a
-//! [`NameState`] and only add where it lives; stores with a language of their own (scripts,
-//! statements) must answer as it does.
+//! This defines in code what a store must do. The memory store and the embedded store keep a [`NameState`] and only add
+//! where to keep it. Stores with their own language (scripts, statements) must answer as it does.
 
 mod acquire;
 mod ask;

@@ -1,4 +1,4 @@
-//! The hand-off: whoever comes next is offered the name and has a short while to claim it.
+//! The handoff: the next waiter is offered the name and has a short time to claim it.
 
 use super::{Mode, Moment, NameState, Occupancy, Presence, Waiter, Wake};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl NameState {
-    /// What holders take, and what is offered to others than `but`.
+    /// What is held, and what is offered to other waiters than `but`.
     pub(super) fn taken(&self, but: Option<&Owner>) -> Occupancy {
         let offered = self
             .waiters
@@ -18,10 +18,10 @@ impl NameState {
         Occupancy::taken_by(self.holders.iter().map(|holder| holder.mode).chain(offered))
     }
 
-    /// Whether `mode` at queue index `index` may enter now, with all who wait before it.
+    /// Whether `mode` at queue index `index` may enter now, with all waiters before it.
     ///
-    /// Everybody before it is let in first in thought; the first who does not fit closes the door
-    /// to all behind, so that a stream of small asks cannot starve a large one.
+    /// It first counts all waiters before it as entered. The first one that does not fit stops all behind it, so that a
+    /// stream of small asks cannot starve a large one.
     pub(super) fn may_enter(
         &self,
         mode: Mode,
@@ -46,7 +46,7 @@ impl NameState {
         room.fits_within(most, mode)
     }
 
-    /// Offers the name to all at the head of the queue who fit, and says whom to wake.
+    /// Offers the name to all waiters at the head of the queue that fit. Returns whom to wake.
     pub(super) fn offer(&mut self, at: &Moment<'_>) -> Vec<Wake> {
         let mut wake = Vec::new();
         if self.waiters.is_empty() {
@@ -89,7 +89,7 @@ impl NameState {
             wake.push(Wake { client: waiter.client, owner: waiter.owner });
         }
         if !dead.is_empty() {
-            // They are in the order of the line.
+            // They are in the order of the queue.
             let mut dead = dead.into_iter().peekable();
             self.waiters.retain(|waiter| dead.next_if_eq(&waiter.owner).is_none());
         }
@@ -98,20 +98,20 @@ impl NameState {
 }
 
 impl Waiter {
-    /// Whether it should have asked again long ago: what it is offered would only hold up the others.
+    /// Whether it should have asked again long ago: an offer to it would only delay the others.
     fn is_overdue(&self, at: &Moment<'_>) -> bool {
         let late = self.asks_by.saturating_add(at.limits.lateness());
         let known = self.asks_by > Timestamp::ZERO && !self.came_back;
         known && late <= at.now
     }
 
-    /// Whether an offer would reach nobody. It may be alive all the same, so once it has come back it
-    /// is given the time to claim.
+    /// Whether an offer would reach no process. The waiter may still be alive, so once it has come back it is given the
+    /// time to claim.
     fn is_out_of_reach(&self, at: &Moment<'_>) -> bool {
         !self.came_back && !(at.reachable)(self.client)
     }
 
-    /// It keeps its place until it asks again.
+    /// It keeps its position until it asks again.
     fn pass_over(&mut self) {
         (self.presence, self.came_back) = (Presence::Absent, true);
     }

@@ -1,4 +1,4 @@
-//! Renewing, letting go, and what quorums and operators add.
+//! Renewing and releasing, and the operations of quorums and operators.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -11,36 +11,36 @@ use crate::{
 /// A store's answer to a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// The owner held the name or waited for it, and does so no more.
+    /// The owner held the name or waited for it, and no longer does.
     Released,
-    /// The owner had nothing here: it never had, it let go before, or its lease ended.
+    /// The owner had nothing here: it never had, it released before, or its lease ended.
     NotHeld,
 }
 
-/// A store's answer to the raising of a token.
+/// A store's answer to raising a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Raised {
-    /// The hold has the token now.
+    /// The hold now has the token.
     Raised,
-    /// The hold has a greater token already.
+    /// The hold already has a greater token.
     Stale,
     /// The owner does not hold the name.
     NotHeld,
 }
 
-/// Whom an eviction hit.
+/// What an eviction took away.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evicted {
-    /// Those who held the name, for people to see.
+    /// The former holders, for people.
     pub holders: Vec<Contender>,
-    /// The processes to tell that holds of theirs are gone. A hint: each of them loses its hold by the
-    /// answer to its own renewal. What only stayed taken after a release has nobody to tell, nor
-    /// has a detached hold.
+    /// The processes to notify that their holds are gone. This is a hint: each loses its hold by the answer to its own
+    /// renewal. For a name that only stayed taken after a release, and for a detached hold, there is no process to
+    /// notify.
     pub clients: BTreeSet<Client>,
 }
 
 impl NameState {
-    /// Extends the lease of `owner` to at least `ttl` from now. Never shortens, claims or creates.
+    /// Extends the lease of `owner` to at least `ttl` from now. Never shortens, claims or creates one.
     pub fn renew(&mut self, owner: &Owner, ttl: Duration, at: &Moment<'_>) -> Renewed {
         if kept(Rule::RenewalNeverCreates) {
             self.expire(at);
@@ -57,10 +57,10 @@ impl NameState {
         Renewed::Renewed { left: holder.expires.since(at.now), others_waiting }
     }
 
-    /// Lets go of a hold or of a place in the queue, and offers the name to who comes next.
+    /// Releases a hold or a queue position, and offers the name to the next waiter.
     ///
-    /// With `keep` above zero a hold becomes lingering: it can be neither renewed nor released any
-    /// more, and the name stays taken for that long, whatever becomes of its process.
+    /// With `keep` above zero, a hold becomes lingering: it can no longer be renewed or released, and the name stays
+    /// taken for that long, whatever becomes of its process.
     pub fn release(
         &mut self,
         owner: &Owner,
@@ -90,8 +90,7 @@ impl NameState {
         (released, self.offer(at))
     }
 
-    /// Writes a greater token into the hold of `owner`. Whatever is granted later has a greater one
-    /// still.
+    /// Writes a greater token into the hold of `owner`. Every later grant has a token greater than that.
     pub fn raise(&mut self, owner: &Owner, token: Token, at: &Moment<'_>) -> Raised {
         self.expire(at);
         let Some(holder) =
@@ -107,15 +106,15 @@ impl NameState {
         Raised::Raised
     }
 
-    /// Takes the name from all who hold it and offers it to who comes next. Of holds whose processes
-    /// ended nothing is said, as [`NameState::inspect`] does not show them either.
+    /// Takes the name from all holders and offers it to the next waiter. Holds whose processes ended are not returned,
+    /// as [`NameState::inspect`] does not show them either.
     ///
-    /// Whatever is granted next has a greater token than they had, so it fences them off.
+    /// The next grant has a token greater than theirs, which fences them off.
     pub fn evict(&mut self, at: &Moment<'_>) -> (Evicted, Vec<Wake>) {
         self.evict_those(|_| true, at)
     }
 
-    /// The same for one hold, if it is still there.
+    /// Evicts one hold, if it has not ended.
     pub fn evict_hold(&mut self, hold: HoldId, at: &Moment<'_>) -> (Evicted, Vec<Wake>) {
         self.evict_those(|owner| HoldId::of_owner(owner) == hold, at)
     }
@@ -129,7 +128,7 @@ impl NameState {
         let mut evicted = Evicted::default();
         self.holders.retain(|holder| {
             let stays = !evicts(&holder.owner);
-            // What the dead had is free already: nobody is told that it was taken from them.
+            // A dead process's holds are free already, so no process is notified.
             if !stays && (holder.lingering || at.lives(holder.client)) {
                 evicted.holders.push(holder.describe(at.now));
                 if !holder.lingering && holder.client != Client::NOBODY {

@@ -1,9 +1,9 @@
-//! Who can hold a name together.
+//! Which holds of a name fit together.
 
 use super::Mode;
 use crate::rule::{Rule, kept};
 
-/// What of a name is taken.
+/// How much of a name is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
     holds: usize,
@@ -13,7 +13,7 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    /// What these holds take together.
+    /// Returns what these holds take together.
     pub fn taken_by(modes: impl IntoIterator<Item = Mode>) -> Self {
         let mut room = Self::default();
         for mode in modes {
@@ -22,7 +22,7 @@ impl Occupancy {
         room
     }
 
-    /// Whether one more hold fits.
+    /// Returns whether one more hold fits.
     #[must_use]
     pub fn fits(&self, mode: Mode) -> bool {
         match mode {
@@ -38,7 +38,7 @@ impl Occupancy {
         }
     }
 
-    /// How many of `of` permits are not taken.
+    /// Returns how many of `of` permits are free.
     #[must_use]
     pub fn available(&self, of: u32) -> u32 {
         let free = self.exclusive == 0 && self.shared == 0;
@@ -46,7 +46,7 @@ impl Occupancy {
         if free { u32::try_from(left).unwrap_or(of) } else { 0 }
     }
 
-    /// Whether one more hold fits where at most `most` are kept.
+    /// Whether one more hold fits if at most `most` are kept.
     pub(super) fn fits_within(&self, most: usize, mode: Mode) -> bool {
         self.holds < most && self.fits(mode)
     }
@@ -56,7 +56,7 @@ impl Occupancy {
         self.exclusive > 0 || self.holds >= most
     }
 
-    /// Takes up the room of one more hold.
+    /// Adds one more hold.
     pub fn take(&mut self, mode: Mode) {
         self.holds += 1;
         match mode {

@@ -1,4 +1,4 @@
-//! The data of one name, and what every decision on it is told.
+//! The data of one name, and the input of every decision on it.
 
 use std::{fmt, time::Duration};
 
@@ -9,13 +9,13 @@ use crate::{
     token,
 };
 
-/// Who asks a store on behalf of a whole process: where its wake-ups go, and what its liveness is
-/// judged by. A store gives it its meaning.
+/// The identity of a process that asks a store. It says where to send its wake-ups, and by what to judge whether it
+/// lives. Each store gives it its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Client(pub [u8; 16]);
 
 impl Client {
-    /// No process: what belongs to it lives by its lease alone.
+    /// No process: only the lease keeps what belongs to it.
     pub const NOBODY: Self = Self([0; 16]);
 }
 
@@ -24,9 +24,9 @@ impl Client {
 pub struct Holder {
     /// Proof of the acquisition.
     pub owner: Owner,
-    /// The process it belongs to.
+    /// The process of the acquisition.
     pub client: Client,
-    /// What the name is used as.
+    /// The kind for which the name is used.
     pub kind: Kind,
     /// How the name is held.
     pub mode: Mode,
@@ -36,19 +36,18 @@ pub struct Holder {
     pub since: u64,
     /// When the lease ends.
     pub expires: Timestamp,
-    /// Released, but the name stays taken until the lease ends: the end of its process does not
-    /// free it.
+    /// Released, but the name stays taken until the lease ends. The end of the process does not free it.
     pub lingering: bool,
-    /// Who it is, for people.
+    /// The label, for people.
     pub label: Label,
 }
 
-/// Whether a waiter is there.
+/// Whether a waiter is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It asked lately.
+    /// It asked recently.
     Present,
-    /// It comes next and has until this moment to claim its grant.
+    /// It is next, and has until this moment to claim its grant.
     Offered(Timestamp),
     /// It did not claim its grant in time. It keeps its position until it asks again.
     Absent,
@@ -59,64 +58,64 @@ pub enum Presence {
 pub struct Waiter {
     /// Proof of the acquisition.
     pub owner: Owner,
-    /// The process it belongs to.
+    /// The process of the acquisition.
     pub client: Client,
-    /// What the name is used as.
+    /// The kind for which the name is used.
     pub kind: Kind,
-    /// How it wants to hold the name.
+    /// The mode in which it wants to hold the name.
     pub mode: Mode,
     /// Its position in the queue.
     pub position: Position,
-    /// Until when its position is kept if it does not ask again.
+    /// Until when its position is kept unless it asks again.
     pub keep_until: Timestamp,
-    /// Whether it is there.
+    /// Whether it is present.
     pub presence: Presence,
-    /// When it asks again at the latest, by the answer that it had; zero where that is not known.
+    /// When it asks again at the latest, by its last answer; zero if not known.
     pub asks_by: Timestamp,
-    /// Whether it was passed over before: its wake-ups may not reach it, so it asks more often, and is
-    /// given a claim window whatever is known of it. A store whose `look` is at most half of a claim
-    /// window, and whose wake-ups reach everybody for all it knows, need not keep it.
+    /// Whether it was passed over before. Its wake-ups may not reach it, so it asks more often, and always gets its
+    /// claim window. A store need not keep this if its `look` is at most half of a claim window and, as far as it
+    /// knows, its wake-ups reach every process.
     pub came_back: bool,
     /// Since when it waits, in microseconds since the Unix epoch.
     pub since: u64,
-    /// Who it is, for people.
+    /// The label, for people.
     pub label: Label,
 }
 
-/// How long things are kept and how many of them.
+/// The limits of a name: how long things are kept, and how many.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// How long a waiter has to claim its grant.
     pub claim_window: Duration,
-    /// How long a position is kept without being asked for again.
+    /// How long a position is kept unless its waiter asks again.
     pub position_ttl: Duration,
-    /// How often the first waiter looks by itself, at the latest.
+    /// How often the first waiter asks on its own, at least.
     pub look: Duration,
-    /// Whether the store finds out by itself which waiters are gone: by their processes, or by whom its hints
-    /// reach. Where not, those near the head of the line look more often, and who is late is passed over sooner.
+    /// Whether the store notices on its own which waiters are gone: by their processes, or by which of them its hints
+    /// reach. If it does not, waiters near the head of the queue ask more often, and a late one is passed over sooner.
     pub notices_absence: bool,
     /// How many may wait for one name.
     pub max_waiters: usize,
     /// How many may hold one name together.
     pub max_holders: usize,
-    /// Whether a name that is used as one kind of lock can be asked for as another.
+    /// Whether a name that is used as one kind of lock may be requested as another.
     pub kinds_may_mix: bool,
 }
 
 impl Limits {
-    /// By how much a waiter may be late to ask before what is free is offered past it.
+    /// How late a waiter may ask before a free name is offered past it.
     pub(super) fn lateness(&self) -> Duration {
         self.position_ttl / if self.notices_absence { 5 } else { 10 }
     }
 
-    /// How often a waiter looks by itself that has so many ahead, at the latest.
+    /// How often a waiter with this many ahead asks on its own, at least.
     pub(super) fn patience(&self, look: Duration, ahead: u32) -> Duration {
         let together = if self.notices_absence { 1 } else { 4 };
         look.saturating_mul((ahead / together).saturating_add(1))
     }
 }
 
-/// What a decision is told of the world.
+/// The circumstances of a decision.
 #[derive(Clone, Copy)]
 pub struct Moment<'a> {
     /// The store's clock, for leases.
@@ -125,15 +124,15 @@ pub struct Moment<'a> {
     pub wall: u64,
     /// The store's limits.
     pub limits: &'a Limits,
-    /// Whether a process still lives. A store that cannot tell says yes. It is not asked of
+    /// Returns whether a process still lives. A store that does not know returns `true`. It is not called for
     /// [`Client::NOBODY`].
     pub alive: &'a dyn Fn(Client) -> bool,
-    /// Whether a wake-up reaches a process. A store that cannot tell as it decides says yes.
+    /// Returns whether a wake-up reaches a process. A store that does not know when it decides returns `true`.
     pub reachable: &'a dyn Fn(Client) -> bool,
 }
 
 impl Moment<'_> {
-    /// Whether what belongs to `client` is still there: its process lives, or it has none.
+    /// Whether what belongs to `client` remains: its process lives, or it has none.
     pub(super) fn lives(&self, client: Client) -> bool {
         client == Client::NOBODY || (self.alive)(client)
     }
@@ -145,41 +144,41 @@ impl fmt::Debug for Moment<'_> {
     }
 }
 
-/// Somebody to be told to ask again. A hint: only the answer to an ask makes a holder.
+/// A waiter to notify to ask again. A hint: only the answer to an ask makes a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// The process to tell.
+    /// The process to notify.
     pub client: Client,
-    /// Which of its acquisitions.
+    /// The acquisition.
     pub owner: Owner,
 }
 
 /// Why an ask could not even be queued. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueueError {
-    /// As many wait for the name as the store allows.
+    /// The name has as many waiters as the store allows.
     #[error("its queue is full: {waiting} wait, which is max_waiters")]
     Full {
         /// How many wait.
         waiting: usize,
     },
-    /// The owner holds the name in another mode, and only from exclusive to shared is there a way.
+    /// The owner holds the name in another mode. Only an exclusive hold can become a shared one.
     #[error("this very acquisition holds the name in another mode")]
     OtherMode,
-    /// Somebody uses the name as another kind of lock, and the store keeps the kinds apart.
+    /// The name is used as another kind of lock, and the store keeps kinds apart.
     #[error(
         "the name is used as a lock of another kind, {used_as}, and this store keeps kinds apart"
     )]
     OtherKind {
-        /// What it is used as.
+        /// The kind for which it is used.
         used_as: Kind,
     },
-    /// No permits are asked for, or more than there are.
+    /// The ask takes no permits, or more than there are.
     #[error("{take} permits of {of} can never be granted")]
     Permits {
-        /// How many were asked for.
+        /// How many permits it takes.
         take: u32,
-        /// How many there are, by the caller's word.
+        /// How many there are, according to the caller.
         of: u32,
     },
     /// The clock does not fit a token.
@@ -194,20 +193,20 @@ pub struct NameState {
     pub last_time: u64,
     /// The position that the next newcomer gets.
     pub next_position: u64,
-    /// Those who hold the name.
+    /// The holders.
     pub holders: Vec<Holder>,
-    /// Those who wait for it, by position.
+    /// The waiters, by position.
     pub waiters: Vec<Waiter>,
 }
 
 impl NameState {
-    /// Whether nobody holds the name or waits for it.
+    /// Returns whether the name has no holder and no waiter.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.holders.is_empty() && self.waiters.is_empty()
     }
 
-    /// Who holds the name and who waits for it, as of `at`.
+    /// Returns the holders and the waiters, as of `at`.
     #[must_use]
     pub fn inspect(&self, at: &Moment<'_>) -> Snapshot {
         let mut seen = self.clone();
@@ -220,8 +219,8 @@ impl NameState {
         }
     }
 
-    /// Removes leases and places that have ended. Every decision begins with it; a store may call it
-    /// to find names that are idle.
+    /// Removes leases and positions that have ended. Every decision begins with it. A store may call it to find names
+    /// that are idle.
     pub fn expire(&mut self, at: &Moment<'_>) {
         self.holders.retain(|holder| {
             let permits = matches!(holder.mode, Mode::Permits { .. });
@@ -235,8 +234,8 @@ impl NameState {
         });
     }
 
-    /// Removes what belongs to processes that ended: their holds, and waiters up to the first
-    /// living one that is there, who is in the way of all behind it.
+    /// Removes what belongs to processes that ended: their holds, and their waiters up to the first present living one,
+    /// which is ahead of all behind it.
     pub(super) fn remove_dead_clients(&mut self, at: &Moment<'_>) -> bool {
         let before = (self.holders.len(), self.waiters.len());
         self.holders.retain(|holder| holder.lingering || at.lives(holder.client));
@@ -249,7 +248,7 @@ impl NameState {
         before != (self.holders.len(), self.waiters.len())
     }
 
-    /// Whether anybody waits who is there.
+    /// Whether there is a present waiter.
     pub(super) fn others_waiting(&self) -> bool {
         self.waiters.iter().any(|waiter| waiter.presence != Presence::Absent)
     }

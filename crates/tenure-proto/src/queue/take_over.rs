@@ -1,4 +1,4 @@
-//! A hold that changes hands in one step.
+//! A hold that changes its owner in one step.
 
 use std::time::Duration;
 
@@ -8,43 +8,41 @@ use crate::{
     rule::{Rule, kept},
 };
 
-/// One hold that is to become another owner's.
+/// A request to give one hold to another owner.
 #[derive(Clone, Debug)]
 pub struct TakeOver {
-    /// Whose hold it is.
+    /// The present owner.
     pub from: Owner,
-    /// Whose it becomes: proof of a new acquisition, fresh for each.
+    /// The new owner: the proof of a new acquisition, new for each.
     pub owner: Owner,
-    /// What the name is used as.
+    /// The kind for which the name is used.
     pub kind: Kind,
-    /// How the name is held, before and after.
+    /// The mode, before and after.
     pub mode: Mode,
-    /// How long the lease is to last from now, grace included, in whole milliseconds.
+    /// The length of the lease from now, grace included, in whole milliseconds.
     pub ttl: Duration,
-    /// Who holds it then, for people.
+    /// The new holder's label, for people.
     pub label: Label,
-    /// Whether it belongs to no process from then on, and lives by its lease alone.
+    /// Whether the hold then belongs to no process, so that only its lease keeps it.
     pub detached: bool,
 }
 
 /// A store's answer to a [`TakeOver`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenOver {
-    /// The hold is the new owner's.
+    /// The new owner has the hold.
     Granted(Grant),
     /// The old owner holds nothing, so nothing was taken over.
     NotHeld,
 }
 
 impl NameState {
-    /// Makes the hold of `over.from` that of `over.owner`, with a greater token and a lease of its own,
-    /// whoever waits.
+    /// Gives the hold of `over.from` to `over.owner`, with a greater token and a new lease, whether or not others wait.
     ///
-    /// Repeating it answers the same token and what is left of the lease.
+    /// Repeating it returns the same token and what is left of the lease.
     ///
     /// # Errors
-    /// [`QueueError`] when it is held in another mode, or the clock fits no token; nothing is changed
-    /// then.
+    /// [`QueueError`] if the name is held in another mode, or the clock fits no token. Then nothing has changed.
     pub fn take_over(
         &mut self,
         over: &TakeOver,
@@ -75,7 +73,7 @@ impl NameState {
         new.client = if over.detached { Client::NOBODY } else { client };
         (new.token, new.since) = (token, at.wall);
         new.expires = at.now.saturating_add(over.ttl);
-        // Who waited under this owner has what it waited for.
+        // A waiter with this owner has what it waited for.
         self.waiters.retain(|waiter| waiter.owner != over.owner);
         self.holders.retain(|holder| {
             holder.owner != old.owner || holder.lingering || !kept(Rule::TakeOverEndsTheOld)
@@ -92,8 +90,7 @@ fn check_mode(held: Mode, said: Mode) -> Result<(), QueueError> {
 }
 
 impl TakeOver {
-    /// The ask of the new owner for the name as if it were asked for alone: what a store checks of any
-    /// ask, it checks of this one.
+    /// Returns the new owner's ask, as if it asked for the name alone. A store checks this one as it checks any ask.
     #[must_use]
     pub fn as_ask(&self) -> Ask {
         let (order, intent) = (super::Order::Barging, super::Intent::Try);

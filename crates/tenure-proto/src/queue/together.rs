@@ -1,4 +1,4 @@
-//! Several names in one step: all of them are granted, or nothing is.
+//! Several names in one step: all of them are granted, or none of them.
 
 use std::time::Duration;
 
@@ -13,39 +13,37 @@ use crate::{
 pub enum Together {
     /// Each name is held by its asking owner: one grant for each, in the order of the asks.
     Granted(Vec<Grant>),
-    /// Somebody else has one of the names or comes first there. None is held by this ask.
+    /// Another contender has one of the names or is ahead there. This ask holds none of them.
     Busy {
-        /// The place in the asks of the first name that is busy.
+        /// The index of the first busy name.
         index: usize,
-        /// How many contenders wait for that name.
+        /// How many waiters that name has.
         ahead: u32,
-        /// One of those who hold it, if anybody does.
+        /// One of its holders, if there are any.
         holder: Option<Contender>,
     },
-    /// The store cannot decide on these names in one step: ask for one after another. None is held
-    /// by this ask.
+    /// The store cannot decide on these names in one step: ask for one after another. This ask holds none of them.
     Apart,
 }
 
-/// What an [`Answer::Granted`] says of one of several names.
+/// The grant of one of several names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The fencing token.
     pub token: Token,
-    /// What remains of the lease.
+    /// What is left of the lease.
     pub left: Duration,
     /// Whether other contenders wait for the name.
     pub others_waiting: bool,
 }
 
-/// Asks for all of these names, each with its ask, as if each was tried: whatever an ask intends,
-/// it keeps no place. The names must differ.
+/// Asks for all of these names, each with its ask, as a try: whatever an ask's intent, it keeps no queue position. The
+/// names must differ.
 ///
-/// If one of them is busy, the others are left as they were, and that one is left as any try
-/// leaves it.
+/// If one of them is busy, the others stay as they were, and that one is left as after any try.
 ///
 /// # Errors
-/// [`QueueError`] when one of them can never be granted; nothing is changed then.
+/// [`QueueError`] if one of them can never be granted. Then nothing has changed.
 pub fn acquire_together(
     names: &mut [(NameState, &Ask)],
     client: Client,

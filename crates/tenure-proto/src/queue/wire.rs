@@ -1,15 +1,15 @@
-//! The state of a name as bytes, for stores that keep it as it is. All numbers are little-endian.
+//! The state of a name as bytes, for stores that keep it in this form. All numbers are little-endian.
 
 use super::{Client, Holder, Kind, Mode, NameState, Position, Presence, Waiter};
 use crate::{Owner, Timestamp, Token};
 
-/// How many bytes a holder or a waiter has at least.
+/// The fewest bytes of a holder or a waiter.
 const SHORTEST: usize = 69;
-/// About how many it has with one.
+/// About how many bytes it has with one.
 const USUAL: usize = 128;
 
 impl NameState {
-    /// Adds the state to `to`.
+    /// Appends the state to `to`.
     pub fn write_to(&self, to: &mut Vec<u8>) {
         to.reserve(USUAL * (1 + self.holders.len() + self.waiters.len()));
         number(to, self.last_time);
@@ -33,7 +33,7 @@ impl NameState {
             number(to, waiter.position.0);
             number(to, waiter.keep_until.as_nanos());
             let (presence, until) = match waiter.presence {
-                // Earlier versions wrote zero, and do not look at it.
+                // Earlier versions wrote zero, and do not read it.
                 Presence::Present => (0, waiter.asks_by),
                 Presence::Offered(until) => (1, until),
                 Presence::Absent => (2, Timestamp::ZERO),
@@ -45,7 +45,7 @@ impl NameState {
         }
     }
 
-    /// The state that [`NameState::write_to`] made these bytes of; `None` when they make no sense.
+    /// Reads the state from bytes that [`NameState::write_to`] wrote; `None` if they make no sense.
     #[must_use]
     pub fn read_from(bytes: &[u8]) -> Option<Self> {
         let mut from = Reader(bytes);
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         self.bytes().map(u64::from_le_bytes)
     }
 
-    /// How many follow, if there can be so many.
+    /// How many entries follow, if that many are possible.
     fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.number()?).ok()?;
         (count <= self.0.len() / SHORTEST).then_some(count)
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Whether a waiter is there, and when it asks again.
+    /// Whether a waiter is present, and when it asks again.
     fn presence(&mut self) -> Option<(Presence, Timestamp)> {
         let tag = self.bytes::<1>()?;
         let until = self.time()?;

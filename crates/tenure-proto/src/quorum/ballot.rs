@@ -11,40 +11,38 @@ use crate::{
 /// A member's answer to the first round, the ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vote {
-    /// It holds the name for this acquisition.
+    /// The member holds the name for this acquisition.
     Granted {
-        /// Its token.
+        /// The member's token.
         token: Token,
-        /// What remains of its lease.
+        /// What is left of the member's lease.
         left: Duration,
     },
-    /// Somebody else holds it there; or, where a hold is to change hands, there is none that could.
+    /// Another holder has the name there. For a take-over: there is no hold to take over.
     Busy,
-    /// A writer comes first by the member's [gate](super::gate). It may hold the name for this
-    /// acquisition all the same.
+    /// A writer is ahead by the member's [gate](super::gate). The member may still hold the name for this acquisition.
     Closed,
-    /// It failed, and certainly keeps nothing of this ask. What it keeps of an earlier one of the
-    /// same acquisition is not known.
+    /// The member failed, and certainly keeps nothing of this ask. It is not known what it keeps of an earlier ask of
+    /// the same acquisition.
     Failed,
-    /// It did not answer, so it may hold the name.
+    /// The member did not answer, so it may hold the name.
     Doubt,
 }
 
-/// A member's answer to the second round: the writing of the greatest token, and the look at its
-/// mark.
+/// A member's answer to the second round, which writes the greatest token and reads the member's mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirmation {
-    /// It holds the name with the token that was sent, and may be counted.
+    /// The member holds the name with the token that was sent, and may be counted.
     Confirmed,
-    /// It holds the name, but lost its memory not long ago: it may not be counted.
+    /// The member holds the name, but lost its memory recently, so it may not be counted.
     KeptOut,
-    /// Its token is greater, or the hold is gone.
+    /// The member's token is greater, or the hold is gone.
     No,
-    /// No answer came, to the writing or to the look.
+    /// The member did not answer the write or the read.
     Doubt,
 }
 
-/// What is to be done next.
+/// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Wait for more answers.
@@ -53,27 +51,27 @@ pub enum Step {
     Confirm {
         /// The token to write.
         token: Token,
-        /// Who gets it.
+        /// The members to send it to.
         members: Vec<usize>,
     },
     /// A majority holds the name.
     Won {
         /// The token that a majority keeps.
         token: Token,
-        /// What is certain of the lease, counted from before the first ask.
+        /// What is certainly left of the lease, counted from before the first ask.
         left: Duration,
     },
-    /// Others hold so many members that no majority is left.
+    /// Other holders have so many members that no majority is left.
     Outvoted,
-    /// So many members failed that no majority is left, or it is not known whether one keeps what
-    /// an earlier ask was answered.
+    /// So many members failed that no majority is left, or it is not known whether a majority keeps the answer to an
+    /// earlier ask.
     Failed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MemberState {
     Asked,
-    /// Granted; the second round was sent with this token, if it was sent.
+    /// Granted. The second round was sent with this token, if it was sent.
     Granted {
         token: Token,
         left: Duration,
@@ -96,11 +94,12 @@ enum MemberState {
     Doubt,
 }
 
-/// The counting of one acquire.
+/// The votes on one acquire.
 ///
-/// Tokens rise across quorums because of the second round (promise [S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)): the greatest token of a
-/// majority is written to a majority before it is answered. The next majority has a member in
-/// common with that one, and a store's next token is greater than any it has been told of.
+/// The second round makes tokens rise across quorums (promise
+/// [S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)): the greatest token of a
+/// majority is written to a majority before it is answered. The next majority shares a member with that one, and a
+/// store's next token is greater than any that it was given.
 ///
 /// ```
 /// use std::time::Duration;
@@ -119,19 +118,19 @@ enum MemberState {
 #[derive(Clone, Debug)]
 pub struct Ballot {
     seats: Vec<MemberState>,
-    /// What an earlier ask of the same acquisition was answered.
+    /// The answer to an earlier ask of the same acquisition.
     known: Option<Token>,
-    /// Which members have a greater token of their own for that very hold.
+    /// The members that have a greater token for that same hold.
     joined: Vec<Option<Token>>,
-    /// What is written in the second round, once there is one.
+    /// The token that the second round writes, once there is one.
     token: Option<Token>,
-    /// The rule by which a majority is needed also where a hold was granted before.
+    /// The rule that requires a majority also for a hold that was granted before.
     needs: Option<Rule>,
 }
 
 impl Ballot {
-    /// A ballot among so many members. `known` is the token that an earlier ask of this very
-    /// acquisition was answered: repeating it answers the same one as long as a majority keeps it.
+    /// Begins a ballot among this many members. `known` is the token that an earlier ask of the same acquisition
+    /// received. Repeating the ask returns that token while a majority keeps it.
     #[must_use]
     pub fn new(members: usize, known: Option<Token>) -> Self {
         let joined = vec![None; members];
@@ -139,22 +138,22 @@ impl Ballot {
         Self { seats: vec![MemberState::Asked; members], known, joined, token: None, needs }
     }
 
-    /// The same for a hold that changes hands: each member gives it over, or has none of it. It takes a
-    /// majority: what fewer have was lost, and may have been somebody else's since.
+    /// Begins a ballot for a take-over: each member hands the hold over, or has none of it. It takes a majority,
+    /// because a hold that fewer members have was lost, and another holder may have had the name since.
     #[must_use]
     pub fn of_take_over(members: usize, known: Option<Token>) -> Self {
         Self { needs: Some(Rule::TakeOverByMajority), ..Self::new(members, known) }
     }
 
-    /// This member joined the hold that is known, with this greater token of its own: as long as
-    /// it keeps that one it keeps the hold.
+    /// Records that this member joined the known hold with this greater token. While it keeps that token, it keeps the
+    /// hold.
     pub fn note_joined(&mut self, member: usize, token: Token) {
         if let Some(joined) = self.joined.get_mut(member) {
             *joined = Some(token);
         }
     }
 
-    /// Those that hold the name with a greater token than the one that was won.
+    /// Returns the members that hold the name with a greater token than the one that was won.
     pub fn joined(&self) -> impl Iterator<Item = (usize, Token)> {
         self.seats.iter().enumerate().filter_map(|(member, seat)| match seat {
             MemberState::Granted { token, .. } if Some(*token) > self.token => {
@@ -164,14 +163,14 @@ impl Ballot {
         })
     }
 
-    /// Whether the member's greater token is one of the hold that is known.
+    /// Returns whether the member's greater token belongs to the known hold.
     #[must_use]
     pub fn keeps_known(&self, member: usize) -> bool {
         let own = self.seats.get(member).and_then(MemberState::token);
         own.is_some() && self.joined.get(member).copied().flatten() == own
     }
 
-    /// A member answered the ask.
+    /// Records a member's answer to the ask.
     pub fn voted(&mut self, member: usize, vote: Vote) {
         let Some(seat) = self.seats.get_mut(member) else { return };
         *seat = match vote {
@@ -183,7 +182,7 @@ impl Ballot {
         };
     }
 
-    /// A member answered the second round with `token`.
+    /// Records a member's answer to the second round with `token`.
     pub fn confirmed(&mut self, member: usize, token: Token, confirmation: Confirmation) {
         let Some(seat) = self.seats.get_mut(member) else { return };
         let MemberState::Granted { token: own, left, .. } = *seat else { return };
@@ -197,7 +196,7 @@ impl Ballot {
         };
     }
 
-    /// What is to be done next. A [`Step::Confirm`] is told once.
+    /// Returns what to do next. It returns each [`Step::Confirm`] once.
     #[must_use]
     pub fn step(&mut self) -> Step {
         let needed = self.needed();
@@ -212,7 +211,7 @@ impl Ballot {
         });
         if hopeful < needed {
             let failed = self.count(|seat| seat.is_missing());
-            // If only these were missing there would be a majority: others are in the way.
+            // If only these were missing, there would be a majority, so other holders are the cause.
             let by_others = failed + needed <= self.seats.len();
             return if by_others { Step::Outvoted } else { Step::Failed };
         }
@@ -224,7 +223,7 @@ impl Ballot {
         let mut members = Vec::new();
         let joined = &self.joined;
         for (member, seat) in self.seats.iter_mut().enumerate() {
-            // A greater token came after the smaller one was written: it is written there too.
+            // A greater token came after the smaller one was written, so it is written there too.
             if let MemberState::Confirmed { left, token: old } = *seat
                 && old < token
             {
@@ -241,33 +240,33 @@ impl Ballot {
         if members.is_empty() { Step::Wait } else { Step::Confirm { token, members } }
     }
 
-    /// Whether a majority says that others have the name.
+    /// Returns whether a majority says that other holders have the name.
     #[must_use]
     pub fn is_denied(&self) -> bool {
         self.count(|seat| *seat == MemberState::Busy) >= majority(self.seats.len())
     }
 
-    /// Whether so many members have nothing that could change hands that the others are no majority.
+    /// Returns whether so many members have nothing to hand over that the others are no majority.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.count(|seat| *seat == MemberState::Busy)
             > self.seats.len() - majority(self.seats.len())
     }
 
-    /// Whether a member may keep something of this acquire.
+    /// Returns whether a member may keep something of this acquire.
     #[must_use]
     pub fn may_hold(&self, member: usize) -> bool {
         !matches!(self.seats.get(member), None | Some(MemberState::Busy | MemberState::Failed))
     }
 
-    /// Whether a majority may keep something of this acquire.
+    /// Returns whether a majority may keep something of this acquire.
     #[must_use]
     pub fn may_hold_majority(&self) -> bool {
         let holding = (0..self.seats.len()).filter(|member| self.may_hold(*member)).count();
         holding >= majority(self.seats.len())
     }
 
-    /// How many of the members granted it or may have, counted or not.
+    /// Returns how many members granted it or may have, counted or not.
     #[must_use]
     pub fn granted(&self) -> usize {
         self.count(|seat| {
@@ -313,7 +312,7 @@ impl Ballot {
         self.tokens().max()
     }
 
-    /// Whether the member is known to keep the hold that is known, and whether it may.
+    /// Whether the member certainly keeps the known hold, and whether it may.
     fn keeps(&self, member: usize, known: Token) -> (bool, bool) {
         let of_it = |token: Token| {
             token == known || self.joined.get(member).copied().flatten() == Some(token)
@@ -330,9 +329,9 @@ impl Ballot {
         }
     }
 
-    /// The token to write, once a majority granted: the known one if a majority keeps it, else the
-    /// greatest that was heard of. As long as a majority may keep the known one it is no other:
-    /// its holder would be told that it is lost.
+    /// The token to write, once a majority granted: the known one if a majority keeps it, otherwise the greatest that
+    /// was received. While a majority may keep the known token, this is no other, because its holder would be notified
+    /// that it is lost.
     fn choose(&mut self) -> TokenChoice {
         let needed = self.needed();
         if self.tokens().count() < needed {
@@ -351,8 +350,7 @@ impl Ballot {
                 return if asked { TokenChoice::Open } else { TokenChoice::Uncertain };
             }
         }
-        // A greater token that comes late is no reason to begin again, as long as the smaller one can
-        // still be written to a majority.
+        // A late greater token is no reason to start again while the smaller one can still be written to a majority.
         if self.count(|seat| seat.is_on_the_way(self.token)) < needed {
             self.token = self.token.max(self.greatest());
         }
@@ -360,12 +358,12 @@ impl Ballot {
     }
 }
 
-/// What the second round is to write.
+/// What the second round writes.
 enum TokenChoice {
     Token(Token),
-    /// More answers have to come first.
+    /// More answers must arrive first.
     Open,
-    /// No more answers come, and a majority may keep the known token or not.
+    /// No more answers will arrive, and a majority may or may not keep the known token.
     Uncertain,
 }
 
@@ -387,7 +385,7 @@ impl MemberState {
         }
     }
 
-    /// Whether it is nobody's who is in the way, and all the same not to be counted.
+    /// Whether no other holder has it, but it still may not be counted.
     const fn is_missing(&self) -> bool {
         matches!(self, Self::Failed | Self::Doubt | Self::Uncounted | Self::Unanswered { .. })
     }

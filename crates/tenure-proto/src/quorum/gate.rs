@@ -1,23 +1,24 @@
-//! The gate of a name: how a writer that waits keeps a stream of readers from starving it.
+//! The gate of a name, which keeps a stream of readers from starving a waiting writer.
 //!
-//! A quorum keeps no queue. A writer that finds readers signs at the gate, a name of its own beside
-//! that of the lock, at each member and for as long as it goes on asking. A reader waits for those
-//! who had signed when it first looked, and for nobody who signed later: so a writer waits for the
-//! readers that came before it, a reader for the writers that came before it, and neither for ever.
-//! The gate bears on order alone (promise [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)); who may enter is decided by votes, whatever it says.
+//! A quorum keeps no queue. The gate is a separate name beside that of the lock. A writer that finds readers signs the
+//! gate at each member, for as long as it keeps asking. A reader waits for writers that had signed when it first asked,
+//! and not for later ones. So a writer waits for the readers before it, a reader waits for the writers before it, and
+//! neither waits for ever. The gate affects only the order (promise
+//! [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)). Votes decide which contender may
+//! enter, whatever the gate says.
 
 use std::time::Duration;
 
 use crate::{Token, fingerprint::fingerprint, queue::Snapshot};
 
-/// What the names of gates begin with: they are nobody's to lock through a quorum.
+/// The beginning of the names of gates, which no program may lock through a quorum.
 pub const PREFIX: &str = "tenure:quorum:gate:";
 
-/// How long a signature lasts that is not renewed. The next ask of its writer renews it; one that is
-/// gone keeps readers out for no longer.
+/// How long a signature lasts unless it is renewed. The writer's next request renews it. A writer that is gone delays
+/// readers for no longer than this.
 pub const SIGNATURE: Duration = Duration::from_secs(2);
 
-/// The name of the gate of `lock`, in at most `longest` bytes.
+/// Returns the name of the gate of `lock`, in at most `longest` bytes.
 ///
 /// ```
 /// use tenure_proto::quorum::gate;
@@ -29,26 +30,26 @@ pub fn name_of(lock: &str, longest: usize) -> String {
     if PREFIX.len() + lock.len() <= longest {
         return format!("{PREFIX}{lock}");
     }
-    // Two locks that shared a gate would only wait for each other's writers.
+    // If two locks shared a gate, each would only also wait for the other's writers.
     format!("{PREFIX}{:032x}", fingerprint(&[b"tenure gate", lock.as_bytes()]))
 }
 
 /// What one reader has seen of the gate, member by member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// At the first look: the greatest token among the signatures, if there were any.
+    /// At the first request: the greatest token among the signatures, if there were any.
     first_seen: Vec<Option<Option<Token>>>,
 }
 
 impl Line {
-    /// Nothing has been seen of so many members.
+    /// Makes the state of a reader that has seen none of these members.
     #[must_use]
     pub fn new(members: usize) -> Self {
         Self { first_seen: vec![None; members] }
     }
 
-    /// Whether the gate is closed to this reader at `member`, by what is `seen` of it: whether a
-    /// writer has signed that was there at the first look.
+    /// Returns whether the gate is closed to this reader at `member`, which shows `seen`: whether a writer has signed
+    /// that was there at the first request.
     ///
     /// ```
     /// use tenure_proto::{queue::Snapshot, quorum::gate::Line};
@@ -63,7 +64,7 @@ impl Line {
         signed().any(|token| Some(token) <= upto)
     }
 
-    /// Whether any member had a signature at the first look.
+    /// Returns whether any member had a signature at the first request.
     #[must_use]
     pub fn waits(&self) -> bool {
         self.first_seen.iter().any(|seen| seen.flatten().is_some())

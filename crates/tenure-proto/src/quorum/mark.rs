@@ -1,30 +1,29 @@
-//! Which members may be counted: the mark that a member keeps as long as it keeps its memory.
+//! The mark that a member keeps as long as its memory, which shows whether the member may be counted.
 //!
-//! A member that restarts empty has forgotten who holds what. If it could be counted at once, it
-//! would grant a name that a majority without it, and one with it, hold at a time. So each member
-//! keeps a mark: a reserved name that was released and stays taken for far longer than any lock,
-//! whatever becomes of the process that set it. What remains of that time is the age of the member's
-//! memory, told by the member's own clock:
+//! A member that restarts empty has forgotten the holders of its names. If it were counted at once, it could grant a
+//! name that a majority without it still holds. So each member keeps a mark: a reserved name that was released and
+//! stays taken for far longer than any lock, whatever becomes of the process that set it. What is left of that time
+//! shows the age of the member's memory, by the member's own clock:
 //!
-//! - no mark: the memory is new. A mark is set that counts only after the longest lease has passed;
-//! - a mark of another [`Incarnation`] than the member's present one: it restarted, and its memory
-//!   came back in part at least. What it granted last it may have forgotten, whatever it says. Its
-//!   mark is set anew, and counts only after the longest lease has passed;
-//! - a new quorum, of which no member has a mark, is founded: each member is claimed for a moment,
-//!   and if all of them were, each claim is let go in such a way that it stays as a mark that counts
-//!   at once. A member that was emptied in between has no claim to let go, and gets no mark. If a
-//!   claim then reaches it a second time, its mark names the incarnation that is over. (What stays
-//!   open: somebody deletes everything on a server in that moment, and its network repeats a call.)
+//! - **No mark**: the memory is new. A mark is set, which counts only after the longest lease has passed.
+//! - **A mark of another [`Incarnation`] than the present one**: the member restarted, and at least part of its memory
+//!   came back. It may have forgotten its last grants, whatever it says. Its mark is set again, and counts only after
+//!   the longest lease has passed.
+//! - **No member has a mark**: the quorum is new, and is founded. Each member is claimed for a moment. If all were
+//!   claimed, each claim is released in such a way that it stays as a mark that counts at once. A member that was
+//!   emptied in between has no claim to release, and gets no mark. If a claim then reaches it a second time, its mark
+//!   names the earlier incarnation. (One case remains: a user deletes everything on a server at that moment, and its
+//!   network repeats a call.)
 //!
-//! Setting a mark anew takes the old one away first. If all members restarted together they would all
-//! be without one for a moment, and somebody else might take them for a new quorum, whose members
-//! count at once. So each gets a [`NOTE`] before, and where there is a note nothing is founded.
+//! Setting a mark again removes the old one first. If all members restarted together, they would all have no mark for a
+//! moment. Another process might then take them for a new quorum, whose members count at once. So each first gets a
+//! [`NOTE`], and where there is a note no quorum is founded.
 //!
-//! A mark begins, as far as it can be read, with the number of its format: one of another format says nothing to this
-//! version, which neither counts the member nor takes the mark away. Marks without a number are of format 1.
+//! A readable mark begins with the number of its format. This version cannot interpret a mark of another format: it
+//! neither counts the member nor removes the mark. Marks without a number are of format 1.
 //!
-//! A mark that is found after a grant shows that the memory which granted it reaches back far
-//! enough, also to a process that never saw the member before.
+//! A mark that is found after a grant shows that the granting memory reaches back far enough. This holds also for a
+//! process that has never seen the member before.
 
 use std::time::Duration;
 
@@ -36,9 +35,9 @@ use crate::{
     rule::{Rule, kept},
 };
 
-/// The reserved name: nobody can lock it through a quorum.
+/// The reserved name, which no program can lock through a quorum.
 pub const NAME: &str = "tenure:quorum";
-/// The reserved name of the note that a member was marked once and restarted since.
+/// The reserved name of the note that a member was marked once and has restarted since.
 pub const NOTE: &str = "tenure:quorum:restarted";
 
 /// The format of the marks that this version makes, and the only one that it reads.
@@ -46,7 +45,7 @@ pub const FORMAT: &str = "1";
 
 /// How long a mark that counts lasts: a hundred years.
 pub const LIFE: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
-/// How long the claim lasts of which a mark is made.
+/// How long the claim lasts from which a mark is made.
 pub const CLAIM: Duration = Duration::from_secs(3);
 
 /// What all clients of a quorum must agree on.
@@ -54,18 +53,18 @@ pub const CLAIM: Duration = Duration::from_secs(3);
 pub struct Charter {
     /// How many members there are.
     pub members: usize,
-    /// The longest lease that a client may ask for.
+    /// The longest lease that a client may request.
     pub longest: Duration,
-    /// Whether no member can lose by a restart what it answered: then a restart changes nothing.
+    /// Whether no member can lose by a restart what it answered, so that a restart changes nothing.
     pub durable: bool,
 }
 
-/// What a member's mark says of it.
+/// What a member's mark shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Its memory reaches back far enough: it is counted.
+    /// Its memory reaches back far enough, so it is counted.
     Counted,
-    /// It lost its memory or a part of it, or is new.
+    /// It lost its memory or part of it, or is new.
     KeptOut {
         /// It is counted after this long.
         rest: Duration,
@@ -74,21 +73,20 @@ pub enum Standing {
     },
     /// It has no mark.
     Unmarked,
-    /// Its mark is of an incarnation that is over: it restarted, and may have forgotten the newest
-    /// holds.
+    /// Its mark is of an earlier incarnation: it restarted, and may have forgotten the newest holds.
     Restarted,
-    /// Somebody makes its mark at this moment.
+    /// A process is making its mark at this moment.
     Claimed,
-    /// It belongs to a quorum with other rules, by the words of its mark.
+    /// By its mark, it belongs to a quorum with other rules.
     Foreign(String),
-    /// Its mark is in the format of this number, which another version makes.
+    /// Its mark has the format of this number, which another version makes.
     OtherFormat(String),
-    /// What has the name of the mark is none; its label.
+    /// The mark's name is used by something else, with this label.
     NoMark(String),
 }
 
 impl Standing {
-    /// Whether the member is to be given a mark.
+    /// Returns whether the member needs a mark.
     #[must_use]
     pub const fn needs_mark(&self) -> bool {
         matches!(self, Self::Unmarked | Self::Restarted)
@@ -96,15 +94,15 @@ impl Standing {
 }
 
 impl Charter {
-    /// How long a member is kept out: until no lease is left that it may have forgotten, by whichever
-    /// of the clocks.
+    /// Returns how long a member is not counted: until every lease that it may have forgotten has ended, by any of the
+    /// clocks.
     #[must_use]
     pub fn keep_out(&self) -> Duration {
         let drift = drift(self.longest);
         self.longest.saturating_add(drift).saturating_add(drift)
     }
 
-    /// How long the mark lasts of a member that may have forgotten something.
+    /// Returns how long the mark of a member that may have forgotten something lasts.
     #[must_use]
     pub fn new_mark(&self) -> Duration {
         if !kept(Rule::NewMarkCountsLater) {
@@ -113,9 +111,9 @@ impl Charter {
         LIFE.saturating_add(self.keep_out())
     }
 
-    /// The label of a mark: for people to read, and for other clients to compare. `serial` tells one
-    /// mark from another, `now` is the member's incarnation, asked for before the mark was made. Where
-    /// restarts change nothing it has none.
+    /// Returns the label of a mark, for people to read and for other clients to compare. `serial` distinguishes marks.
+    /// `now` is the member's incarnation, read before the mark was made. If restarts change nothing, the label has no
+    /// incarnation.
     #[must_use]
     pub fn label(&self, serial: u64, restarted: bool, now: Option<Incarnation>) -> String {
         let again = if restarted { AGAIN } else { "" };
@@ -123,7 +121,7 @@ impl Charter {
         format!("{}{MARK}{FORMAT}{DOT}{serial:016x}{again}{run}", self.words())
     }
 
-    /// What all clients must agree on, in words.
+    /// Returns in words what all clients must agree on.
     #[must_use]
     pub fn words(&self) -> String {
         let (members, needed) = (self.members, majority(self.members));
@@ -132,14 +130,14 @@ impl Charter {
         format!("quorum of {needed} in {members}, leases up to {longest} ms{durable}")
     }
 
-    /// What a member's mark says of it, `now` being its present incarnation.
+    /// Returns what a member's mark shows. `now` is the member's present incarnation.
     #[must_use]
     pub fn standing(&self, seen: &Snapshot, now: Option<Incarnation>) -> Standing {
         let Some(holder) = seen.holders.first() else { return Standing::Unmarked };
         let Some(mark) = MarkLabel::of(holder) else {
             return Standing::NoMark(holder.label.clone());
         };
-        // Before anything else: what another version means by the rest nobody knows here.
+        // This comes first: this version cannot know what another format means by the rest.
         if mark.format != FORMAT {
             return Standing::OtherFormat(mark.format.to_owned());
         }
@@ -152,33 +150,33 @@ impl Charter {
             _ if !self.is_of(&mark, now) => Standing::Restarted,
             Some(left) if left > LIFE => Standing::KeptOut { rest: left - LIFE, restarted },
             Some(_) => Standing::Counted,
-            // A member that cannot tell its age is not counted.
+            // A member that does not know its age is not counted.
             None => Standing::KeptOut { rest: self.longest, restarted },
         }
     }
 
-    /// Whether the mark was made in the memory that the member has now. One that nobody can tell of is
-    /// none: so a client that knows nothing of incarnations makes marks that do not count.
+    /// Whether the mark was made in the member's present memory. An unknown incarnation never matches, so a client
+    /// without incarnations makes marks that do not count.
     fn is_of(&self, mark: &MarkLabel<'_>, now: Option<Incarnation>) -> bool {
         let same = || now.is_some_and(|now| mark.run == Some(now.to_string().as_str()));
         self.durable || !kept(Rule::RestartedMemberKeptOut) || same()
     }
 }
 
-/// What tells a member's mark from those of all other members.
+/// Returns what distinguishes a member's mark from those of all other members.
 #[must_use]
 pub fn identity(seen: &Snapshot) -> Option<String> {
     MarkLabel::of(seen.holders.first()?).map(|mark| mark.serial.to_owned())
 }
 
-/// What stands between the parts of a mark's label.
+/// The separator of the parts of a mark's label.
 const MARK: &str = ", mark ";
-/// Behind the number of the format.
+/// Follows the number of the format.
 const DOT: char = '.';
 const AGAIN: &str = ", after a restart";
 const RUN: &str = ", run ";
 
-/// What marks without a number are of.
+/// The format of marks without a number.
 const FIRST: &str = "1";
 
 /// The parts of a mark's label.

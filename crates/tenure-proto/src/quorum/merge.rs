@@ -3,9 +3,9 @@
 use super::majority;
 use crate::queue::{Contender, Mode, Snapshot};
 
-/// Of what members answered, each with whether it is counted, that which tells something: a member
-/// that lost its memory knows nothing of what was there before, so it is as silent. Where no majority
-/// is counted everybody is heard.
+/// Returns the answers that have information. Each answer comes with whether its member is counted. A member that lost
+/// its memory knows nothing of what was there before, so its answer is dropped. If no majority is counted, all answers
+/// are returned.
 #[must_use]
 pub fn witnesses<T>(answers: Vec<(T, bool)>, members: usize) -> Vec<T> {
     let counted = answers.iter().filter(|(_, counted)| *counted).count();
@@ -14,16 +14,15 @@ pub fn witnesses<T>(answers: Vec<(T, bool)>, members: usize) -> Vec<T> {
     heard.map(|(answer, _)| answer).collect()
 }
 
-/// Who holds a name in the eyes of a majority. `seen` is what members answered, of `members` in
-/// all; those that did not answer may agree with any of them, so a name that a majority may hold
-/// counts as held.
+/// Returns the holders of a name according to a majority. `seen` has the answers, of `members` members in all. Members
+/// that did not answer may agree with any of them, so a name that a majority may hold counts as held.
 #[must_use]
 pub fn agreed(seen: &[Snapshot], members: usize) -> Snapshot {
     let holders: Vec<_> = seen.iter().map(|seen| seen.holders.clone()).collect();
     Snapshot { holders: agreed_holders(&holders, members), waiters: Vec::new() }
 }
 
-/// The same for lists of holders.
+/// Returns the same for lists of holders.
 #[must_use]
 pub fn agreed_holders(seen: &[Vec<Contender>], members: usize) -> Vec<Contender> {
     let silent = members.saturating_sub(seen.len());
@@ -38,24 +37,24 @@ pub fn agreed_holders(seen: &[Vec<Contender>], members: usize) -> Vec<Contender>
     groups.iter().filter_map(|group| shown(group)).collect()
 }
 
-/// Whether two members speak of one hold. A member that joined late may have a token of its own, so
-/// an exclusive hold is known by its label, and so is one that was let go and is kept.
+/// Whether two members report the same hold. A member that joined late may have another token. So an exclusive hold is
+/// identified by its label, and so is one that was released and is kept.
 fn same(one: &Contender, other: &Contender) -> bool {
     let alike = (one.kind, one.mode) == (other.kind, other.mode) && one.label == other.label;
     let kept = one.lingering && other.lingering;
     alike && (one.mode == Mode::Exclusive || kept || one.token == other.token)
 }
 
-/// One hold as the majority has it: the token that most of them keep, the longest lease.
+/// One hold as the majority has it: the most frequent token, and the longest lease.
 fn shown(group: &[&Contender]) -> Option<Contender> {
     let first = *group.first()?;
     let count = |token| group.iter().filter(|one| one.token == token).count();
-    // The smallest of those that are equally frequent: a late one is greater.
+    // The smallest of equally frequent tokens: a late one is greater.
     let token = group
         .iter()
         .map(|one| one.token)
         .min_by_key(|token| (std::cmp::Reverse(count(*token)), token.is_none(), *token));
-    // A member may not have let go yet of the hold before it, which has the same label and a smaller token.
+    // A member may not yet have released the hold before it, which has the same label and a smaller token.
     let alike = |id| group.iter().filter(|one| one.id == id).count();
     let id = group.iter().max_by_key(|one| (alike(one.id), one.token)).and_then(|one| one.id);
     Some(Contender {

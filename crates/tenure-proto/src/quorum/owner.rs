@@ -1,12 +1,13 @@
-//! The owner by which members know an acquisition.
+//! The owner that members record for an acquisition.
 
 use crate::Owner;
 
-/// The owner of the attempt of this number at one acquisition.
+/// Returns the owner of one attempt at an acquisition, by the attempt's number.
 ///
-/// Taking back an attempt that was outvoted sends releases, and one of them may arrive late. If the
-/// next attempt had the same owner, that release would take away what it won: each attempt has an
-/// owner of its own, made of the acquisition's (promise [S4](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s4-only-your-own)). As hard to guess as that one.
+/// Taking back an attempt that was outvoted sends releases, and one of them may arrive late. If the next attempt had
+/// the same owner, that release would take away what it won. So each attempt has a separate owner, derived from the
+/// acquisition's (promise [S4](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s4-only-your-own)). It
+/// is as hard to guess as that one.
 #[must_use]
 pub const fn attempt(owner: &Owner, number: u32) -> Owner {
     let mut bytes = *owner.as_bytes();

@@ -8,18 +8,18 @@ use crate::{
     rule::{Rule, kept},
 };
 
-/// What so many answers come to.
+/// The result of the answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// A majority said yes.
     Yes,
-    /// So many said no that the others are no majority.
+    /// So many members said no that the others are no majority.
     No,
-    /// Neither, yet.
+    /// Neither yet.
     Open,
 }
 
-/// The counting of answers that are yes or no.
+/// Counts answers of yes or no.
 #[derive(Clone, Copy, Debug)]
 pub struct Yesses {
     members: usize,
@@ -28,13 +28,13 @@ pub struct Yesses {
 }
 
 impl Yesses {
-    /// No answer of so many members has come.
+    /// Begins with no answer of this many members.
     #[must_use]
     pub const fn new(members: usize) -> Self {
         Self { members, yes: 0, no: 0 }
     }
 
-    /// A member said it.
+    /// Records a member's answer.
     pub const fn said(&mut self, yes: bool) {
         if yes {
             self.yes += 1;
@@ -43,7 +43,7 @@ impl Yesses {
         }
     }
 
-    /// What the answers so far come to.
+    /// Returns the result of the answers so far.
     #[must_use]
     pub const fn decision(&self) -> Decision {
         if self.yes >= majority(self.members) {
@@ -56,11 +56,11 @@ impl Yesses {
     }
 }
 
-/// The counting of the renewals of one hold.
+/// Counts the renewals of one hold.
 ///
-/// A majority that renewed it is a renewal, and what is certain of the lease is the least of the
-/// majority that has the most. So many members that lost it that the others are no majority is a
-/// loss. Everything between is unknown: the old deadline runs on.
+/// A majority of renewals is a renewal. What is certain of its lease is the least of the majority with the longest
+/// leases. If so many members lost the hold that the others are no majority, the hold is lost. Everything in between is
+/// unknown, and the old deadline keeps running.
 ///
 /// ```
 /// use std::time::Duration;
@@ -86,14 +86,14 @@ pub struct RenewalTally {
 }
 
 impl RenewalTally {
-    /// No answer of so many members has come.
+    /// Begins with no answer of this many members.
     #[must_use]
     pub const fn new(members: usize) -> Self {
         Self { members, lefts: Vec::new(), lost: 0, others_waiting: false }
     }
 
-    /// A member answered; `counted` says whether its memory goes back far enough for its yes to
-    /// count. A no always counts: whoever lost its memory lost the hold with it.
+    /// Records a member's answer. `counted` says whether the member's memory reaches back far enough for its yes to
+    /// count. A no always counts, because a member that lost its memory lost the hold with it.
     pub fn answered(&mut self, answer: Renewed, counted: bool) {
         match answer {
             Renewed::Renewed { left, others_waiting } => {
@@ -107,7 +107,7 @@ impl RenewalTally {
         }
     }
 
-    /// What the answers so far come to.
+    /// Returns the result of the answers so far.
     #[must_use]
     pub fn result(&self) -> Renewed {
         let most = self.lefts.iter().max().copied().unwrap_or_default();

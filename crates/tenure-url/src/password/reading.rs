@@ -1,4 +1,4 @@
-//! Calls of what gives a password, each on a thread that it may block.
+//! Calls of a function that returns a password, each on a thread that it may block.
 
 use std::{
     error::Error,
@@ -19,20 +19,20 @@ use tokio::{
 use super::verdicts::LoginHistory;
 use crate::Secret;
 
-/// The most threads of the process for it.
+/// The most threads of the process for these calls.
 const THREADS: usize = 64;
-/// The most calls of one function that are under way: one that hangs leaves threads to the others.
+/// The most calls of one function at a time, so that one that hangs leaves threads to others.
 const CALLS: usize = 4;
 
 static WORKERS: PerProcess<Workers> = PerProcess::new();
-/// Whose timers and I/O futures find there.
+/// The runtime with the timers and I/O of these futures.
 static RUNTIME: PerProcess<Handle> = PerProcess::new();
 
 type PasswordResult = Result<Secret, Box<dyn Error + Send + Sync>>;
-/// Dropped where nobody waits for the call any more.
+/// Dropped when no caller waits for the call any longer.
 type CancelReceiver = oneshot::Receiver<()>;
 
-/// What gives a password, as often as it is asked.
+/// A function that returns a password as often as it is called.
 #[derive(Clone)]
 pub(super) struct PasswordReader(Arc<Inner>);
 
@@ -44,12 +44,12 @@ struct Inner {
 }
 
 impl PasswordReader {
-    /// By a call that may block.
+    /// Reads with a call that may block.
     pub(super) fn blocking(read: impl Fn() -> PasswordResult + Send + Sync + 'static) -> Self {
         Self::of(Box::new(move |_| read()))
     }
 
-    /// By a future.
+    /// Reads with a future.
     pub(super) fn awaiting<F, R, P, E>(read: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,
@@ -59,7 +59,7 @@ impl PasswordReader {
     {
         let read = move |gone: CancelReceiver| {
             let runtime = RUNTIME.get(|| start("tenure-password"))?;
-            // Here and not on the runtime's thread: one that blocks all the same stops nobody else.
+            // Polled here and not on the runtime's thread, so that a future that blocks stops no other.
             runtime.block_on(async {
                 match select(pin!(read()), gone).await {
                     Either::Left((read, _)) => read.map(Into::into).map_err(Into::into),
@@ -75,19 +75,19 @@ impl PasswordReader {
         Self(Arc::new(Inner { read, left, process, verdicts: LoginHistory::default() }))
     }
 
-    /// What servers said of what it gave.
+    /// The servers' answers to the passwords that it returned.
     pub(super) fn verdicts(&self) -> &LoginHistory {
         &self.0.verdicts
     }
 
-    /// Whether both are clones of one.
+    /// Whether both are clones of one function.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Asks once more.
+    /// Calls the function once more.
     pub(super) async fn read_once(&self) -> PasswordResult {
-        // In a forked child those that were under way never end: what they have taken is its parent's.
+        // In a forked child, calls under way never end: their permits belong to the parent.
         let permit = match self.0.process == process::id() {
             true => Some(self.0.left.clone().acquire_owned().await?),
             false => None,

@@ -1,4 +1,4 @@
-//! What servers said of the passwords that one source gave.
+//! The servers' answers to the passwords of one source.
 
 use std::{
     collections::HashMap,
@@ -11,12 +11,12 @@ use tenure_core::{Fault, FaultKind};
 
 use crate::Secret;
 
-/// How soon the same password is tried again: a server may lock a user out that tries it too often.
+/// How soon the same password is tried again: a server may lock out a user that tries it too often.
 const PAUSE: Duration = Duration::from_secs(10);
 /// How many users of servers are remembered.
 const MOST: usize = 256;
 
-/// By user and server. No password is kept, but a number by which the same one is known again in this process.
+/// The answers by user and server. This keeps no password, but a number that identifies it in this process.
 #[derive(Default)]
 pub(super) struct LoginHistory {
     by_login: Mutex<HashMap<String, LoginRecord>>,
@@ -30,12 +30,12 @@ struct LoginRecord {
 }
 
 impl LoginHistory {
-    /// Notes that a server took one for this login.
+    /// Records that a server accepted the password for this login.
     pub(super) fn accepted(&self, login: &str) {
         self.of(login, |verdict| *verdict = LoginRecord { was_accepted: true, refused: None });
     }
 
-    /// What it means that a server refuses this one, which `fault` says.
+    /// Returns what it means that a server refused this password with `fault`.
     pub(super) fn refused(&self, login: &str, secret: &Secret, fault: Fault) -> Fault {
         let digest = self.digests.hash_one(secret.expose());
         self.of(login, |verdict| {
@@ -48,7 +48,7 @@ impl LoginHistory {
         })
     }
 
-    /// Refuses this one where the server did so a moment ago.
+    /// Refuses this password if the server refused it a moment ago.
     pub(super) fn check(&self, login: &str, secret: &Secret) -> Result<(), Fault> {
         let digest = self.digests.hash_one(secret.expose());
         match self.lock().get(login).and_then(|verdict| verdict.refused.as_ref()) {

@@ -1,4 +1,4 @@
-//! Waiting for what a handle was asked for.
+//! Waiting for what a handle asked for.
 
 use std::{
     fmt,
@@ -18,7 +18,7 @@ use super::{
     thread::BlockingThread,
 };
 
-/// Where a handle comes from: what it needs to block, and to say so if it cannot.
+/// What a handle needs to block, and to report that it cannot.
 #[derive(Clone)]
 pub(super) struct BlockingContext {
     pub(super) tenure: crate::Tenure,
@@ -38,7 +38,7 @@ impl BlockingContext {
         Ok(Guard::new(self.lock(lock)?.into(), self.thread))
     }
 
-    /// Blocks until what is asked for is acquired, and tells meanwhile what it waits for.
+    /// Blocks until the lock is acquired, and reports meanwhile what the wait is for.
     pub(super) fn lock<L, T>(&self, lock: L) -> Result<T, AcquireError>
     where
         L: NotifyingLock<Output = Result<T, AcquireError>>,
@@ -81,7 +81,7 @@ impl BlockingContext {
         })
     }
 
-    /// Blocks until the store has said or done something that is no acquisition.
+    /// Blocks until the store has answered a call that is not an acquisition.
     pub(super) fn look<T: Send, E: From<InspectError> + Send>(
         &self,
         looking: impl Future<Output = Result<T, E>> + Send + 'static,
@@ -94,21 +94,21 @@ impl BlockingContext {
         })
     }
 
-    /// Which lock, in which store, for what a forked child is told.
+    /// The lock and its store, for the error in a forked child.
     fn address(&self) -> Result<LockAddress, NameError> {
         Ok(LockAddress::new(LockName::new(&self.name)?, self.tenure.store().location()))
     }
 }
 
-/// What a forked child is told, where nothing can be waited for.
+/// The fault in a forked child, where nothing can be waited for.
 pub(super) fn in_forked_child() -> Fault {
     let what = "this process was forked from the one that opened the store";
     Fault::new(FaultKind::Unsupported, what, "open it again after `exec`")
 }
 
-/// An acquisition that waits, and says meanwhile that it does.
+/// An acquisition that waits, and reports its wait.
 pub(super) trait NotifyingLock: IntoFuture + Sized {
-    /// The same, with somebody to tell.
+    /// The same acquisition, which reports to `post`.
     fn telling(self, post: NotificationSender) -> Self;
 }
 

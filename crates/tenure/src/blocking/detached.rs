@@ -11,13 +11,13 @@ use tenure_core::{
 use super::{Tenure, WriteGuard, guard::Guard, watch::of_parent};
 
 impl Guard {
-    /// Detaches the hold from this process for its ttl: [`Guard::detach_with`] chooses another length.
+    /// Detaches the hold from this process for its ttl. [`Guard::detach_with`] sets another length.
     ///
-    /// Who has the [`Handle`] can attach it, in whatever process, and nobody else gets the lock in
-    /// between. It lives by its lease alone then: nobody renews it, and nobody is told when it is lost.
+    /// A program that has the [`Handle`] can attach the hold in any process. No other holder gets the lock in between.
+    /// Until then only the lease keeps the hold: it is not renewed, and no program is notified when it is lost.
     ///
     /// # Errors
-    /// [`DetachError`]. In each case the guard is gone, and what it held is being released.
+    /// [`DetachError`]. In each case the guard is gone, and the hold is being released.
     ///
     /// ```
     /// use std::time::Duration;
@@ -38,7 +38,7 @@ impl Guard {
         self.detach_with(|detach| detach)
     }
 
-    /// The same with what `choose` chooses: see [`Detach`].
+    /// Detaches the hold with the settings that `choose` sets: see [`Detach`].
     ///
     /// # Errors
     /// As for [`Guard::detach`].
@@ -65,7 +65,7 @@ impl Guard {
 }
 
 impl WriteGuard {
-    /// As [`Guard::detach`]. What is attached later is a [`Guard`].
+    /// Detaches the hold, as [`Guard::detach`] does. Attaching it later returns a [`Guard`].
     ///
     /// # Errors
     /// As for [`Guard::detach`].
@@ -81,7 +81,7 @@ impl WriteGuard {
         Guard::from(self).detach()
     }
 
-    /// As [`Guard::detach_with`].
+    /// Detaches the hold with settings, as [`Guard::detach_with`] does.
     ///
     /// # Errors
     /// As for [`Guard::detach`].
@@ -104,12 +104,11 @@ impl WriteGuard {
 }
 
 impl Tenure {
-    /// Attaches a detached hold to this process, with the settings that locks of its name have: a guard
-    /// like any other, with a greater token. Of several that attach by copies of a handle one gets it.
+    /// Attaches a detached hold to this process, with the settings that locks of its name have. Returns an ordinary
+    /// guard, with a greater token. If several programs attach with copies of a handle, one gets the hold.
     ///
     /// # Errors
-    /// [`HandleError::Lost`] when nothing is held by the handle any more. Passing faults are ridden out
-    /// for up to one ttl.
+    /// [`HandleError::Lost`] if the handle no longer holds the lock. Transient faults are retried for up to one ttl.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -122,7 +121,7 @@ impl Tenure {
         self.attach_with(handle, |attach| attach)
     }
 
-    /// The same with what `choose` chooses: see [`Attach`].
+    /// Attaches a detached hold with the settings that `choose` sets: see [`Attach`].
     ///
     /// # Errors
     /// As for [`Tenure::attach`].
@@ -148,8 +147,8 @@ impl Tenure {
             .map(|guard| Guard::new(guard, self.thread()))
     }
 
-    /// Sees that the detached hold of `handle` lasts for `lease` from now on, at least; says until when
-    /// it may be counted on.
+    /// Extends the detached hold of `handle` so that it lasts for at least `lease` from now. Returns the time until
+    /// which you may count on it.
     ///
     /// # Errors
     /// As for [`crate::Tenure::renew_detached`].
@@ -190,7 +189,7 @@ impl Tenure {
         self.thread().wait_for(releasing).unwrap_or_else(|| self.forked(handle))
     }
 
-    /// What a forked child is told.
+    /// The error in a forked child.
     fn forked<T>(&self, handle: &Handle) -> Result<T, HandleError> {
         let store = self.as_async().store().location();
         let lock = LockAddress::new(handle.name().clone(), store);

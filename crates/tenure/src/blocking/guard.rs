@@ -9,18 +9,18 @@ use super::{
     watch::{GuardCallbacks, answers, of_parent},
 };
 
-/// One hold of a lock: [`crate::Guard`] for blocking callers. While it lives its lease is renewed in
-/// the background.
+/// One hold of a lock: [`crate::Guard`] for blocking callers. While the guard exists, tenure renews its lease in the
+/// background.
 ///
 /// # Dropping
-/// Releases in the background and never blocks. To know that it is done, use [`Guard::release`].
+/// Releases the lock in the background and never blocks. To wait until it is released, use [`Guard::release`].
 ///
 /// ```
 /// use tenure::blocking::Tenure;
 ///
 /// let guard = Tenure::open("memory:")?.mutex("copy").lock()?;
 /// for file in ["a", "b"] {
-///     let token = guard.check()?;                            // stops at once when the lock is lost
+///     let token = guard.check()?;                            // fails as soon as the lock is lost
 ///     println!("copying {file} under token {token}");
 /// }
 /// guard.release()?;
@@ -47,12 +47,12 @@ impl Guard {
 
     answers!();
 
-    /// Releases the lock and returns when the store has said so.
+    /// Releases the lock and waits for the store's answer.
     ///
     /// # Errors
-    /// [`ReleaseError::Lost`] when the hold had ended before; [`ReleaseError::InDoubt`] when the
-    /// store did not answer within two seconds: the release is tried on in the background, and the
-    /// lock is free at the latest when its lease ends.
+    /// [`ReleaseError::Lost`] if the hold had already ended. [`ReleaseError::InDoubt`] if the store does not answer
+    /// within two seconds. The release is then retried in the background, and the lock is free when its lease ends at
+    /// the latest.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -67,8 +67,8 @@ impl Guard {
         thread.wait_for(guard.release()).unwrap_or_else(|| Err(of_parent(name, token).into()))
     }
 
-    /// Stops renewing without releasing: the lock stays taken until its lease ends. Says how much
-    /// of it this holder may still count on.
+    /// Stops renewals without releasing the lock, which stays taken until its lease ends. Returns how much longer this
+    /// holder may count on it.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;

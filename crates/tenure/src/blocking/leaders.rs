@@ -1,4 +1,4 @@
-//! Who leads, again and again: the observer's side of an election.
+//! Who leads: the observer's side of an election.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use tenure_core::{InspectError, Leader};
 
 use super::context::BlockingContext;
 
-/// Who leads now, and then every change that is seen: [`crate::Leaders`] for blocking callers.
+/// The current leader, and then every change that is seen: [`crate::Leaders`] for blocking callers.
 ///
-/// It looks while somebody waits in it, and not between. How late its news can be,
-/// [`crate::Leaders`] says; terms that began and ended between two looks are not seen. Nothing is
-/// kept or done between two calls, so dropping it leaves nothing behind.
+/// It asks the store only while a caller waits in it. [`crate::Leaders`] says how late its news can be. It does not see
+/// terms that began and ended between two requests. It keeps nothing between two calls, so dropping it leaves nothing
+/// behind.
 ///
-/// # Its end
-/// As an iterator it has no end: leave the loop, or use [`Leaders::next_within`] and look at what
-/// else may end it between two calls. An error is no end either, and the next call goes on. Only in
-/// a forked child does it end, after one error, since nothing can be waited for there.
+/// # End of the iterator
+/// As an iterator it has no end: leave the loop, or use [`Leaders::next_within`] and check your own condition between
+/// two calls. An error is not the end: the next call continues. Only in a forked child does it end, after one error,
+/// because nothing can be waited for there.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,7 +32,7 @@ use super::context::BlockingContext;
 #[must_use = "it looks only while it is asked for news"]
 pub struct Leaders {
     context: BlockingContext,
-    /// Nothing in a forked child.
+    /// `None` in a forked child.
     pub(super) leaders: Option<crate::Leaders>,
 }
 
@@ -41,11 +41,11 @@ impl Leaders {
         Self { context, leaders: Some(leaders) }
     }
 
-    /// Blocks until there is news, for `at_most`; `None` if there is none by then. That should be
-    /// longer than a call to the store takes. No news is lost: the next call tells what it finds.
+    /// Blocks until there is news, or for `at_most`. Returns `None` if there is no news by then. `at_most` should be
+    /// longer than a call to the store takes. No news is lost: the next call reports it.
     ///
     /// # Errors
-    /// [`InspectError`] if the name cannot be used, or the store could not be asked for 30 s.
+    /// [`InspectError`] if the name cannot be used, or if the store could not be asked for 30 s.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -63,7 +63,7 @@ impl Leaders {
     ) -> Option<Result<Option<Leader>, InspectError>> {
         let mut leaders = self.leaders.take()?;
         let looking = async move {
-            // The bound is inside, where news and the end of the wait cannot miss each other.
+            // The limit is inside, where news and the end of the wait cannot miss each other.
             let news = tokio::time::timeout(at_most, leaders.next()).await.ok();
             Ok::<_, InspectError>((leaders, news))
         };

@@ -1,34 +1,36 @@
-//! The same locks for programs without `async`.
+//! Locks for programs without `async`.
 //!
-//! Everything has the name that it has outside this module, and the methods that are awaited there
-//! block here until they are done.
+//! Every item has the same name as outside this module. A method that you await there blocks here until it is done.
 //!
 //! ```
 //! # let url = "memory:";
 //! use tenure::blocking::Tenure;
 //!
-//! let tenure = Tenure::open(url)?;                           // "" is the default place on this machine
+//! let tenure = Tenure::open(url)?;                           // "" is the default directory on this machine
 //! let guard = tenure.mutex("order:pay:42").lock()?;          // waits; the lease is renewed while it lives
 //! println!("paying with token {}", guard.check()?);
 //! guard.release()?;                                          // dropping it releases in the background
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Where it may be called
+//! # Where you can call it
 //!
-//! Anywhere: from a plain thread, and from inside a tokio runtime, which is not used. One thread of
-//! tenure's own wakes all callers, or a caller listens for its turn itself. On a worker of a multi-thread runtime the other tasks move
-//! to another thread meanwhile; in a current-thread runtime they stand still, so never wait there
-//! for a lock that one of them holds. `async` code does better with [`crate::Tenure`], and both can
-//! be used side by side: see [`Tenure::from_async`].
+//! Anywhere, from a plain thread or inside a tokio runtime, which this module does not use. One thread of tenure wakes
+//! all callers, or a caller receives its wake-up directly.
 //!
-//! # What cannot be done
+//! On a worker of a multi-thread runtime, the other tasks move to another thread while you block. In a current-thread
+//! runtime they stop, so never wait there for a lock that one of them holds. In `async` code, prefer [`crate::Tenure`].
+//! You can use both side by side: see [`Tenure::from_async`].
 //!
-//! A blocking wait cannot be dropped midway. Bound it with `wait(…)`; everything is taken back
-//! then, as for a future that is dropped. And a thread cannot be stopped when its lock is lost, so
-//! there is no `run`: look at [`Guard::check`] before each effect that matters, or be told by
-//! [`Guard::on_lost`]. A [`crate::TenureBuilder`] is as good here as there: hand what it builds to
-//! [`Tenure::from_async`].
+//! # Limits
+//!
+//! You cannot cancel a blocking wait. Bound it with `wait(…)`: when that time is up, tenure takes everything back, as
+//! for a dropped future.
+//!
+//! A thread cannot be stopped when its lock is lost, so there is no `run`. Call [`Guard::check`] before each effect
+//! that matters, or be notified by [`Guard::on_lost`].
+//!
+//! There is no separate builder. Pass what a [`crate::TenureBuilder`] builds to [`Tenure::from_async`].
 
 mod context;
 mod detached;

@@ -7,15 +7,15 @@ use std::sync::{
 
 use tenure_core::{Busy, Fault};
 
-/// Is told of something while its caller waits.
+/// Is called with news while its caller waits.
 type Callback<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
-/// Who wants to know what a wait is for.
+/// The callbacks of a wait.
 #[derive(Clone, Default)]
 pub(super) struct WaitListener {
-    /// That the lock is busy.
+    /// For each answer that the lock is busy.
     pub(super) on_busy: Option<Callback<Busy>>,
-    /// That the store is away.
+    /// For an unreachable store.
     pub(super) on_unreachable: Option<Callback<Fault>>,
 }
 
@@ -34,7 +34,7 @@ impl WaitListener {
     }
 }
 
-/// What was not heard yet.
+/// News that the caller has not received yet.
 #[derive(Default)]
 struct PendingNotifications {
     busy: Option<Busy>,
@@ -50,7 +50,7 @@ pub(super) struct NotificationSender {
 
 impl NotificationSender {
     pub(super) fn busy(&self, busy: &Busy) {
-        // Who says that others are in the way is there again.
+        // A store that reports other contenders is reachable again.
         self.leave(|unheard| {
             *unheard = PendingNotifications { busy: Some(busy.clone()), away: None }
         });
@@ -85,14 +85,14 @@ pub(super) struct NotificationReceiver<T> {
     messages: Receiver<Message<T>>,
 }
 
-/// The ends of news, of the outcome, and of the caller. Neither of the first two ever blocks: one
-/// message at most says that there is news, and one that all is over.
+/// Makes the sender of news, the sender of the outcome, and the caller's receiver. Neither sender ever blocks: at most
+/// one message announces news, and one the outcome.
 pub(super) fn channel<T: Send + 'static>()
 -> (NotificationSender, SyncSender<Message<T>>, NotificationReceiver<T>) {
     let (sender, messages) = sync_channel(2);
     let unheard = Arc::new(Mutex::default());
     let ring = sender.clone();
-    // A caller that waits no longer does not want it.
+    // A caller that no longer waits does not need it.
     let ring = Arc::new(move || drop(ring.try_send(Message::News)));
     (
         NotificationSender { unheard: unheard.clone(), ring },
@@ -102,8 +102,7 @@ pub(super) fn channel<T: Send + 'static>()
 }
 
 impl<T> NotificationReceiver<T> {
-    /// Blocks until the outcome is there, and tells all news until then; nothing if neither will
-    /// come.
+    /// Blocks until the outcome arrives, and passes on all news until then. `None` if neither will arrive.
     pub(super) fn receive(&self, listener: &WaitListener) -> Option<T> {
         loop {
             match self.messages.recv().ok()? {

@@ -1,4 +1,4 @@
-//! What operators do, and programs that show locks, for blocking callers.
+//! Operations for operators, and for programs that show locks, for blocking callers.
 
 use std::future::IntoFuture;
 
@@ -14,8 +14,7 @@ use tenure_core::{
 use super::{Tenure, Watcher, context::in_forked_child};
 
 impl Tenure {
-    /// Lists the locks in use whose names begin with `prefix`, 1,000 at most: [`Tenure::list_with`] chooses another
-    /// limit.
+    /// Lists the locks in use whose names begin with `prefix`, at most 1,000. [`Tenure::list_with`] sets another limit.
     ///
     /// # Errors
     /// As for [`crate::Tenure::list`].
@@ -32,7 +31,7 @@ impl Tenure {
         self.list_with(prefix, |list| list)
     }
 
-    /// The same with what `choose` chooses: see [`List`].
+    /// Lists locks with the settings that `choose` sets: see [`List`].
     ///
     /// # Errors
     /// As for [`crate::Tenure::list`].
@@ -52,7 +51,7 @@ impl Tenure {
         self.of_store(choose(self.as_async().list(prefix)).into_future())
     }
 
-    /// Shows who holds the lock called `name` and who waits for it, whatever kind of lock it is.
+    /// Shows the holders and the waiters of the lock called `name`, of whatever kind.
     ///
     /// # Errors
     /// As for [`crate::Tenure::inspect`].
@@ -69,7 +68,7 @@ impl Tenure {
         self.context(name.as_ref()).look(async move { tenure.inspect(own).await })
     }
 
-    /// Watches the lock called `name`, whatever kind of lock it is and without a part in it.
+    /// Watches the lock called `name`, of whatever kind, without becoming a contender.
     ///
     /// ```
     /// let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -83,8 +82,7 @@ impl Tenure {
         Watcher::new(self.context(name), self.as_async().watch(name))
     }
 
-    /// Evicts the one hold of the lock called `name` that was seen under this id, and no other; `None` if that is not
-    /// there any more.
+    /// Evicts the hold of the lock called `name` with this id, and no other. Returns `None` if that hold has ended.
     ///
     /// # Errors
     /// As for [`crate::Tenure::evict`].
@@ -106,7 +104,7 @@ impl Tenure {
         self.context(name.as_ref()).look(async move { tenure.evict(own, hold).await })
     }
 
-    /// Evicts all holds of the lock called `name` that were `seen`, as far as they are still there.
+    /// Evicts all holds of the lock called `name` that are in `seen` and have not ended.
     ///
     /// # Errors
     /// As for [`crate::Tenure::evict_seen`].
@@ -128,7 +126,7 @@ impl Tenure {
         self.context(name.as_ref()).look(async move { tenure.evict_seen(own, &seen).await })
     }
 
-    /// Asks the store which promise holds there and why not.
+    /// Asks the store which promises hold there, and why others do not.
     ///
     /// # Errors
     /// As for [`crate::Tenure::health`].
@@ -145,7 +143,7 @@ impl Tenure {
         self.of_store(async move { tenure.health().await })
     }
 
-    /// Blocks until the store as a whole has said something.
+    /// Blocks until the store has answered a call that concerns no single lock.
     fn of_store<T: Send>(
         &self,
         asking: impl Future<Output = Result<T, StoreError>> + Send + 'static,

@@ -1,4 +1,4 @@
-//! What `Debug` shows: the same as outside this module, without what blocks.
+//! What `Debug` shows: the same as outside this module, without the parts that block.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! One opened store, for blocking callers.
+//! An open store, for blocking callers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,9 +12,9 @@ use super::{
 };
 use crate::{OpenError, options::StoreOptions};
 
-/// One opened store. Cheap to clone; all clones are one.
+/// An open store, from which you make locks. It is cheap to clone, and all clones share one store.
 ///
-/// Dropping the last of it waits for what was let go of, as [`crate::Tenure`] does.
+/// Dropping the last clone, lock or guard waits for releases under way, as [`crate::Tenure`] does.
 ///
 /// ```
 /// use tenure::blocking::Tenure;
@@ -35,7 +35,7 @@ impl Tenure {
     /// Opens the store at `url`, as [`crate::Tenure::open`] does, and blocks until it is open.
     ///
     /// # Errors
-    /// [`OpenError`], which says what the user can do.
+    /// [`OpenError`], whose help says what you can do.
     ///
     /// ```
     /// let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -50,16 +50,17 @@ impl Tenure {
     /// Opens the store that `options` describe, as [`crate::Tenure::open_with`] does, and blocks until it is open.
     ///
     /// # Errors
-    /// [`OpenError`], which says what the user can do.
+    /// [`OpenError`], whose help says what you can do.
     pub fn open_with(options: impl StoreOptions + 'static) -> Result<Self, OpenError> {
         Self::opened_by(crate::Tenure::open_with(options))
     }
 
-    /// Opens the store that the variables and the configuration file agree on, as
-    /// [`crate::Tenure::from_env`] does.
+    /// Opens the store that the environment variables and the configuration file name, as [`crate::Tenure::from_env`]
+    /// does.
     ///
     /// # Errors
-    /// [`OpenError::Config`] with the file, the line and the help, or why the store was not opened.
+    /// [`OpenError::Config`] with the file, the line and the help; any other [`OpenError`] if the store cannot be
+    /// opened.
     ///
     /// ```no_run
     /// let tenure = tenure::blocking::Tenure::from_env()?;
@@ -106,7 +107,7 @@ impl Tenure {
         Self::opened_by(crate::Tenure::quorum(urls))
     }
 
-    /// Uses a store that is open already.
+    /// Uses a store that is already open.
     ///
     /// # Errors
     /// [`OpenError::Thread`] if the thread that waits for blocking callers cannot be started.
@@ -122,8 +123,7 @@ impl Tenure {
         Self::from_async(crate::Tenure::with_store(store))
     }
 
-    /// Uses what `async` code of the same program uses. They share locks, renewals and
-    /// connections.
+    /// Uses the store of `async` code in the same program. Both share locks, renewals and connections.
     ///
     /// # Errors
     /// As for [`Tenure::with_store`].
@@ -142,7 +142,7 @@ impl Tenure {
         Ok(Self { tenure, thread: BlockingThread::get().map_err(OpenError::Thread)? })
     }
 
-    /// The same for `async` code.
+    /// Returns the same store for `async` code.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -158,8 +158,7 @@ impl Tenure {
         self.thread
     }
 
-    /// A handle on the mutex called `name`. A name that cannot be used is an error when the mutex
-    /// is locked.
+    /// Makes a mutex called `name`. If the name cannot be used, locking the mutex fails.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -172,7 +171,7 @@ impl Tenure {
         Mutex::new(self.context(name), self.tenure.mutex(name))
     }
 
-    /// A handle on the read-write lock called `name`.
+    /// Makes a read-write lock called `name`.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -185,8 +184,7 @@ impl Tenure {
         RwLock::new(self.context(name), self.tenure.rwlock(name))
     }
 
-    /// A handle on the semaphore called `name`, which has so many permits: everybody says the same
-    /// number.
+    /// Makes a semaphore called `name` with this many permits. All its users must use the same number.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -199,7 +197,7 @@ impl Tenure {
         Semaphore::new(self.context(name), self.tenure.semaphore(name, permits))
     }
 
-    /// A handle on the latch called `name`, which opens when `count` have arrived.
+    /// Makes a latch called `name`, which opens after `count` arrivals.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -213,7 +211,7 @@ impl Tenure {
         Latch::new(self.context(name), self.tenure.latch(name, count))
     }
 
-    /// A handle on the election called `name`.
+    /// Makes an election called `name`.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -226,7 +224,7 @@ impl Tenure {
         Election::new(self.context(name), self.tenure.election(name))
     }
 
-    /// A handle on all mutexes of these names together: all of them are held, or none.
+    /// Makes a multi-lock of these names: all of them are held, or none of them.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -239,8 +237,8 @@ impl Tenure {
         All::new(self.context(&names.join(", ")), self.tenure.all(&names))
     }
 
-    /// A handle on these mutexes together, which may have settings of their own and lie in
-    /// different stores: see [`crate::All::of`].
+    /// Makes a multi-lock of these mutexes, which may have their own settings and be in different stores: see
+    /// [`crate::All::of`].
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -256,12 +254,12 @@ impl Tenure {
         All::new(self.context("several locks"), crate::All::of(mutexes))
     }
 
-    /// Refuses further acquisitions, and blocks until all guards and waits are gone and the store
-    /// has answered every release and clean-up.
+    /// Refuses further acquisitions, and blocks until all guards and waits are gone and the store has answered every
+    /// release and clean-up.
     ///
     /// # Errors
-    /// [`ShutdownError`] says what was left when `within` was over. It goes on in the background
-    /// for as long as the process lives; leases end by themselves.
+    /// [`ShutdownError`] if `within` ran out, with what was left. That work continues in the background for as long as
+    /// the process lives. Leases end on their own.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -274,7 +272,7 @@ impl Tenure {
     pub fn shutdown(&self, within: Duration) -> Result<(), ShutdownError> {
         let tenure = self.tenure.clone();
         let done = self.thread.wait_for(async move { tenure.shutdown(within).await });
-        // What a forked child has a copy of is its parent's to end.
+        // A forked child has only copies of its parent's holds, and the parent ends them.
         done.unwrap_or(Ok(()))
     }
 

@@ -1,10 +1,11 @@
 //! The thread behind all blocking callers, one for the whole process.
 //!
-//! A caller polls its future itself. The timers and sockets of that belong to this thread's runtime,
-//! which wakes the caller, so a thousand callers that wait cost one thread of ours. One of them hears a
-//! store's hints itself where the store offers that, and needs no other thread to wake it. Where the caller
-//! wants to be told of something meanwhile, which may take it long, the future moves to this thread
-//! and goes on. The caller's own runtime, if it has one, is never entered.
+//! A caller polls its future itself. The future's timers and sockets belong to this thread's runtime, which wakes the
+//! caller. So a thousand waiting callers cost one thread. Where the store supports it, one caller receives the store's
+//! hints itself and needs no other thread to wake it.
+//!
+//! If the caller wants to be notified meanwhile, which may take long, the future moves to this thread and continues
+//! there. The caller's own runtime, if it has one, is never entered.
 
 use std::{
     future::Future,
@@ -33,10 +34,10 @@ use super::{
 };
 
 static THREAD: PerProcess<BlockingThread> = PerProcess::new();
-/// What is told to programs goes on for as long as they like.
+/// A program's callback may run for as long as it likes.
 static TELLS: PerProcess<Workers> = PerProcess::new();
 
-/// How many programs are told something at a time, and how often a lack of threads is looked at.
+/// How many callbacks run at a time, and how often this looks for a spare thread.
 const TELLERS: usize = 256;
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -64,8 +65,7 @@ impl BlockingThread {
         self.wait_at_most(Duration::MAX, future)
     }
 
-    /// As [`BlockingThread::wait_for`], and `None` if `future` is not done within `limit`. It is dropped
-    /// then.
+    /// As [`BlockingThread::wait_for`], and `None` if `future` is not done within `limit`, when it is dropped.
     pub(super) fn wait_at_most<F>(&self, limit: Duration, future: F) -> Option<F::Output>
     where
         F: Future + Send + 'static,
@@ -79,7 +79,7 @@ impl BlockingThread {
         output
     }
 
-    /// The same whatever the future is, so that it is compiled once.
+    /// The same for every type of future, so that it is compiled once.
     fn wait_until_done(
         &self,
         limit: Duration,
@@ -87,7 +87,7 @@ impl BlockingThread {
     ) {
         let sleeper = Arc::new(ThreadWaker::default());
         let waker = Waker::from(sleeper.clone());
-        // In a task of tokio, where this never yields, its share would be used up for ever.
+        // This never yields, so inside a tokio task it would use up the task's budget for good.
         let future = Some(Box::pin(unconstrained(future)));
         let mut work = RuntimeFuture { runtime: &self.runtime, future };
         let mut direct = None;
@@ -104,8 +104,8 @@ impl BlockingThread {
         });
     }
 
-    /// As [`BlockingThread::wait_for`], and tells `listener` in the caller what the future leaves in the
-    /// `NotificationSender` that it is made with.
+    /// As [`BlockingThread::wait_for`]. Calls `listener` on the caller's thread with the news that the future leaves in
+    /// the `NotificationSender` it is made with.
     pub(super) fn wait_telling<F>(
         &self,
         listener: &WaitListener,
@@ -128,8 +128,8 @@ impl BlockingThread {
         self.finish(work.future.take()?, done, || inbox.receive(listener))
     }
 
-    /// Lets our thread finish `future`, and the caller wait for that in `receive`. However the
-    /// caller leaves, the future does not outlive the wait.
+    /// Lets our thread finish `future` while the caller waits for that in `receive`. However the caller leaves, the
+    /// future does not outlive the wait.
     fn finish<F>(
         &self,
         future: Pin<Box<F>>,
@@ -146,7 +146,7 @@ impl BlockingThread {
         output.map(|output| output.unwrap_or_else(|panic| resume_unwind(panic)))
     }
 
-    /// Lets `future` go on by itself, until it is done or the handle aborts it.
+    /// Runs `future` in the background, until it is done or the handle aborts it.
     pub(super) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let future: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(future);
         self.runtime.spawn(future).abort_handle()
@@ -157,8 +157,8 @@ impl BlockingThread {
     }
 }
 
-/// A future as its caller has it: timers, connections and tasks that it makes belong to our runtime,
-/// wherever it is polled, and also while it is dropped.
+/// A future as its caller has it. Its timers, connections and tasks belong to our runtime, wherever it is polled and
+/// also while it is dropped.
 struct RuntimeFuture<'a, F: ?Sized> {
     runtime: &'a Handle,
     future: Option<Pin<Box<F>>>,
@@ -179,10 +179,10 @@ impl<F: ?Sized> Drop for RuntimeFuture<'_, F> {
     }
 }
 
-/// What a future gave, or its panic.
+/// The output of a future, or its panic.
 type CaughtOutput<F> = thread::Result<<F as Future>::Output>;
 
-/// A future on our thread, which ends with this if it is not done.
+/// A future on our thread, which is aborted when this is dropped.
 struct AbortOnDrop(AbortHandle);
 
 impl Drop for AbortOnDrop {
@@ -194,7 +194,7 @@ impl Drop for AbortOnDrop {
 /// Blocks the caller until `future` is done.
 ///
 /// # Errors
-/// When there is no thread that could wait for it.
+/// If there is no thread that could wait for it.
 #[cfg(feature = "macros")]
 pub(crate) fn wait_for<F>(future: F) -> io::Result<F::Output>
 where
@@ -204,38 +204,37 @@ where
     BlockingThread::get()?.wait_for(future).ok_or_else(forked)
 }
 
-/// Why nothing can be waited for with a thread that was left behind by a fork.
+/// Why nothing can be waited for after a fork, which leaves the thread behind.
 pub(super) fn forked() -> io::Error {
     io::Error::other(
         "this process was forked from one that used tenure; open the store in the child",
     )
 }
 
-/// Blocks this thread in `wait`. Where it serves a multi-thread runtime, another thread serves on
-/// in its place: else the tasks that hold the lock might never run.
+/// Blocks this thread in `wait`. On a worker of a multi-thread runtime, another thread takes over its tasks. Otherwise
+/// the tasks that hold the lock might never run.
 fn park<T>(wait: impl FnOnce() -> T) -> T {
     let of_many = Handle::try_current()
         .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
-    // Elsewhere than on a worker's thread, as inside a `LocalSet`, tokio would panic; and where it finds no thread
-    // that serves on.
+    // tokio would panic off a worker's thread, as inside a `LocalSet`, or if it finds no thread to take over.
     let can = of_many && worker_index().is_some() && has_a_thread_to_spare();
     if can { block_in_place(wait) } else { wait() }
 }
 
-/// Whether the system allows one more thread, as far as anybody can tell.
+/// Whether the system allows one more thread, as far as that can be known.
 fn has_a_thread_to_spare() -> bool {
     thread::Builder::new().spawn(|| {}).is_ok_and(|spare| spare.join().is_ok())
 }
 
-/// Sees that there is a thread for [`tell`] when something is to be told.
+/// Prepares a thread for [`tell`].
 pub(super) fn ready_to_tell() {
     if let Ok(tells) = tellers() {
-        // Without one it is tried again then.
+        // If there is none, it is tried again when it is needed.
         let _ = tells.ready();
     }
 }
 
-/// Has `tell` called on a thread of its own, as soon as there is one.
+/// Runs `tell` on a separate thread, as soon as there is one.
 pub(super) async fn tell(tell: impl FnOnce() + Send + 'static) {
     let tell = Arc::new(Mutex::new(Some(tell)));
     loop {

@@ -9,11 +9,11 @@ use std::{
 
 use tenure_core::threads::{DirectHints, DirectWait};
 
-/// How long who listens at a store's hints does so at a time. The system may have no memory to call it back
-/// with, and nobody calls twice.
+/// How long a caller listens to a store's hints at a time. The system may have no memory to call it back with, and no
+/// second call comes.
 const LISTENS: Duration = Duration::from_secs(1);
 
-/// Rung by the future's waker. Not the thread's own token, which the program may use itself.
+/// Rung by the future's waker. It is not the thread's own token, which the program may use itself.
 #[derive(Debug, Default)]
 pub(super) struct ThreadWaker {
     state: Mutex<State>,
@@ -23,13 +23,13 @@ pub(super) struct ThreadWaker {
 #[derive(Debug, Default)]
 struct State {
     is_rung: bool,
-    /// Who waits at a store's hints instead of for the ring, and at which.
+    /// The thread that listens to a store's hints instead of waiting for the ring, and the hints it listens to.
     listens: Option<(ThreadId, Arc<DirectHints>)>,
 }
 
 impl ThreadWaker {
-    /// Blocks until it is rung, also if that was before. Says whether it was by then. Meanwhile the
-    /// thread hears the hints that it waits for itself, if there are some; when that fails, it was rung.
+    /// Blocks until it is rung, or returns at once if it was rung before. Returns whether it was rung. Meanwhile the
+    /// thread itself listens to the hints that it waits for, if any. If that fails, it counts as rung.
     pub(super) fn wait(&self, until: Option<Instant>, direct: &mut Option<DirectWait>) -> bool {
         let mut state = self.state();
         while !state.is_rung {
@@ -77,7 +77,7 @@ impl Wake for ThreadWaker {
             return;
         }
         match state.listens.take() {
-            // What it heard itself it need not be told.
+            // A thread that received the hint itself needs no ring.
             Some((thread, _)) if thread == thread::current().id() => {}
             Some((_, hints)) => {
                 drop(state);
@@ -104,7 +104,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// Where a waker rings while somebody waits, and the call back is lost.
+    /// A source where a waker rings while a thread waits, and the call back is lost.
     #[derive(Debug)]
     struct Deaf(Arc<ThreadWaker>);
 
@@ -142,7 +142,7 @@ mod tests {
         });
     }
 
-    /// Hears what comes: a hint for a waiter, which rings a waker, or an interruption.
+    /// Receives what comes: a hint for a waiter, which rings a waker, or an interruption.
     #[derive(Debug)]
     struct Source {
         waker: Arc<ThreadWaker>,

@@ -1,4 +1,4 @@
-//! What every guard is asked, and who is told when its hold is lost or its release requested.
+//! What every guard answers, and its callbacks for a lost hold and a requested release.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use super::thread::{self, BlockingThread};
 
-/// What waits on behalf of a guard, for as long as there is something to lose.
+/// The callbacks that wait on behalf of a guard, while it has something to lose.
 #[derive(Debug)]
 pub(super) struct GuardCallbacks {
     pub(super) thread: &'static BlockingThread,
@@ -22,7 +22,7 @@ impl GuardCallbacks {
         Self { thread, watchers: Mutex::default() }
     }
 
-    /// Nobody is told any more. Gives the thread that can wait for the end of the hold.
+    /// Ends the callbacks. Returns the thread that can wait for the end of the hold.
     pub(super) fn end(self) -> &'static BlockingThread {
         self.thread
     }
@@ -45,7 +45,7 @@ impl GuardCallbacks {
         thread::ready_to_tell();
         let watcher = self.thread.spawn(async move {
             let news = news.await;
-            // It is not waited for: the guard's end shall not cut it short.
+            // This is not awaited, so that the guard's end does not cut the call short.
             thread::tell(move || tell(news)).await;
         });
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
@@ -59,16 +59,16 @@ impl Drop for GuardCallbacks {
     }
 }
 
-/// What a forked child is told of a hold, which was never its own.
+/// The error in a forked child, which never owned the hold.
 pub(super) fn of_parent(name: LockName, token: Token) -> Lost {
     let lock = LockAddress::new(name, "the parent process");
     Lost::new(lock, token, LostReason::Taken)
 }
 
-/// The questions to what may happen to it that every guard answers, whatever it holds.
+/// The methods about changes to a hold, which every guard has.
 macro_rules! news {
     () => {
-        /// Blocks until the hold is lost, or for `at_most`; `None` if it still lasts then.
+        /// Blocks until the hold is lost, or for `at_most`. Returns `None` if the hold still lasts then.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -81,10 +81,10 @@ macro_rules! news {
             self.watch.wait(at_most, self.guard.lost()).or_else(|| self.guard.check().err())
         }
 
-        /// Calls `tell` once when the hold is lost; never after this guard was released or dropped.
+        /// Calls `tell` once when the hold is lost, but never after this guard was released or dropped.
         ///
-        /// `tell` runs on a thread of its own and may block. It is called a moment after the loss,
-        /// so it can stop work but not replace `check`.
+        /// `tell` runs on a separate thread and may block. The call comes a moment after the loss, so it can stop work
+        /// but not replace `check`.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -96,8 +96,8 @@ macro_rules! news {
             self.watch.on(self.guard.lost(), tell);
         }
 
-        /// Blocks until somebody asks this holder to let go, or for `at_most`; whether somebody did. It
-        /// keeps what it holds until it lets go, and with most stores nobody can ask:
+        /// Blocks until another program asks this holder to release, or for `at_most`. Returns whether one asked. The
+        /// hold lasts until you release it. Most stores cannot pass on such a request: see
         /// [`tenure_core::Guard::release_requested`].
         ///
         /// ```
@@ -111,11 +111,11 @@ macro_rules! news {
             self.watch.wait(at_most, self.guard.release_requested()).is_some()
         }
 
-        /// Calls `tell` once when somebody asks this holder to let go, as
-        /// [`wait_release_requested`](Self::wait_release_requested) waits for; never after this guard was
-        /// released or dropped.
+        /// Calls `tell` once when another program asks this holder to release, as in
+        /// [`wait_release_requested`](Self::wait_release_requested). Never calls it after this guard was released or
+        /// dropped.
         ///
-        /// `tell` runs on a thread of its own and may block.
+        /// `tell` runs on a separate thread and may block.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -129,10 +129,10 @@ macro_rules! news {
     };
 }
 
-/// What the guard of one lock answers.
+/// The methods of the guard of one lock.
 macro_rules! answers {
     () => {
-        /// The lock's name.
+        /// Returns the lock's name.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -145,8 +145,9 @@ macro_rules! answers {
             self.guard.name()
         }
 
-        /// The fencing token of this hold: greater than that of every exclusive hold of this lock
-        /// before it (promise [S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)). What it means for readers and permits, their kinds say.
+        /// Returns the fencing token of this hold. It is greater than the token of every earlier exclusive hold of this
+        /// lock (promise [S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)). For
+        /// readers and permits, see their kinds.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -159,7 +160,7 @@ macro_rules! answers {
             self.guard.token()
         }
 
-        /// Until when this hold may be counted on, on the clock of its `Tenure`. Renewals move it.
+        /// Returns the time until which you may count on this hold, on the clock of its `Tenure`. Renewals move it.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -172,7 +173,7 @@ macro_rules! answers {
             self.guard.deadline()
         }
 
-        /// How long this hold may still be counted on if it is not renewed.
+        /// Returns how much longer you may count on this hold if it is not renewed.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -185,7 +186,7 @@ macro_rules! answers {
             self.guard.remaining()
         }
 
-        /// Why the last renewal failed, if it did. The hold lasts to its deadline all the same.
+        /// Returns why the last renewal failed, if it did. The hold still lasts until its deadline.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -198,11 +199,12 @@ macro_rules! answers {
             self.guard.last_renewal_error()
         }
 
-        /// The token, if the hold may be counted on at this very moment (promise [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)).
+        /// Returns the token if you may count on the hold at this moment (promise
+        /// [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)).
         ///
         /// # Errors
-        /// [`Lost`](tenure_core::Lost) from the deadline on, and as soon as the store said that the
-        /// lease is gone. Never `Ok` again after that.
+        /// [`Lost`](tenure_core::Lost) from the deadline on, and as soon as the store answers that the lease is gone.
+        /// After that, never `Ok` again.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -217,7 +219,7 @@ macro_rules! answers {
             self.guard.check()
         }
 
-        /// Whether somebody asked this holder to let go.
+        /// Returns whether another program asked this holder to release.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;

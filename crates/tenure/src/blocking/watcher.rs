@@ -1,4 +1,4 @@
-//! The changes of one lock, one after the other.
+//! The changes of one lock, one after another.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use tenure_core::{InspectError, Snapshot};
 
 use super::context::BlockingContext;
 
-/// The changes of one lock, without a part in it: [`crate::Watcher`] for blocking callers.
+/// The changes of one lock, seen without being a contender: [`crate::Watcher`] for blocking callers.
 ///
-/// It asks the store while somebody waits in it, and not between. How late its news can be, [`crate::Watcher`] says.
+/// It asks the store only while a caller waits in it. [`crate::Watcher`] says how late its news can be.
 ///
-/// # Its end
-/// As an iterator it ends once the `Tenure` is shut down. An error is no end, and the next call goes on; a name that
-/// cannot be used and a forked child are an error once, and the end. [`Watcher::next_within`] bounds a wait.
+/// # End of the iterator
+/// As an iterator it ends once the `Tenure` is shut down. An error is not the end: the next call continues. A name that
+/// cannot be used and a forked child give one error, and then the end. [`Watcher::next_within`] limits a wait.
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,7 +30,7 @@ use super::context::BlockingContext;
 #[must_use = "it asks only while it is asked for news"]
 pub struct Watcher {
     context: BlockingContext,
-    /// Nothing in a forked child.
+    /// `None` in a forked child.
     pub(super) watcher: Option<crate::Watcher>,
 }
 
@@ -39,8 +39,8 @@ impl Watcher {
         Self { context, watcher: Some(watcher) }
     }
 
-    /// Blocks until there is news, for `at_most`; `None` if there is none by then. That should be longer than a call to
-    /// the store takes. No news is lost: the next call tells what it finds.
+    /// Blocks until there is news, or for `at_most`. Returns `None` if there is no news by then. `at_most` should be
+    /// longer than a call to the store takes. No news is lost: the next call reports it.
     ///
     /// # Errors
     /// As for [`crate::Watcher::next`].
@@ -58,7 +58,7 @@ impl Watcher {
     pub fn next_within(&mut self, at_most: Duration) -> Option<Result<Snapshot, InspectError>> {
         let mut watcher = self.watcher.take()?;
         let watching = async move {
-            // The bound is inside, where news and the end of the wait cannot miss each other.
+            // The limit is inside, where news and the end of the wait cannot miss each other.
             let news = tokio::time::timeout(at_most, watcher.next()).await;
             Ok::<_, InspectError>((watcher, news.unwrap_or_default()))
         };

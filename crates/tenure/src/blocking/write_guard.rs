@@ -15,14 +15,14 @@ impl WriteGuard {
         Self(guard)
     }
 
-    /// Lets other readers in and goes on as one of them, with the same token and lease. Who is told
-    /// of a loss stays the same.
+    /// Lets other readers in and becomes one of them, with the same token and lease. Its callbacks for a loss stay in
+    /// place.
     ///
-    /// No writer comes between: what this guard wrote is what it goes on reading.
+    /// No writer gets the lock in between, so this guard goes on to read what it wrote.
     ///
     /// # Errors
-    /// [`DowngradeError`] says what the caller has then; what it has comes with the error, and goes
-    /// on being renewed until that is dropped. The store is asked again for up to two seconds.
+    /// [`DowngradeError`] contains what the caller has now. That hold is renewed until the error is dropped. The store
+    /// is asked again for up to two seconds.
     ///
     /// ```
     /// use tenure::blocking::{DowngradeError, Tenure};
@@ -93,6 +93,6 @@ impl From<WriteGuard> for Guard {
     }
 }
 
-/// Why a writer did not become a reader, and what it has instead: [`crate::DowngradeError`] with
-/// the guards of blocking callers.
+/// Why a writer did not become a reader, and which hold it has instead: [`crate::DowngradeError`] with the guards of
+/// blocking callers.
 pub type DowngradeError = crate::DowngradeError<WriteGuard, Guard>;

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, where it stands, and what to write instead.
+//! A mistake in a configuration: what it is, where it is, and what to write instead.
 
 use std::{
     fmt,
@@ -11,8 +11,8 @@ use crate::urls::url::without_passwords;
 
 /// A mistake in the configuration.
 ///
-/// `{}` shows the file and the line, or the variable, and what is wrong there. `{:#}` shows the help, too.
-/// A store's URL is never part of it with its password.
+/// `{}` shows the file and the line, or the variable, and the mistake. `{:#}` also shows the help. An error never shows
+/// the password of a store's URL.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ConfigError {
     pub(super) origin: Origin,
@@ -21,7 +21,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// The file with the mistake; `None` if it is elsewhere.
+    /// Returns the file with the mistake; `None` if the mistake is elsewhere.
     ///
     /// ```
     /// use std::path::Path;
@@ -40,7 +40,7 @@ impl ConfigError {
         }
     }
 
-    /// The line of the mistake, from 1 on.
+    /// Returns the line of the mistake, counted from 1.
     ///
     /// ```
     /// use std::path::Path;
@@ -59,7 +59,7 @@ impl ConfigError {
         }
     }
 
-    /// The variable with the mistake; `None` if it is elsewhere.
+    /// Returns the variable with the mistake; `None` if the mistake is elsewhere.
     ///
     /// ```
     /// use tenure::config::Config;
@@ -85,24 +85,24 @@ impl ConfigError {
 tenure_core::debug_of_parts!(ConfigError);
 tenure_core::error_of_parts!(ConfigError);
 
-/// Where a setting stands.
+/// Where a setting comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     File(PathBuf),
     Line(PathBuf, usize),
     Variable(&'static str),
-    /// The program asked for it, by what it calls so.
+    /// The program, with its name for the setting.
     Program(String),
 }
 
 impl Origin {
     pub(super) fn error(&self, SettingError { what, help }: SettingError) -> ConfigError {
-        // What stands where it does not belong may be a URL.
+        // A misplaced text may be a URL.
         ConfigError { origin: self.clone(), what: without_passwords(&what), help }
     }
 }
 
-/// A variable may have been set to a URL instead.
+/// The variable with the path may have been set to a URL.
 fn shown(file: &Path) -> String {
     without_passwords(&file.display().to_string())
 }
@@ -118,7 +118,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A mistake, before it is known where it stands.
+/// A mistake, before its origin is known.
 #[derive(Debug)]
 pub(super) struct SettingError {
     pub(super) what: String,

@@ -13,7 +13,7 @@ use super::{
     values,
 };
 
-/// What a file says.
+/// The content of a file.
 #[derive(Default)]
 pub(super) struct ParsedConfig {
     pub(super) store: Option<(String, Origin)>,
@@ -23,17 +23,17 @@ pub(super) struct ParsedConfig {
     pub(super) run: Run,
 }
 
-/// What only the command `tenure` uses: the table `[run]`.
+/// The settings of the table `[run]`, which only the command `tenure` uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Run {
-    /// Time between SIGTERM and SIGKILL.
+    /// The time between SIGTERM and SIGKILL.
     pub grace: Option<Duration>,
     /// The exit code when the lock is busy.
     pub busy_exit_code: Option<u8>,
-    /// The exit code when the lock was lost, which is not 0.
+    /// The exit code when the lock was lost. It is not 0.
     pub lost_exit_code: Option<u8>,
-    /// The exit code when tenure itself failed, or the store, which is not 0.
+    /// The exit code when tenure itself or the store failed. It is not 0.
     pub failed_exit_code: Option<u8>,
 }
 

@@ -1,5 +1,5 @@
-//! The configuration of a program and of the command `tenure`: one file and a few variables, with
-//! one meaning for both.
+//! The configuration of a program and of the command `tenure`: one file and a few environment variables, which mean the
+//! same for both.
 //!
 //! ```toml
 //! store = "redis://:${REDIS_PASSWORD}@locks.internal"
@@ -10,8 +10,8 @@
 //! wait = "5s"
 //! ```
 //!
-//! What code says goes first, then the variables, then the file, then what is built in. Every key
-//! stands in [docs/configuration.md](https://github.com/tenure-rs/tenure/blob/main/docs/configuration.md).
+//! Settings in code take precedence, then the variables, then the file, then the defaults.
+//! [docs/configuration.md](https://github.com/tenure-rs/tenure/blob/main/docs/configuration.md) lists every key.
 
 mod error;
 mod file;
@@ -44,7 +44,7 @@ use crate::urls::spelling::{EMPTY, NO_URL, absolute, is_name, is_path, write_one
 #[doc(hidden)]
 pub use crate::urls::url::without_passwords;
 
-/// A configuration without mistakes.
+/// A valid configuration.
 ///
 /// ```
 /// use std::{path::Path, time::Duration};
@@ -65,34 +65,36 @@ pub use crate::urls::url::without_passwords;
 /// ```
 #[derive(Clone)]
 pub struct Config {
-    /// The URL, and where it stands.
+    /// The URL, and where it was set.
     store: Result<(String, Option<Origin>), ConfigError>,
-    /// As they stand in the file: what they name need not be set for a store that is not used.
+    /// As written in the file: the variables that they name need not be set for a store that is not used.
     stores: BTreeMap<String, (String, Origin)>,
-    /// What the variables say, which is for every lock.
+    /// The variables' settings, for every lock.
     forced: Defaults,
-    /// What the file says, for every lock and by name: what is closer to the name comes later.
+    /// The file's settings, for every lock and by name. Those closer to the name come later.
     defaults: Defaults,
     locks: Vec<(NamePattern, Defaults)>,
     run: Run,
     chosen_by: Option<Origin>,
-    /// The file that it was loaded from, and who may do what with that.
+    /// The file that it was loaded from, and which users may read and change it.
     file: Option<PathBuf>,
     access: places::FileAccess,
-    /// Whether a password stands in the file itself.
+    /// Whether the file itself contains a password.
     has_password: bool,
-    /// What the program knows of its holds.
+    /// The settings of its holds that the program knows.
     expected: Option<Defaults>,
 }
 
 impl Config {
-    /// Reads the variables, and the first of these files that is there: the one that
-    /// `TENURE_CONFIG` names, `$XDG_CONFIG_HOME/tenure/config.toml` (`~/.config/…`),
-    /// `/etc/tenure/config.toml`. None at all is the same as an empty one.
+    /// Reads the environment variables and a configuration file.
+    ///
+    /// The file is the first of these that exists: the one that `TENURE_CONFIG` names,
+    /// `$XDG_CONFIG_HOME/tenure/config.toml` (`~/.config/…`), `/etc/tenure/config.toml`. A missing file is the same as
+    /// an empty one.
     ///
     /// # Errors
-    /// [`ConfigError`] with the file, the line and the help. A file that is there and cannot be
-    /// read is an error too: two callers that use different stores do not exclude each other.
+    /// [`ConfigError`] with the file, the line and the help. A file that exists but cannot be read is an error too,
+    /// because two callers that use different stores do not exclude each other.
     ///
     /// ```no_run
     /// use tenure::config::Config;
@@ -117,8 +119,8 @@ impl Config {
         Ok(config)
     }
 
-    /// The file that it was loaded from, and the user to whom that belongs, if that is neither root nor the user of this
-    /// process: whoever it is chooses where locks are kept.
+    /// Returns the file that this was loaded from, and its owner, if that is neither root nor the user of this process.
+    /// The owner of the file chooses where locks are kept.
     ///
     /// ```no_run
     /// use tenure::config::Config;
@@ -133,7 +135,7 @@ impl Config {
         self.file.as_deref().zip(self.access.stranger)
     }
 
-    /// What `tenure doctor` says of the file.
+    /// What `tenure doctor` reports about the file.
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         let Some(file) = self.file.as_ref().map(|file| file.display()) else { return Vec::new() };
         let mut diagnostics = Vec::new();
@@ -150,7 +152,7 @@ impl Config {
         diagnostics
     }
 
-    /// Reads `file`, a path with its text, and what `variables` gives for the names of variables.
+    /// Parses `file`, a path with its text, and the environment variables that `variables` returns by name.
     ///
     /// # Errors
     /// As for [`Config::load`].
@@ -199,8 +201,8 @@ impl Config {
         Ok(config)
     }
 
-    /// Uses another store: a URL, or the name of one of the table `[stores]`. For programs that let
-    /// their users choose; `by` is what these choose it by, for errors.
+    /// Uses another store: a URL, or the name of a store in the table `[stores]`. Use it if your users choose the
+    /// store. In errors, `by` says what they chose it with.
     ///
     /// ```
     /// use tenure::config::Config;
@@ -216,8 +218,8 @@ impl Config {
         self.chosen_by = Some(by);
     }
 
-    /// What chose the store, for people: the variable, the file with the line, or what
-    /// [`Config::use_store`] was told; `None` if nothing did.
+    /// Returns what chose the store, for people to read: the variable, the file with the line, or the `by` of
+    /// [`Config::use_store`]. Returns `None` if nothing did.
     ///
     /// ```
     /// use std::path::Path;
@@ -233,11 +235,11 @@ impl Config {
         self.chosen_by.as_ref().map(ToString::to_string)
     }
 
-    /// The URL of the store to use, which may hold a password: `file:`, the embedded store in its default place, where
-    /// nothing names another one.
+    /// Returns the URL of the store to use, which may contain a password. Default: `file:`, the embedded store in its
+    /// default directory.
     ///
     /// # Errors
-    /// [`ConfigError`] if no store has the name that was chosen, or a variable in its URL is not set.
+    /// [`ConfigError`] if no store has the chosen name, or a variable in its URL is not set.
     ///
     /// ```
     /// use tenure::config::Config;
@@ -250,7 +252,7 @@ impl Config {
         self.store.as_ref().map(|(url, _)| url.as_str()).map_err(Clone::clone)
     }
 
-    /// The names under `[stores]`, for whoever offers them to a user.
+    /// Returns the names under `[stores]`, to offer them to a user.
     ///
     /// ```
     /// use std::path::Path;
@@ -265,8 +267,8 @@ impl Config {
         self.stores.keys().map(String::as_str)
     }
 
-    /// Why its store cannot be opened, where its scheme is not one of those that are `known`; nothing if
-    /// it was not chosen here.
+    /// Why the store cannot be opened, if its scheme is not among those `known`. `None` if the store was not chosen
+    /// here.
     pub(crate) fn unknown_store(&self, scheme: &str, known: &str) -> Option<ConfigError> {
         let (_, origin) = self.store.as_ref().ok()?;
         let what = format!("{scheme:?} is no kind of store");
@@ -277,15 +279,15 @@ impl Config {
         )
     }
 
-    /// Why its store cannot be opened, where its URL is not written as it should be; nothing if it was
-    /// not chosen here.
+    /// Why the store cannot be opened, if its URL is malformed. `None` if the store was not chosen here.
     pub(crate) fn misspelt_store(&self, fault: &Fault) -> Option<ConfigError> {
         let (_, origin) = self.store.as_ref().ok()?;
         Some(origin.as_ref()?.error(SettingError::new(fault.message_and_cause(), fault.help())))
     }
 
-    /// What the lock called `name` uses where code says nothing: what the variables say, then the
-    /// patterns that match it, those that fix more of its characters first, then the whole file.
+    /// Returns the settings that the lock called `name` uses unless code sets others. The variables come first, then
+    /// the patterns that match the name, then the whole file. Of the patterns, those that fix more characters of the
+    /// name come first.
     ///
     /// ```
     /// use std::{path::Path, time::Duration};
@@ -305,9 +307,9 @@ impl Config {
         by_name.or(self.defaults.clone())
     }
 
-    /// The same for a program that knows its holds before it opens the store: they last for `ttl`, and leave
-    /// `grace` of it unused, whatever stands in the file. A store where all holds of a process share a session, as on
-    /// ZooKeeper, is opened with a session of that length unless its URL says another.
+    /// Returns this configuration for a program that knows its holds before it opens the store. They last for `ttl`,
+    /// and `grace` of that remains unused, whatever the file sets. If all holds of a process share a session, as on
+    /// ZooKeeper, tenure opens the store with a session of that length, unless its URL sets another.
     ///
     /// ```
     /// use std::time::Duration;
@@ -331,7 +333,7 @@ impl Config {
         if let Some(expected) = &self.expected {
             return expected.clone();
         }
-        // A variable is for every lock, so nothing in the file counts beside it.
+        // A variable applies to every lock, so the file's settings do not matter.
         let said = || self.locks.iter().map(|(_, of)| of).chain([&self.defaults]);
         let mut holds = Defaults::default();
         holds.ttl = self.forced.ttl.or_else(|| said().filter_map(|of| of.ttl).min());
@@ -339,7 +341,7 @@ impl Config {
         holds
     }
 
-    /// What only the command `tenure run` uses.
+    /// Returns the settings that only the command `tenure run` uses.
     ///
     /// ```
     /// use tenure::config::Config;
@@ -353,14 +355,14 @@ impl Config {
         &self.run
     }
 
-    /// What `chosen`, which stands at `origin`, means: the name of a store, or a URL.
+    /// Resolves `chosen`, which was set at `origin`: the name of a store, or a URL.
     fn find(
         &self,
         chosen: String,
         origin: Origin,
         variables: VariableLookup<'_>,
     ) -> Result<(String, Option<Origin>), ConfigError> {
-        // Made from a variable that is not set, it would mean a lock on this machine alone.
+        // An empty text may come from a variable that is not set. It would mean a lock on this machine alone.
         if chosen.trim().is_empty() {
             return Err(origin.error(SettingError::new("the store is empty", EMPTY)));
         }
@@ -393,12 +395,12 @@ impl Config {
     }
 }
 
-/// The embedded store in its default place.
+/// The embedded store in its default directory.
 const HERE: &str = "file:";
 
-/// A variable of this process that is set to something, or one that names a store or the configuration: these are refused
-/// where they are empty. Bytes that are no text make a value that
-/// is refused where it is used, rather than one that is overlooked.
+/// Returns a variable of this process that is not empty. A variable that names a store or the configuration is returned
+/// empty too, and is then refused. Bytes that are not text become a value that is refused where it is used, so that it
+/// is not overlooked.
 fn environment_variable(name: &str) -> Option<String> {
     let value = env::var_os(name)?.to_string_lossy().into_owned();
     let counts = [variables::STORE, variables::CONFIG].contains(&name);
@@ -408,7 +410,7 @@ fn environment_variable(name: &str) -> Option<String> {
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { forced, defaults, locks, run, .. } = self;
-        // URLs may hold passwords.
+        // URLs may contain passwords.
         f.debug_struct("Config")
             .field("forced", forced)
             .field("defaults", defaults)

@@ -1,6 +1,6 @@
 //! Patterns of lock names.
 
-/// A name in which each `*` stands for any characters, also for none.
+/// A pattern in which each `*` stands for any number of characters, also none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NamePattern(String);
 
@@ -9,7 +9,7 @@ impl NamePattern {
         Self(text.to_owned())
     }
 
-    /// How many characters it fixes: of two that match, the one with more is closer to the name.
+    /// The number of characters that it fixes. Of two patterns that match, the one with more is closer to the name.
     pub(super) fn fixed(&self) -> usize {
         self.0.chars().filter(|character| *character != '*').count()
     }
@@ -21,7 +21,7 @@ impl NamePattern {
         };
         let Some(last) = parts.next_back() else { return rest.is_empty() };
         for part in parts {
-            // The earliest place leaves the most for what follows.
+            // The earliest match leaves the most for the rest.
             let Some((_, behind)) = rest.split_once(part) else { return false };
             rest = behind;
         }

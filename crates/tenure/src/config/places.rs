@@ -13,31 +13,31 @@ use super::{
     variables::{CONFIG, VariableLookup},
 };
 
-/// More than any configuration has.
+/// More than any configuration needs.
 const LONGEST: u64 = 1024 * 1024;
-/// The permission of everybody to write, and to read.
+/// The permission bits that let every user write, and read.
 const WRITABLE: u32 = 0o002;
 const READABLE: u32 = 0o004;
 
-/// A configuration file that is there.
+/// A configuration file that exists.
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
     pub(super) text: String,
     pub(super) access: FileAccess,
 }
 
-/// Who may change and read it.
+/// Which users may change and read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FileAccess {
-    /// The user that it belongs to, if that is neither this one nor root.
+    /// The owner, if that is neither this process's user nor root.
     pub(super) stranger: Option<u32>,
     pub(super) is_read_by_all: bool,
 }
 
-/// The first configuration file there is: the one that TENURE_CONFIG names, the user's, the system's.
+/// The first configuration file that exists: the one that TENURE_CONFIG names, the user's, or the system's.
 pub(super) fn find(variables: VariableLookup<'_>) -> Result<Option<ConfigFile>, ConfigError> {
     if let Some(path) = variables(CONFIG).map(PathBuf::from) {
-        // Without it locks may be kept on this machine alone.
+        // Without it, locks may be kept on this machine alone.
         if path.as_os_str().is_empty() {
             let help = "name a file, write /dev/null for none, or unset it";
             return Err(Origin::Variable(CONFIG).error(SettingError::new("it is empty", help)));
@@ -64,7 +64,7 @@ pub(super) fn find(variables: VariableLookup<'_>) -> Result<Option<ConfigFile>, 
     Ok(None)
 }
 
-/// What is there, unless it is there for everybody to change: who chooses the store lets others in.
+/// Reads the file, unless every user may change it: the store it names decides which programs exclude each other.
 fn read(path: &Path) -> io::Result<Result<ConfigFile, ConfigError>> {
     let NamedFile { bytes, stranger, mode, .. } = files::read(path, LONGEST)?;
     let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8");

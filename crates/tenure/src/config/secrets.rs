@@ -1,11 +1,11 @@
-//! `${NAME}` in a store's URL: a variable, so that no password need stand in a file.
+//! `${NAME}` in a store's URL: an environment variable, so that a file need not contain a password.
 
 use super::{error::SettingError, variables::VariableLookup};
 
-/// `url` with the values of the variables it names.
+/// Returns `url` with the values of the variables that it names.
 ///
-/// A variable that is all of it may hold a whole URL. Within a URL of a server its value is
-/// percent-encoded, so that a password may hold any character.
+/// If a variable is the whole text, its value may be a whole URL. Inside a server's URL its value is percent-encoded,
+/// so a password may contain any character.
 pub(super) fn expand(url: &str, variables: VariableLookup<'_>) -> Result<String, SettingError> {
     let mut expanded = String::new();
     let mut rest = url;

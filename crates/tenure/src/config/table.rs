@@ -1,4 +1,4 @@
-//! Reading a table of the file, key by key, so that nothing in it goes unnoticed.
+//! Reads a table of the file key by key, so that no key is overlooked.
 
 use std::path::Path;
 
@@ -20,13 +20,13 @@ pub(super) struct ConfigSource<'t> {
 /// A table that is being read.
 pub(super) struct ConfigTable<'t> {
     source: ConfigSource<'t>,
-    /// How people call it, to be put behind "here" in a message; empty for the whole file.
+    /// Its name for people, after "here" in a message; empty for the whole file.
     title: String,
     entries: Vec<ConfigEntry<'t>>,
     known: Vec<&'static str>,
 }
 
-/// One line of it, in most cases.
+/// One entry of a table: in most cases one line.
 pub(super) struct ConfigEntry<'t> {
     pub(super) key: String,
     pub(super) value: DeValue<'t>,
@@ -65,7 +65,7 @@ impl<'t> ConfigTable<'t> {
         Self { source, title, entries, known: Vec::new() }
     }
 
-    /// Takes the value of `key` out, if it is there.
+    /// Takes out the value of `key`, if it exists.
     pub(super) fn take<T>(
         &mut self,
         key: &'static str,
@@ -78,7 +78,7 @@ impl<'t> ConfigTable<'t> {
         Ok(Some(value))
     }
 
-    /// Takes the text of `key` out, and where it stands.
+    /// Takes out the text of `key`, and its origin.
     pub(super) fn text(
         &mut self,
         key: &'static str,
@@ -87,19 +87,19 @@ impl<'t> ConfigTable<'t> {
         entry.text().map(Some)
     }
 
-    /// Takes the table of `key` out: an empty one if it is not there.
+    /// Takes out the table of `key`: an empty one if there is none.
     pub(super) fn table(&mut self, key: &'static str) -> Result<Self, ConfigError> {
         let empty = || Self::new(self.source, format!(" under [{key}]"), DeTable::new());
         let nothing = empty();
         self.entry(key).map_or(Ok(nothing), |entry| entry.table(self.source, format!("[{key}]")))
     }
 
-    /// All that is left, in the order of the file: for tables whose keys are free.
+    /// Takes the remaining entries, in the order of the file: for tables with free keys.
     pub(super) fn into_entries(self) -> Vec<ConfigEntry<'t>> {
         self.entries
     }
 
-    /// Refuses a key that nobody asked for.
+    /// Refuses a key that was not taken.
     pub(super) fn finish(self) -> Result<(), ConfigError> {
         let Some(ConfigEntry { key, origin, .. }) = self.entries.first() else { return Ok(()) };
         let what = format!("no setting{} is called {key:?}", self.title);
@@ -118,7 +118,7 @@ impl<'t> ConfigTable<'t> {
 }
 
 impl<'t> ConfigEntry<'t> {
-    /// This entry as a table, called `title` where people read it.
+    /// This entry as a table, with `title` as its name for people.
     pub(super) fn table(
         self,
         source: ConfigSource<'t>,
@@ -134,7 +134,7 @@ impl<'t> ConfigEntry<'t> {
         }
     }
 
-    /// This entry as text, and where it stands.
+    /// This entry as text, and its origin.
     pub(super) fn text(self) -> Result<(String, Origin), ConfigError> {
         match self.value {
             DeValue::String(text) => Ok((text.into_owned(), self.origin)),
@@ -146,7 +146,7 @@ impl<'t> ConfigEntry<'t> {
     }
 }
 
-/// What a value is, without saying what it holds: a URL may be in it.
+/// The type of a value, without its content, which may contain a URL.
 pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",

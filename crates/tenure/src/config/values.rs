@@ -1,4 +1,4 @@
-//! What the settings may be, wherever they stand.
+//! The values that settings accept, wherever they are set.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub(super) fn grace(text: &str) -> Result<Duration, SettingError> {
 }
 
 fn out_of_range(error: OutOfRange) -> SettingError {
-    // Which setting it is stands before it.
+    // The message names the setting before this.
     SettingError::new(format!("{} is out of range", written(error.given)), error.help())
 }
 

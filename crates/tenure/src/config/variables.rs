@@ -8,11 +8,11 @@ use super::{
     values,
 };
 
-/// Gives a variable of the environment, if it is set to something.
+/// Returns the value of an environment variable, if it is set and not empty.
 pub(super) type VariableLookup<'v> = &'v dyn Fn(&str) -> Option<String>;
 
-/// The variables of the environment that a configuration is read from: whoever looks for spelling
-/// mistakes in an environment compares with these.
+/// The environment variables from which a configuration is read. A program that looks for misspelled variables in its
+/// environment can compare with these.
 ///
 /// ```
 /// assert!(tenure::config::VARIABLES.contains(&"TENURE_STORE"));
@@ -34,7 +34,7 @@ pub(super) const CONFIG: &str = "TENURE_CONFIG";
 /// The variable that names a store.
 pub(super) const STORE: &str = "TENURE_STORE";
 
-/// What the variables say about every lock.
+/// The settings for every lock that the variables give.
 pub(super) fn defaults(variables: VariableLookup<'_>) -> Result<Defaults, ConfigError> {
     let mut defaults = Defaults::default();
     defaults.ttl = read(variables, "TENURE_TTL", values::ttl)?;

@@ -1,4 +1,4 @@
-//! The hold of the locked function that the caller runs in.
+//! The hold of the locked function in which the caller runs.
 
 use std::{
     fmt,
@@ -16,9 +16,10 @@ tokio::task_local! {
     static CURRENT: Current;
 }
 
-/// The hold of the innermost [`#[locked]`](macro@crate::locked) function that the caller runs in; `None`
-/// outside of one, and in a task that it spawned. The function itself can have it as a parameter,
-/// `#[hold] hold: &tenure::locked::Current`.
+/// Returns the hold of the innermost [`#[locked]`](macro@crate::locked) function in which the caller runs.
+///
+/// Returns `None` outside such a function, and in a task that it spawned. The function itself can take the hold as a
+/// parameter: `#[hold] hold: &tenure::locked::Current`.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -44,13 +45,13 @@ pub fn current() -> Option<Current> {
     CURRENT.try_with(Current::clone).ok()
 }
 
-/// The hold of the function that `#[locked]` writes this into: it is always inside of one.
+/// Returns the hold of the function into which `#[locked]` writes this call. It is always inside one.
 #[must_use]
 pub fn hold() -> Current {
     CURRENT.with(Current::clone)
 }
 
-/// The hold of a locked function, for the function itself to see. It does not prolong the hold.
+/// The hold of a locked function, as the function itself sees it. A `Current` does not extend the hold.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -59,7 +60,7 @@ pub fn hold() -> Current {
 /// #[locked(key = "order:{order}", store = store)]
 /// async fn pay(store: &Tenure, order: u64, #[hold] hold: &Current) -> Result<(), Error> {
 ///     assert_eq!(hold.name().as_str(), "order:42");
-///     // Once more before what cannot be undone: it fails where the lock is lost.
+///     // Again, before an effect that cannot be undone: fails if the lock is lost.
 ///     let token = hold.check()?;
 ///     assert_eq!(token, hold.token());
 ///     Ok(())
@@ -84,22 +85,23 @@ impl Current {
         Self { hold: Arc::downgrade(hold), tenure, name, token }
     }
 
-    /// The lock's name.
+    /// Returns the lock's name.
     #[must_use]
     pub fn name(&self) -> &LockName {
         &self.name
     }
 
-    /// The fencing token of the hold: hand it to what the lock protects.
+    /// Returns the fencing token of the hold. Pass it to the resource that the lock protects.
     #[must_use]
     pub fn token(&self) -> Token {
         self.token
     }
 
-    /// The token, if the hold may be counted on at this very moment (promise [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)).
+    /// Returns the token if you may count on the hold at this moment (promise
+    /// [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)).
     ///
     /// # Errors
-    /// [`Lost`] when it may not, and when the function is over.
+    /// [`Lost`] if you may not, and once the function has ended.
     pub fn check(&self) -> Result<Token, Lost> {
         match self.hold.upgrade() {
             Some(hold) => hold.check(),
@@ -136,9 +138,9 @@ pub(super) enum AnyGuard {
 }
 
 impl AnyGuard {
-    /// Releases it and returns when the store has said so.
+    /// Releases the lock and waits for the store's answer.
     pub(super) async fn release(self) {
-        // The work was done under the lock, and what is left of the release goes on by itself.
+        // The work was done under the lock. If this fails, the release continues in the background.
         let _ = match self {
             Self::Plain(guard) => guard.release().await,
             Self::Reentrant(guard) => guard.release().await,

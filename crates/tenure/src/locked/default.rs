@@ -1,4 +1,4 @@
-//! The store of locked functions that name none.
+//! The store of locked functions that name no store.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use crate::Tenure;
 
 static DEFAULT: OnceLock<Tenure> = OnceLock::new();
 
-/// A default was set before; it stays.
+/// The default was already set. It stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the default tenure is set already and stays as it is: set it once, at the start of main")]
 pub struct DefaultIsSet;
@@ -19,14 +19,14 @@ impl From<DefaultIsSet> for Error {
     }
 }
 
-/// Sets the [`Tenure`] that [`#[locked]`](macro@crate::locked) functions use which name no `store`, once
-/// for the whole process.
+/// Sets the [`Tenure`] for [`#[locked]`](macro@crate::locked) functions that name no `store`, once for the whole
+/// process.
 ///
-/// Without it they fail: locks of a program that nobody gave a store would keep nobody out. Tests
-/// are better off with `store = …`.
+/// Without a default, these functions fail: a lock without a store would exclude no other holder. In tests, use
+/// `store = …` instead.
 ///
 /// # Errors
-/// [`DefaultIsSet`] when it was set before.
+/// [`DefaultIsSet`] if a default was already set.
 pub fn set_default(tenure: Tenure) -> Result<(), DefaultIsSet> {
     DEFAULT.set(tenure).map_err(|_| DefaultIsSet)
 }

@@ -1,4 +1,4 @@
-//! Why a locked function did not do its work, or should not have.
+//! Why a locked function did not run, or did not end under its lock.
 
 use std::{borrow::Cow, fmt};
 
@@ -6,7 +6,7 @@ use tenure_core::{AcquireError, Error, Lost, error::LockAddress};
 
 /// Why a [`#[locked]`](macro@crate::locked) function failed because of its lock.
 ///
-/// The function's error needs a `From` of it:
+/// The function's error type needs a `From` implementation for it:
 ///
 /// ```
 /// #[derive(Debug, thiserror::Error)]
@@ -20,17 +20,17 @@ use tenure_core::{AcquireError, Error, Lost, error::LockAddress};
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum LockedError {
-    /// The lock was not acquired, and nothing of the function was run.
+    /// The lock was not acquired, and the function did not run.
     #[error(transparent)]
     Acquire(#[from] AcquireError),
-    /// The lock was lost before the function was done. An `async fn` was dropped where it stood; a
-    /// `fn` ran to its end.
+    /// The lock was lost before the function ended. An `async fn` was dropped at its current await; a `fn` ran to its
+    /// end.
     #[error(transparent)]
     Lost(#[from] Lost),
 }
 
 impl fmt::Debug for LockedError {
-    /// What a `main` prints that gives it back.
+    /// Shows what a `main` prints that returns this error.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Acquire(error) => error.fmt(f),
@@ -40,7 +40,7 @@ impl fmt::Debug for LockedError {
 }
 
 impl LockedError {
-    /// Whether somebody else has the lock, so that nothing of the function was run.
+    /// Returns whether another holder has the lock, so the function did not run.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -66,19 +66,19 @@ impl LockedError {
         matches!(self, Self::Acquire(error) if error.is_busy())
     }
 
-    /// Whether the lock was lost before the function was done: what it did may be half of it. See
+    /// Returns whether the lock was lost before the function ended. Its work may be half done. See
     /// [`is_busy`](Self::is_busy) for an example.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
         matches!(self, Self::Lost(_))
     }
 
-    /// Whether the same call may work later, without anybody changing anything.
+    /// Returns whether the same call may succeed later, with nothing changed.
     ///
     /// ```
     /// use tenure::LockedError;
     ///
-    /// /// The HTTP status that fits. The error's text names the store and the holder: it is for the log.
+    /// /// Returns the HTTP status. The error names store and holder: log it; do not send it to clients.
     /// fn status(error: &LockedError) -> u16 {
     ///     match error {
     ///         error if error.is_busy() => 423,          // Locked
@@ -95,7 +95,7 @@ impl LockedError {
         }
     }
 
-    /// What you can do about it, where there is something to do. See [`is_busy`](Self::is_busy) for an example.
+    /// Returns what you can do about the error, if anything. See [`is_busy`](Self::is_busy) for an example.
     #[must_use]
     pub fn help(&self) -> Option<Cow<'_, str>> {
         match self {
@@ -104,8 +104,7 @@ impl LockedError {
         }
     }
 
-    /// The lock that it is about, and the lock's store, where the error is about one lock. See
-    /// [`is_busy`](Self::is_busy) for an example.
+    /// Returns the lock and its store, if the error concerns one lock. See [`is_busy`](Self::is_busy) for an example.
     #[must_use]
     pub fn address(&self) -> Option<&LockAddress> {
         match self {

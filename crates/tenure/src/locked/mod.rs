@@ -1,4 +1,4 @@
-//! What is asked inside a [`#[locked]`](macro@crate::locked) function, and the store that all of them use.
+//! The hold inside a [`#[locked]`](macro@crate::locked) function, and the default store of these functions.
 
 mod current;
 mod default;
@@ -11,7 +11,7 @@ pub use current::{Current, current};
 pub use default::{DefaultIsSet, set_default};
 pub use error::LockedError;
 
-/// What the attribute is expanded to.
+/// What the attribute expands to.
 #[doc(hidden)]
 pub mod expanded {
     pub use super::{

@@ -1,16 +1,16 @@
-//! What a locked function can give back.
+//! What a locked function can return.
 
 use super::LockedError;
 
-/// What can say that a lock was not acquired or was lost: every `Result<_, E>` with an `E` made
-/// [`From`] a [`LockedError`].
+/// A type that can report that a lock was not acquired or was lost: every `Result<_, E>` whose `E` is [`From`] a
+/// [`LockedError`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say that the lock was not acquired",
     label = "give back `Result<_, E>` with an `E: From<tenure::LockedError>`",
     note = "a #[locked] function fails when its lock cannot be acquired or is lost"
 )]
 pub trait CanFail {
-    /// What is given back instead of the function's own.
+    /// Returns the value to return instead of the function's own.
     fn failed(error: LockedError) -> Self;
 }
 
@@ -20,8 +20,7 @@ impl<T, E: FromLocked> CanFail for Result<T, E> {
     }
 }
 
-/// What can say that the work was left to somebody else: `Result<Option<_>, E>` and
-/// `Result<(), E>`.
+/// A type that can report that the work was skipped: `Result<Option<_>, E>` and `Result<(), E>`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say that the work was skipped",
     label = "give back `Result<Option<_>, E>` or `Result<(), E>`, or leave out `on_busy = skip`",
@@ -29,7 +28,7 @@ impl<T, E: FromLocked> CanFail for Result<T, E> {
             is an error"
 )]
 pub trait CanSkip: CanFail {
-    /// What is given back when somebody else has the lock.
+    /// Returns the value to return if another holder has the lock.
     fn skipped() -> Self;
 }
 
@@ -45,14 +44,14 @@ impl<E: FromLocked> CanSkip for Result<(), E> {
     }
 }
 
-/// An error that has room for a [`LockedError`]. Implemented for all that are [`From`] it.
+/// An error that can contain a [`LockedError`]. Implemented for all errors that are [`From`] it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say that the lock was not acquired",
     label = "implement `From<tenure::LockedError>` for `{Self}`",
     note = "with thiserror: a variant `Locked(#[from] tenure::LockedError)`"
 )]
 pub trait FromLocked {
-    /// The error that says so.
+    /// Returns the error that contains `error`.
     fn from_locked(error: LockedError) -> Self;
 }
 

@@ -11,8 +11,8 @@ use tenure_core::{
 use super::{current::AnyGuard, default};
 use crate::Tenure;
 
-/// How long a locked function waits where neither it nor the configuration says so. Callers of a handler
-/// would pile up behind one that hangs.
+/// How long a locked function waits if neither it nor the configuration sets a time. Without a limit, callers of a
+/// handler would pile up behind a holder that hangs.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// Which kind of lock.
@@ -27,7 +27,7 @@ pub enum Kind {
     Read,
     /// Kept from readers and other writers.
     Write,
-    /// One permit of so many.
+    /// A number of permits, of which the function takes one.
     Semaphore(u32),
 }
 
@@ -48,7 +48,7 @@ pub(super) struct AcquiredLock {
     pub(super) scope: Scope,
 }
 
-/// Settings as the attribute says them.
+/// Settings as the attribute gives them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Settings {
     ttl: Option<Duration>,
@@ -149,7 +149,7 @@ impl Plan {
         self
     }
 
-    /// Acquires the lock for `scope`, waiting for it.
+    /// Acquires the lock for `scope`, and waits for it.
     pub(super) async fn lock(mut self, scope: Scope) -> Result<AcquiredLock, AcquireError> {
         let tenure = self.tenure()?.clone();
         let waits = self.settings.wait.or_else(|| {
@@ -167,8 +167,8 @@ impl Plan {
         Ok(AcquiredLock { hold, tenure, scope })
     }
 
-    /// Acquires the lock for `scope`, unless it is busy for as long as the plan waits: without a
-    /// wait not at all.
+    /// Acquires the lock for `scope`. Returns `None` if the lock is still busy when the plan's wait ends. A plan
+    /// without a wait tries once.
     pub(super) async fn lock_or_skip(
         self,
         scope: Scope,

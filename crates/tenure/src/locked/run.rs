@@ -1,4 +1,4 @@
-//! Running the body of a locked function, and nothing of it without the lock.
+//! Runs the body of a locked function, and only under its lock.
 
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::blocking;
 
-/// Runs `body` under the lock, or gives back the error.
+/// Runs `body` under the lock, or returns the error.
 pub async fn or_fail<B>(plan: Plan, body: B) -> B::Output
 where
     B: Future,
@@ -24,7 +24,7 @@ where
     }
 }
 
-/// Runs `body` under the lock, or not at all if somebody else has it.
+/// Runs `body` under the lock, or not at all if another holder has it.
 pub async fn or_skip<B>(plan: Plan, body: B) -> B::Output
 where
     B: Future,
@@ -58,13 +58,13 @@ fn failed<O: CanFail>(error: impl Into<LockedError>) -> O {
     O::failed(error.into())
 }
 
-/// A scope of its own for each call, that knows what its callers hold: so a call enters the lock of
-/// a call around it, and two calls side by side exclude each other.
+/// Makes a separate scope for each call, which knows what the call's callers hold. So a call enters the lock of an
+/// enclosing call, and two calls side by side exclude each other.
 fn scope() -> Scope {
     Scope::current().map_or_else(Scope::new, |outer| outer.nested())
 }
 
-/// Polls `body` for as long as the hold lasts, and lets the lock go when it is done.
+/// Polls `body` while the hold lasts, and releases the lock when it is done.
 async fn run<B: Future>(acquired: AcquiredLock, body: B) -> Result<B::Output, Lost> {
     let AcquiredLock { hold, tenure, scope } = acquired;
     let hold = Arc::new(hold);
@@ -84,7 +84,7 @@ async fn run<B: Future>(acquired: AcquiredLock, body: B) -> Result<B::Output, Lo
     Ok(output)
 }
 
-/// Calls `body`, and lets the lock go when it is done.
+/// Calls `body`, and releases the lock when it is done.
 fn run_blocking<O>(acquired: AcquiredLock, body: impl FnOnce() -> O) -> Result<O, Lost> {
     let AcquiredLock { hold, tenure, scope } = acquired;
     let hold = Arc::new(hold);
@@ -92,7 +92,7 @@ fn run_blocking<O>(acquired: AcquiredLock, body: impl FnOnce() -> O) -> Result<O
     let output = scope.run_blocking(|| current.inside_blocking(body));
     hold.check()?;
     if let Some(hold) = Arc::into_inner(hold) {
-        // Where it cannot be waited for it was dropped, which releases too.
+        // If this cannot wait, the hold was dropped, which releases it too.
         let _ = blocking::wait_for(hold.release());
     }
     Ok(output)

@@ -1,4 +1,4 @@
-//! What URLs say: which store is meant, what may be shown of it, and what is wrong.
+//! URLs: which store they name, what of them may be shown, and what is wrong with them.
 
 pub(crate) mod examination;
 #[cfg(feature = "quorum")]

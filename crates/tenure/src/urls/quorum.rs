@@ -1,4 +1,4 @@
-//! Opening a quorum by the URLs of its members.
+//! Opens a quorum by the URLs of its members.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// What is wrong with the way `list` is written, if anything is; `of_member` says it of a member's URL.
+/// What is wrong with the spelling of `list`, if anything. `of_member` says what is wrong with a member's URL.
 pub(crate) fn mistake(list: &str, of_member: impl Fn(&str) -> Option<Fault>) -> Option<Fault> {
     let (mut options, mut members, mut places) = (QuorumOptions::new(), 0, Vec::new());
     for part in parts(list) {
@@ -42,7 +42,7 @@ pub(crate) fn mistake(list: &str, of_member: impl Fn(&str) -> Option<Fault>) -> 
     counted.and_then(|()| tenure_quorum::check_distinct(&places)).err()
 }
 
-/// Where a member is, as far as its URL says it alone.
+/// The location of a member, as far as its URL alone gives it.
 fn place(url: &str) -> Option<String> {
     #[cfg(feature = "redis")]
     if let Ok(options) = tenure_redis::RedisOptions::from_url(url) {
@@ -55,7 +55,7 @@ fn parts(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim)
 }
 
-/// `options` with the setting in `part`; nothing if that is a member.
+/// `options` with the setting in `part`; `None` if that is a member.
 fn setting(part: &str, options: QuorumOptions) -> Result<Option<QuorumOptions>, Fault> {
     Ok(Some(match part.split_once('=') {
         Some((name @ "longest_lease", length)) => {
@@ -71,8 +71,7 @@ fn setting(part: &str, options: QuorumOptions) -> Result<Option<QuorumOptions>, 
     }))
 }
 
-/// Looks at the quorum whose members and settings stand in `list`, or at each member alone if one
-/// cannot be used at all.
+/// Examines the quorum whose members and settings are in `list`, or each member alone if one cannot be used at all.
 pub(crate) async fn examine(list: &str) -> Result<Examination, Fault> {
     let mut options = QuorumOptions::new();
     let mut urls = Vec::new();
@@ -107,7 +106,7 @@ pub(crate) async fn examine(list: &str) -> Result<Examination, Fault> {
     })
 }
 
-/// Opens the quorum whose members and settings stand in `list`, separated by commas.
+/// Opens the quorum whose members and settings are in `list`, separated by commas.
 pub(crate) async fn open(list: &str) -> Result<Arc<dyn Store>, Fault> {
     let mut options = QuorumOptions::new();
     let mut members = Vec::new();
@@ -126,12 +125,12 @@ pub(crate) fn members(list: &str) -> impl Iterator<Item = String> {
     parts(list).filter(is_member).map(|part| part.replace("%2C", ","))
 }
 
-/// One member. That it cannot be reached now is no error: a minority may be missing.
+/// Opens one member. It is no error if the member cannot be reached now: a minority may be missing.
 fn member(url: &str, number: usize) -> Result<Arc<dyn Store>, Fault> {
     match url.split(':').next().unwrap_or_default() {
         "memory" => Ok(Arc::new(tenure_core::MemoryStore::new())),
         "file" => embedded(&url.trim_start_matches("file:").replace("%2C", ",")),
-        // Sentinels are several hosts, so there are commas in it.
+        // Sentinels are several hosts, so their URL has commas.
         scheme if may_be_member(scheme) && names_several(scheme) => {
             redis_member(&url.replace("%2C", ","))
         }
@@ -140,7 +139,7 @@ fn member(url: &str, number: usize) -> Result<Arc<dyn Store>, Fault> {
     }
 }
 
-/// Whether there may be such a member.
+/// Checks that a quorum may have such a member.
 fn check_member_scheme(url: &str, number: usize) -> Result<(), Fault> {
     match url.split(':').next().unwrap_or_default() {
         "memory" | "file" => Ok(()),
@@ -149,7 +148,7 @@ fn check_member_scheme(url: &str, number: usize) -> Result<(), Fault> {
     }
 }
 
-/// Whether it says when it may have lost something: a cluster does not.
+/// Whether the store reports that it may have lost data: a cluster does not.
 fn may_be_member(scheme: &str) -> bool {
     is_redis(scheme) && !is_cluster(scheme)
 }
@@ -165,7 +164,7 @@ fn unknown(url: &str, number: usize) -> Fault {
         return Fault::new(FaultKind::Misconfigured, what, help);
     }
     let what = match shown_member(url).as_str() {
-        // It may be a piece of a password.
+        // It may be part of a password.
         HIDDEN => format!("member number {number} cannot be a member of a quorum"),
         shown => format!("{shown:?} cannot be a member of a quorum"),
     };
@@ -180,7 +179,7 @@ fn unknown(url: &str, number: usize) -> Fault {
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 
-/// The value of a setting that stands among the members.
+/// The value of a setting among the members.
 fn value<T>(setting: &str, parsed: Result<T, ValueError>) -> Result<T, Fault> {
     parsed.map_err(|error| {
         Fault::new(FaultKind::Misconfigured, format!("{setting} {error:#}"), error.help())

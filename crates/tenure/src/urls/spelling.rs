@@ -1,4 +1,4 @@
-//! URLs that are written wrong, found before anything is opened, and how to write them.
+//! Malformed URLs, found before anything is opened, and how to write them.
 
 #[cfg(feature = "embedded")]
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use tenure_core::{Fault, FaultKind};
 use tenure_url::{is_scheme, nearest};
 
-/// What is wrong with the way `url` is written, if anything is.
+/// What is wrong with the spelling of `url`, if anything.
 pub(crate) fn mistake(url: &str) -> Option<Fault> {
     let scheme = crate::urls::stores::parted(url).0;
     if url.trim().is_empty() {
@@ -38,12 +38,12 @@ pub(crate) fn mistake(url: &str) -> Option<Fault> {
     }
 }
 
-/// A text that may be anything, and so is not shown.
+/// The fault for a text that may be anything, and so is not shown.
 fn no_url(text: &str) -> Fault {
     wrong(NO_URL.to_owned(), write_one(text))
 }
 
-/// What to write where nothing stands.
+/// What to write instead of an empty text.
 pub(crate) const EMPTY: &str =
     "set the variable that it comes from, or write file: for the embedded store on this machine";
 pub(crate) const NO_URL: &str = "it is neither a URL nor the name of a store";
@@ -60,7 +60,7 @@ pub(crate) fn write_one(text: &str) -> String {
         .to_owned()
 }
 
-/// Whether a text can be the name of a store, and is surely no piece of a URL.
+/// Whether a text can be the name of a store, and is certainly not part of a URL.
 #[cfg(feature = "config")]
 pub(crate) fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len())
@@ -80,13 +80,12 @@ fn bare_path(url: &str) -> Option<Fault> {
     })
 }
 
-/// Whether `text` can only be meant as a path.
+/// Whether `text` can only be a path.
 pub(crate) fn is_path(text: &str) -> bool {
     text.starts_with(['/', '.', '~'])
 }
 
-/// A directory that is another one for each caller: those that use different ones do not exclude
-/// each other.
+/// The fault for a directory that differs between callers: those that use different ones do not exclude each other.
 #[cfg(feature = "embedded")]
 fn misplaced(dir: &str) -> Option<Fault> {
     if let Some(below) = dir.strip_prefix("//").filter(|below| !below.starts_with('/')) {
@@ -117,7 +116,7 @@ pub(crate) fn absolute(path: &str) -> String {
     }
 }
 
-/// What people call a store for short, and its scheme.
+/// Short names for stores, each with its scheme.
 const SHORT: [(&str, &str); 8] = [
     ("cluster", "redis-cluster:"),
     ("local", "file:"),
@@ -129,7 +128,7 @@ const SHORT: [(&str, &str); 8] = [
     ("zk", "zookeeper:"),
 ];
 
-/// What to write instead of a scheme that there is not.
+/// What to write instead of an unknown scheme.
 pub(crate) fn use_one_of(scheme: &str, known: &str) -> String {
     let short = SHORT.iter().find(|(short, _)| *short == scheme).map(|(_, meant)| *meant);
     let short = short.filter(|meant| known.split(", ").any(|one| one == *meant));

@@ -1,4 +1,4 @@
-//! The stores that this build has, each opened by its own part of a URL.
+//! The stores of this build, each opened by its own part of a URL.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tenure_core::{Defaults, Fault, Store};
 
 use crate::Examination;
 
-/// The schemes of this build that more than one process can use.
+/// The schemes of this build that several processes can share.
 pub(crate) fn known() -> String {
     let schemes = [
         ("file:", cfg!(feature = "embedded")),
@@ -30,7 +30,7 @@ pub(crate) fn known() -> String {
     known.join(", ")
 }
 
-/// A URL's scheme, and what stands behind it. That of Java's URLs has two parts: `jdbc:mysql`.
+/// A URL's scheme, and the rest. The scheme of Java's URLs has two parts: `jdbc:mysql`.
 pub(crate) fn parted(url: &str) -> (&str, &str) {
     let driver = url.strip_prefix(JDBC).and_then(|rest| rest.find(':'));
     match driver {
@@ -44,28 +44,28 @@ pub(crate) fn parted(url: &str) -> (&str, &str) {
 
 const JDBC: &str = "jdbc:";
 
-/// A scheme of a database without the driver that other libraries name in it: `jdbc:` in front, `+psycopg2` behind.
+/// A database's scheme without the driver that other libraries add: `jdbc:` before it, `+psycopg2` after it.
 fn without_driver(scheme: &str) -> &str {
     let scheme = scheme.strip_prefix(JDBC).unwrap_or(scheme);
     scheme.split_once('+').map_or(scheme, |(scheme, _)| scheme)
 }
 
-/// Whether a URL that begins so leads to Redis or Valkey.
+/// Whether this is a scheme of Redis or Valkey.
 pub(crate) fn is_redis(scheme: &str) -> bool {
     is_redis_socket(scheme) || is_redis_server(scheme) || names_several(scheme)
 }
 
-/// Whether a URL that begins so names a unix socket of Redis or Valkey.
+/// Whether this is the scheme of a unix socket of Redis or Valkey.
 pub(crate) fn is_redis_socket(scheme: &str) -> bool {
     ["unix", "redis+unix", "valkey+unix", "redis-socket", "redis+socket"].contains(&scheme)
 }
 
-/// Whether a URL that begins so names a server by its host.
+/// Whether this is a scheme of a single server with a host name.
 pub(crate) fn is_redis_server(scheme: &str) -> bool {
     ["redis", "rediss", "valkey", "valkeys", "redis+ssl", "redis+tls"].contains(&scheme)
 }
 
-/// Whether a URL that begins so names sentinels, or nodes of a cluster.
+/// Whether this is a scheme with several hosts: sentinels, or nodes of a cluster.
 pub(crate) fn names_several(scheme: &str) -> bool {
     let suffixes = ["-sentinel", "-cluster"];
     suffixes.iter().any(|suffix| scheme.strip_suffix(suffix).is_some_and(is_redis_server))
@@ -93,16 +93,16 @@ pub(crate) fn examine_embedded(dir: &str) -> Result<Examination, Fault> {
     let named = Some(Path::new(dir)).filter(|_| !dir.is_empty());
     let place = match named.map_or_else(tenure_embedded::default_dir, |dir| Ok(dir.to_owned())) {
         Ok(place) => place,
-        // As for a user without a home.
+        // As for a user without a home directory.
         Err(fault) => return Ok(nowhere(&fault)),
     };
     let diagnostics = tenure_embedded::EmbeddedStore::examine(named)?;
-    // As a store has it that was opened.
+    // As an open store has it.
     let place = place.canonicalize().unwrap_or(place);
     Ok(Examination { kind: "file", location: format!("file:{}", place.display()), diagnostics })
 }
 
-/// The embedded store has no place of its own here.
+/// The embedded store has no usable directory here.
 #[cfg(feature = "embedded")]
 fn nowhere(fault: &Fault) -> Examination {
     let diagnostic = tenure_core::store::Diagnostic::failed("place", fault);
@@ -127,7 +127,7 @@ pub(crate) async fn examine_redis(_url: &str) -> Result<Examination, Fault> {
     Err(not_built_in("Redis store", "redis"))
 }
 
-/// A server that answers now.
+/// Opens a server that answers now.
 #[cfg(feature = "redis")]
 pub(crate) async fn redis(url: &str) -> Result<Arc<dyn Store>, Fault> {
     Ok(Arc::new(tenure_redis::RedisStore::open(url).await?))
@@ -138,7 +138,7 @@ pub(crate) async fn redis(_url: &str) -> Result<Arc<dyn Store>, Fault> {
     Err(not_built_in("Redis store", "redis"))
 }
 
-/// A server that may be down now, as one of several may.
+/// Opens a server that may be down now, as one of several may.
 #[cfg(all(feature = "quorum", feature = "redis"))]
 pub(crate) fn redis_member(url: &str) -> Result<Arc<dyn Store>, Fault> {
     use tenure_redis::{RedisOptions, RedisStore};
@@ -162,7 +162,7 @@ pub(crate) async fn examine_zookeeper(_: &str, _: &Defaults) -> Result<Examinati
     Err(not_built_in("ZooKeeper store", "zookeeper"))
 }
 
-/// Where all holds of a process share a session, it is no longer than they need.
+/// If all holds of a process share a session, it is no longer than they need.
 #[cfg(feature = "zookeeper")]
 fn zookeeper_options(
     url: &str,
@@ -176,7 +176,7 @@ fn zookeeper_options(
     })
 }
 
-/// An ensemble that answers now.
+/// Opens an ensemble that answers now.
 #[cfg(feature = "zookeeper")]
 pub(crate) async fn zookeeper(url: &str, holds: &Defaults) -> Result<Arc<dyn Store>, Fault> {
     let options = zookeeper_options(url, holds)?;
@@ -188,7 +188,7 @@ pub(crate) async fn zookeeper(_: &str, _: &Defaults) -> Result<Arc<dyn Store>, F
     Err(not_built_in("ZooKeeper store", "zookeeper"))
 }
 
-/// Whether a URL that begins so leads to MySQL or MariaDB.
+/// Whether this is a scheme of MySQL or MariaDB.
 pub(crate) fn is_mysql(scheme: &str) -> bool {
     let known = ["mysql", "mariadb", "mysql2", "trilogy", "mysqlgis", "mysql-connector"];
     known.contains(&without_driver(scheme))
@@ -207,7 +207,7 @@ pub(crate) async fn examine_mysql(_url: &str) -> Result<Examination, Fault> {
     Err(not_built_in("MySQL store", "mysql"))
 }
 
-/// A database that answers now.
+/// Opens a database that answers now.
 #[cfg(feature = "mysql")]
 pub(crate) async fn mysql(url: &str) -> Result<Arc<dyn Store>, Fault> {
     Ok(tenure_mysql::MysqlStore::open(url).await?.erased())
@@ -218,7 +218,7 @@ pub(crate) async fn mysql(_url: &str) -> Result<Arc<dyn Store>, Fault> {
     Err(not_built_in("MySQL store", "mysql"))
 }
 
-/// Whether a URL that begins so leads to PostgreSQL.
+/// Whether this is a scheme of PostgreSQL.
 pub(crate) fn is_postgres(scheme: &str) -> bool {
     let known = ["postgres", "postgresql", "pgsql", "psql", "postgis"];
     known.contains(&without_driver(scheme))
@@ -237,7 +237,7 @@ pub(crate) async fn examine_postgres(_url: &str) -> Result<Examination, Fault> {
     Err(not_built_in("PostgreSQL store", "postgres"))
 }
 
-/// A database that answers now.
+/// Opens a database that answers now.
 #[cfg(feature = "postgres")]
 pub(crate) async fn postgres(url: &str) -> Result<Arc<dyn Store>, Fault> {
     Ok(tenure_postgres::PostgresStore::open(url).await?.erased())

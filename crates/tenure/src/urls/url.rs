@@ -6,7 +6,7 @@ use tenure_url::without_password;
 
 use crate::urls::stores::{is_redis_server, is_redis_socket, names_several};
 
-/// The URL without what may hold a password.
+/// The URL without anything that may contain a password.
 pub(crate) fn shown(url: &str) -> String {
     if let Some(members) = url.strip_prefix("quorum:") {
         let members: Vec<_> = members.split(',').map(shown_member).collect();
@@ -15,15 +15,15 @@ pub(crate) fn shown(url: &str) -> String {
     without_password(url)
 }
 
-/// Text in which URLs may stand where none belongs, without what they say of a user.
+/// Returns `text` without the users and passwords of any URLs in it. It may have URLs where none belongs.
 #[cfg(feature = "config")]
 #[must_use]
 pub fn without_passwords(text: &str) -> String {
-    // Keeps each byte where it is.
+    // Keeps the position of each byte.
     let plain = text.to_ascii_lowercase();
     let mark = |secret: &&str| Some(plain.find(&format!("{secret}="))? + secret.len() + 1);
     if let Some(at) = SECRETS.iter().filter_map(mark).min() {
-        // What is not encoded may hold anything, also what seems to end it.
+        // A value that is not percent-encoded may contain anything, also what looks like its end.
         let (before, rest) = text.split_at_checked(at).unwrap_or((text, ""));
         let behind = rest.rfind('"').and_then(|end| rest.get(end..)).unwrap_or_default();
         return without_users(before) + HIDDEN + behind;
@@ -38,7 +38,7 @@ fn without_users(text: &str) -> String {
     while let Some((before, after)) = rest.split_once("://") {
         shown.push_str(before);
         shown.push_str("://");
-        // A password that was not encoded may hold anything but what ends a word.
+        // A password that is not percent-encoded may contain anything but the end of a word.
         let word = after
             .find(|c: char| c.is_whitespace() || matches!(c, '"' | '\''))
             .unwrap_or(after.len());
@@ -52,11 +52,11 @@ fn without_users(text: &str) -> String {
     shown + rest
 }
 
-/// Stands for what may be a piece of a password.
+/// Replaces what may be part of a password.
 pub(crate) const HIDDEN: &str = "***";
 
-/// One member of a quorum. A comma in a password that was not encoded cuts it in two, so only what
-/// is surely no piece of one is shown.
+/// The URL of one member of a quorum. A comma in a password that is not percent-encoded cuts the URL in two, so this
+/// shows only what is certainly not part of a password.
 pub(crate) fn shown_member(url: &str) -> String {
     let url = url.trim();
     let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));

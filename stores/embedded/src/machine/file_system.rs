@@ -1,12 +1,12 @@
-//! On which file systems locks may live: those whose kernel locks and page cache all processes
-//! of one machine, and only they, share.
+//! The file systems on which locks may be: those whose kernel locks and page cache are shared by all processes of one
+//! machine, and only by them.
 
 use std::{fmt, io, path::Path};
 
 use nix::sys::statfs::statfs;
 use tenure_core::{Fault, FaultKind};
 
-/// A kind of file system, as the system names it: by a number on Linux, by a word on macOS.
+/// A kind of file system, as the operating system identifies it: by a number on Linux, by a word on macOS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSystem(FileSystemId);
 
@@ -18,40 +18,39 @@ enum FileSystemId {
     Name(String),
 }
 
-/// What is known of a kind of file system.
+/// Whether a kind of file system is suitable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Suitability {
-    /// Good for locks that outlive a reboot's tokens.
+    /// Suitable, and tokens survive a reboot.
     Lasting,
-    /// Good for locks, but a reboot empties it.
+    /// Suitable for locks, but a reboot empties it.
     Fleeting,
-    /// Shared with other machines, or kept by a program: the kernel's locks do not reach far
-    /// enough.
+    /// Shared with other machines, or implemented by a program: kernel locks do not reach all users.
     Refused(&'static str),
     Unknown,
 }
 
 impl FileSystem {
-    /// The file system that `path` lies on.
+    /// Returns the file system of `path`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     #[cfg(target_os = "linux")]
     pub fn of(path: &Path) -> io::Result<Self> {
         // The type of the number differs between C libraries; all known ones fit 32 bits.
         Ok(Self::from_magic(statfs(path)?.filesystem_type().0 as u32))
     }
 
-    /// The file system that `path` lies on.
+    /// Returns the file system of `path`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     #[cfg(target_vendor = "apple")]
     pub fn of(path: &Path) -> io::Result<Self> {
         Ok(Self(FileSystemId::Name(statfs(path)?.filesystem_type_name().to_owned())))
     }
 
-    /// The file system with this number in `statfs(2)`.
+    /// Returns the file system with this number in `statfs(2)`.
     #[cfg(target_os = "linux")]
     #[must_use]
     pub const fn from_magic(magic: u32) -> Self {
@@ -72,12 +71,12 @@ impl FileSystem {
         ))
     }
 
-    /// Whether what it keeps is there after a reboot.
+    /// Whether its content survives a reboot.
     pub(crate) fn lasts(&self) -> bool {
         self.known().1 == Suitability::Lasting
     }
 
-    /// Whether it is one that containers have each for itself, as far as its kind tells.
+    /// Whether each container has its own, as far as its kind shows.
     pub(crate) fn is_a_layer(&self) -> bool {
         self.known().0 == "overlayfs"
     }

@@ -1,4 +1,4 @@
-//! Where the store is when nobody says.
+//! The default directory of the store.
 
 use std::{
     io::ErrorKind,
@@ -28,15 +28,14 @@ impl LockDirectory {
     }
 }
 
-/// Where the embedded store is when nobody names a directory: `/var/lib/tenure` if this user may
-/// write there or create it, else `.local/state/tenure` in the user's home.
+/// Returns the default directory of the embedded store: `/var/lib/tenure` if this user may write there or create it,
+/// otherwise `.local/state/tenure` in the user's home directory.
 ///
-/// The home is that of the passwd entry of the effective user, whatever `$HOME` says: two callers
-/// of one name must meet in one place, also when one of them is started by cron or sudo. Nothing
-/// is created.
+/// The home directory is that of the passwd entry of the effective user, whatever `$HOME` is. So two callers of one
+/// name use the same directory, even if cron or sudo started one of them. This creates nothing.
 ///
 /// # Errors
-/// A [`Fault`] when the user may not write in `/var/lib` and has no home.
+/// A [`Fault`] if the user may not write in `/var/lib` and has no home directory.
 pub fn default_dir() -> Result<PathBuf, Fault> {
     default_lock_directory().map(|place| place.dir)
 }
@@ -52,9 +51,8 @@ pub(crate) fn default_lock_directory() -> Result<LockDirectory, Fault> {
     Ok(LockDirectory { dir: home.join(IN_THE_HOME), chosen })
 }
 
-/// Whether this user may write in `dir` or create it. A directory that only fails otherwise, say
-/// on a disk that was just made read-only, still serves: its locks are there, and going elsewhere
-/// would lose sight of them.
+/// Whether this user may write in `dir` or create it. A directory that fails for another reason, as on a disk that was
+/// just made read-only, still counts: its locks are there, and another directory would not show them.
 fn serves(dir: &Path) -> bool {
     match dir.metadata() {
         Ok(found) => {

@@ -1,5 +1,5 @@
-//! What the store is told of the machine it runs on. Tests put a machine of their own in its
-//! place: one that stops in the middle of a write, or wakes up after a reboot.
+//! The machine that the store runs on. Tests use their own machine: one that stops in the middle of a write, or wakes
+//! up after a reboot.
 
 pub(crate) mod boot;
 pub(crate) mod file_system;
@@ -17,38 +17,38 @@ pub trait Machine: fmt::Debug + Send + Sync + 'static {
     /// Its clocks.
     fn clock(&self) -> &dyn Clock;
 
-    /// What tells this boot of it from every other.
+    /// Returns what distinguishes this boot from every other.
     ///
     /// # Errors
-    /// A fault when it cannot be told, or when the clock of this process is not the machine's.
+    /// A fault if this cannot be determined, or if the clock of this process is not the machine's.
     fn boot_id(&self) -> Result<[u8; 16], Fault>;
 
-    /// The kind of file system that `path` lies on.
+    /// Returns the kind of file system of `path`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     fn file_system(&self, path: &Path) -> io::Result<FileSystem>;
 
-    /// Reads until `bytes` are full or the file ends, and says how many there were.
+    /// Reads until `bytes` are full or the file ends, and returns how many bytes it read.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     fn read_at(&self, file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Writes all of `bytes`.
     ///
     /// # Errors
-    /// What the system says; then any part may have been written.
+    /// The error of the operating system. Any part may then have been written.
     fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Returns when what was written will outlive a loss of power.
+    /// Returns when what was written will survive a power cut.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     fn sync(&self, file: &File) -> io::Result<()>;
 }
 
-/// The real one.
+/// The real machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThisMachine;
 
@@ -88,7 +88,7 @@ impl Machine for ThisMachine {
     }
 }
 
-/// Whether this process may make a file so large. The system kills who tries and may not.
+/// Whether this process may make a file this large. The operating system kills a process that exceeds its limit.
 pub(crate) fn check_size(size: u64) -> io::Result<()> {
     match getrlimit(Resource::Fsize).current {
         Some(most) if most < size => Err(io::ErrorKind::FileTooLarge.into()),

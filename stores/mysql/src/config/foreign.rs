@@ -1,8 +1,9 @@
-//! Settings in a URL that are of other libraries, and those that are refused. The [page on it](https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md) names them.
+//! Settings of other libraries in a URL, and refused settings. The [page on the
+//! store](https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md) lists them.
 
 use tenure_sql::{ForeignSettings, RefusedSettings};
 
-/// What does not concern a lock.
+/// Settings that do not concern a lock.
 pub(crate) const FOREIGN: &[ForeignSettings] = &[
     ForeignSettings {
         owner: "Connector/J",
@@ -36,7 +37,7 @@ const BY_HOST: &str = "name the host, such as 127.0.0.1";
 const STORES: &str = "stores of Java are not read";
 const IN_PEM: &str = "convert it to PEM, and name it in ssl-ca=";
 
-/// What would break a promise, or cannot be honoured.
+/// Settings that would break a promise, or cannot be honoured.
 pub(crate) const REFUSED: &[RefusedSettings] = &[
     RefusedSettings {
         settings: "socket unix_socket host",

@@ -1,4 +1,4 @@
-//! How a MySQL or MariaDB database is reached.
+//! The options of the store.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use tenure_sql::{PasswordExposure, SqlOptions};
 const STRICT: &str =
     "ssl-mode=VERIFY_IDENTITY (with ssl-ca= for a provider that has an authority of its own)";
 
-/// How often the first waiter looks while nobody wakes it. Those behind it look less often.
+/// How often the first waiter asks while no wake-up arrives. Those behind it ask less often.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How a MySQL or MariaDB database is reached, and the bounds of its queues.
+/// The options of the store: how to reach a MySQL or MariaDB database, and the limits of the queues.
 ///
-/// Everybody who uses the same locks must use the same database and tables, and should use the same bounds.
+/// All programs that use the same locks must use the same database and tables, and should use the same limits.
 ///
 /// ```
 /// use tenure_mysql::MysqlOptions;
@@ -38,13 +38,14 @@ pub struct MysqlOptions {
 }
 
 impl MysqlOptions {
-    /// What the names of the tables begin with, unless said otherwise: `tenure_locks` and `tenure_meta`.
+    /// The default of [`tables`](MysqlOptions::tables), for the tables `tenure_locks` and `tenure_meta`.
     pub const DEFAULT_TABLES: &'static str = "tenure";
 
-    /// The database on these servers, of which the first that takes writes is used: hosts and ports.
+    /// Uses the database on these servers: hosts and ports. Of several servers, tenure uses the first that takes
+    /// writes.
     ///
     /// # Errors
-    /// A fault if no server is named, one has no host or port, or the database has no name.
+    /// A fault if there is no server, if one has no host or port, or if the database has no name.
     pub fn new<H: Into<String>>(
         servers: impl IntoIterator<Item = (H, u16)>,
         database: impl Into<String>,
@@ -57,33 +58,34 @@ impl MysqlOptions {
         })
     }
 
-    /// What the names of the tables begin with; [`DEFAULT_TABLES`](Self::DEFAULT_TABLES) unless said otherwise.
+    /// Sets the beginning of the tables' names. Default: [`DEFAULT_TABLES`](Self::DEFAULT_TABLES).
     ///
     /// # Errors
-    /// A fault if it is not one of at most 50 of a to z, digits and `_`.
+    /// A fault if `tables` has characters other than a to z, digits and `_`, begins with a digit, or is longer than 50
+    /// characters.
     pub fn tables(mut self, tables: &str) -> Result<Self, Fault> {
         check_tables(tables)?;
         tables.clone_into(&mut self.tables);
         Ok(self)
     }
 
-    /// Whether tables that are not there are made; `true` unless said otherwise. Else they are an error, and
-    /// [`schema()`](crate::schema()) says how they are made.
+    /// Sets whether to create missing tables. Default: `true`. Otherwise they are an error, and
+    /// [`schema()`](crate::schema()) returns the statements that create them.
     #[must_use]
     pub const fn create(mut self, yes: bool) -> Self {
         self.creates = yes;
         self
     }
 
-    /// Whether, without TLS, a server that wants the password itself gets it encrypted by a key that it names and nobody
-    /// checks; `false` unless said otherwise. Whoever stands in between can have the password then.
+    /// Sets whether tenure sends the password without TLS to a server that requires it, encrypted with a key that the
+    /// server names and nothing verifies. Default: `false`. An attacker on the network can then get the password.
     #[must_use]
     pub const fn get_server_public_key(mut self, yes: bool) -> Self {
         self.trusts_key = yes;
         self
     }
 
-    /// What can only be seen when all is said.
+    /// Checks what depends on several options.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.sql.servers.iter().any(|(host, _)| host.starts_with('/')) {
             let what = "MySQL is reached by host and port, not by a socket in the file system";
@@ -95,11 +97,11 @@ impl MysqlOptions {
 
     /// What to warn of on the way to the servers.
     pub(crate) fn unprotected(&self) -> Option<Diagnostic> {
-        // Of whom the server does not remember it wants the password itself.
+        // The server asks for the password of a user that it does not remember.
         self.sql.unprotected(PasswordExposure::Given, STRICT)
     }
 
-    /// Where the database is, without user and password.
+    /// Returns the location of the database, without user and password.
     #[must_use]
     pub fn location(&self) -> String {
         let place = self.sql.location("mysql");
@@ -109,7 +111,7 @@ impl MysqlOptions {
         format!("{place}?tables={}", self.tables)
     }
 
-    /// The bounds while nobody is woken.
+    /// The limits while no wake-ups arrive.
     pub(crate) fn limits_when_unwatched(&self) -> Limits {
         Limits { look: LOOK, ..self.sql.limits }
     }
@@ -117,7 +119,7 @@ impl MysqlOptions {
 
 tenure_sql::setters!(MysqlOptions);
 
-/// A beginning of names that mean the same with quotes and without, in any letters the server keeps them in.
+/// Checks a beginning of names that mean the same with quotes and without, and in whatever case the server keeps them.
 pub(crate) fn check_tables(tables: &str) -> Result<(), Fault> {
     let mut signs = tables.chars();
     let first = signs.next().is_some_and(|first| first.is_ascii_lowercase() || first == '_');

@@ -14,14 +14,14 @@ use crate::{
     },
 };
 
-/// How URLs of MySQL are written.
+/// The syntax of MySQL's URLs.
 pub(crate) const DIALECT: Dialect = Dialect {
     store: "MySQL",
     schemes: &["mysql", "mariadb", "mysql2", "trilogy", "mysqlgis", "mysql-connector"],
     example: "mysql://user:password@host/database, or with ?tables=locks&ssl-mode=VERIFY_IDENTITY",
 };
 
-/// How they name the settings of TLS.
+/// The names of the TLS settings in these URLs.
 const TLS: TlsSettings = TlsSettings {
     dialect: DIALECT,
     mode: ("ssl-mode", &["DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"]),
@@ -30,34 +30,35 @@ const TLS: TlsSettings = TlsSettings {
     certificate: "ssl-cert",
     key: "ssl-key",
 };
-/// The port, where none is written.
+/// The default port.
 const PORT: u16 = 3306;
 
 impl MysqlOptions {
-    /// Options from a URL: `mysql://[user[:password]@]host[:port][,host[:port]…]/database`, or the same with
+    /// Returns the options in a URL: `mysql://[user[:password]@]host[:port][,host[:port]…]/database`, or the same with
     /// `mariadb`, with these settings.
     ///
-    /// | setting | what it says |
+    /// | setting | meaning |
     /// |---|---|
-    /// | `tables=` | what the names of the tables begin with; `tenure` unless said otherwise |
-    /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
-    /// | `ssl-mode=` | as MySQL's clients have it: [`TlsMode`]; `DISABLED` unless said otherwise, and `VERIFY_IDENTITY` where authorities are named. `tls=yes` is `VERIFY_IDENTITY` |
-    /// | `ssl-ca=`, `ca=` | the authorities to trust, in PEM, instead of the system's |
-    /// | `ssl-cert=`, `ssl-key=` | a certificate of ours and its key, in PEM; nobody else may read the key |
-    /// | `get_server_public_key=yes` | without TLS, a server that wants the password itself gets it encrypted by a key that it names and nobody checks |
-    /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals, looks for those who wait and what tenure does by itself share one more, and have up to four while they are in each other's way |
-    /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`, the first also in seconds without a unit; 5 s unless said otherwise |
-    /// | `claim_window=`, `position_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
-    /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |
+    /// | `tables=` | the beginning of the tables' names. Default: `tenure` |
+    /// | `create=no` | missing tables are an error: [`schema()`](crate::schema()) returns the statements that create them |
+    /// | `ssl-mode=` | [`TlsMode`], with the names of MySQL's clients. Default: `DISABLED`, or `VERIFY_IDENTITY` if authorities are named. `tls=yes` is `VERIFY_IDENTITY` |
+    /// | `ssl-ca=`, `ca=` | a PEM file with the authorities to trust instead of the system's |
+    /// | `ssl-cert=`, `ssl-key=` | PEM files with a client certificate and its key; no other user may read the key |
+    /// | `get_server_public_key=yes` | sends the password without TLS to a server that requires it, encrypted with a key that the server names and nothing verifies |
+    /// | `connections=` | the most calls under way at once, each on a separate connection, 1 to 64. Default: 4. Renewals, requests for waiters and background work share one more connection, and have up to four while they delay each other |
+    /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`, the first also in seconds without a unit. Default: 5 s |
+    /// | `claim_window=`, `position_ttl=` | how long a waiter has to claim the lock that it is offered, 10 ms to 10 s, and how long its queue position is kept, 100 ms to 10 min. Default: 500 ms and 10 s |
+    /// | `max_waiters=`, `max_holders=` | the most waiters and holders of one name, 1 to 10,000. Default: 1,000 |
     /// | `password_file=` | a file with the password, which is read at each login; only its owner may read it |
     /// | `user=`, `password=` | instead of those before the host |
     ///
-    /// Of several hosts the first that takes writes is used. What is special in a user, password or database is
-    /// percent-encoded. [The page on it](https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md) has the settings of frameworks and hosting providers that are taken, those
-    /// that are ignored, and those that are refused.
+    /// Of several hosts, tenure uses the first that takes writes. Percent-encode special characters in a user, a
+    /// password or a database. [The page on the
+    /// store](https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md) lists the settings of frameworks and
+    /// hosting providers that tenure accepts, ignores and refuses.
     ///
     /// # Errors
-    /// A fault that says what is wrong, and never shows a password.
+    /// A fault that says what is wrong. It never shows a password.
     pub fn from_url(url: &str) -> Result<Self, Fault> {
         read(url)
     }
@@ -69,7 +70,7 @@ fn read(url: &str) -> Result<MysqlOptions, Fault> {
     let tables = settings.take("tables");
     let tables = tables.unwrap_or_else(|| MysqlOptions::DEFAULT_TABLES.to_owned());
     let creates = settings.yes_no("create")?.unwrap_or(true);
-    // The first is Java's.
+    // The first name is from Java's drivers.
     settings.alias("allowPublicKeyRetrieval", "get_server_public_key")?;
     settings.alias("get-server-public-key", "get_server_public_key")?;
     let trusts_key = settings.yes_no("get_server_public_key")?.unwrap_or(false);
@@ -94,7 +95,7 @@ fn by_socket() -> Fault {
     )
 }
 
-/// As Java has it, in milliseconds.
+/// The timeout as in Java's URLs, in milliseconds.
 fn connects_within(parts: &mut UrlParts) -> Result<Option<Duration>, Fault> {
     if !parts.settings.has("connectTimeout") {
         return Ok(None);
@@ -102,7 +103,7 @@ fn connects_within(parts: &mut UrlParts) -> Result<Option<Duration>, Fault> {
     parts.length("connectTimeout", Some(Duration::from_millis(1)), (10, 60_000))
 }
 
-/// As the clients of MySQL, sqlx, mysql2, PyMySQL and Java's drivers have them, and our own.
+/// Names of settings in MySQL's clients, sqlx, mysql2, PyMySQL and Java's drivers, and ours.
 const ALIASES: [(&str, &str); 14] = [
     ("sslmode", "ssl-mode"),
     ("sslMode", "ssl-mode"),
@@ -120,10 +121,10 @@ const ALIASES: [(&str, &str); 14] = [
     ("ssl_verify_cert", "verifyServerCertificate"),
 ];
 
-/// What the URL says of TLS.
+/// The URL's TLS settings.
 fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
     if settings.has("sslaccept") && settings.has("sslcert") && !settings.has("sslkey") {
-        // There it is the authority's.
+        // In those URLs it names the authority.
         settings.alias("sslcert", "ssl-ca")?;
     }
     for (alias, setting) in ALIASES {
@@ -136,8 +137,8 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
     TLS.read(settings, mode, roots.as_deref())
 }
 
-/// What switches say that are no mode: those of Java's drivers, of mysql2, PyMySQL and of JavaScript. Beside a mode, some
-/// say no more than that there is TLS.
+/// The TLS switches that are not modes, from Java's drivers, mysql2, PyMySQL and JavaScript. Beside a mode, some of
+/// them only say that there is TLS.
 fn older(settings: &mut Settings, has_mode: bool) -> Result<Option<TlsMode>, Fault> {
     let mut switch = |setting| -> Result<Option<bool>, Fault> {
         if settings.has(setting) { settings.yes_no(setting) } else { Ok(None) }
@@ -157,7 +158,7 @@ fn older(settings: &mut Settings, has_mode: bool) -> Result<Option<TlsMode>, Fau
         (uses == Some(true), TlsMode::Prefer),
     ];
     let on = switches.into_iter().find_map(|(is_on, mode)| is_on.then_some(mode));
-    // In Java `useSSL=true` alone is `PREFERRED`, and `ssl=` may say more.
+    // In Java, `useSSL=true` alone is `PREFERRED`, and `ssl=` may ask for more.
     TLS.strictest(off, on.max(ssl))
 }
 

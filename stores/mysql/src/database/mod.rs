@@ -61,7 +61,7 @@ const RENEWALS: u32 = 3;
 const PART: u32 = 14;
 const GAP: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// The database, over the connections of callers or over those of tenure's own thread.
+/// A MySQL or MariaDB database, over the connections of callers or over those of tenure's own thread.
 #[derive(Clone)]
 pub struct Mysql {
     pub(crate) common: Arc<StoreContext>,

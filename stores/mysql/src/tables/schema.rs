@@ -1,4 +1,4 @@
-//! The tables, and how they are made.
+//! The tables, and the statements that create them.
 
 use tenure_core::Fault;
 
@@ -7,7 +7,7 @@ use crate::config::options::check_tables;
 /// The number of the format that this version reads and writes.
 pub(crate) const FORMAT: i64 = 1;
 
-/// By these columns a table or a view is known as ours.
+/// The columns by which a table or a view is recognized as ours.
 pub(crate) const COLUMNS: [&str; 12] = [
     "name",
     "version",
@@ -26,11 +26,11 @@ pub(crate) const META: [&str; 5] = ["one", "format", "floor", "raised", "id"];
 pub(crate) const HOLDERS: [&str; 7] =
     ["name", "label", "token", "since", "expires", "waiting", "and_others"];
 
-/// The statements that make the tables whose names begin so, for those who make them by hand. They change nothing
-/// that is there.
+/// Returns the statements that create the tables with names that begin with `tables`, if you create them by hand. They
+/// change nothing that exists.
 ///
 /// # Errors
-/// A fault if their names cannot begin so.
+/// A fault if the names of tables cannot begin with `tables`.
 ///
 /// ```
 /// let statements = tenure_mysql::schema("tenure")?;
@@ -62,7 +62,7 @@ select {columns} from {tables}_locks limit 0;
     ))
 }
 
-/// One by one, the last of them for people alone.
+/// The statements one by one. The last is only for people.
 pub(crate) fn statements(tables: &str) -> [String; 4] {
     [
         // Names are compared by their bytes.
@@ -96,7 +96,7 @@ pub(crate) fn statements(tables: &str) -> [String; 4] {
     values (1, {FORMAT}, 0, 0, unhex(replace(uuid(), '-', '')))"
         ),
         format!(
-            // Nobody else's is replaced. MySQL knows the condition from 9.1 on.
+            // Does not replace another program's view. MySQL supports the condition from 9.1 on.
             "create view /*M! if not exists */ /*!90100 if not exists */ {tables}_holders as
     select convert(name using utf8mb4) as name, label, token, from_unixtime(since / 1e6) as since,
         from_unixtime(expires / 1e6) as expires, waiting, others is not null as and_others

@@ -1,11 +1,12 @@
-//! Settings in a URL that are of other libraries, and those that are refused. The [page on it](https://github.com/tenure-rs/tenure/blob/main/docs/stores/postgres.md) names them.
+//! Settings of other libraries in a URL, and refused settings. The [page on the
+//! store](https://github.com/tenure-rs/tenure/blob/main/docs/stores/postgres.md) lists them.
 
 use tenure_sql::{ForeignSettings, RefusedSettings};
 
-/// What does not concern a lock.
+/// Settings that do not concern a lock.
 pub(crate) const FOREIGN: &[ForeignSettings] = &[
     ForeignSettings {
-        // What it says of a connection tenure says by itself.
+        // tenure does on its own what these set for a connection.
         owner: "libpq",
         settings: "client_encoding fallback_application_name gsslib keepalives keepalives_count keepalives_idle \
             keepalives_interval krbsrvname load_balance_hosts sslsni tcp_user_timeout",
@@ -42,7 +43,7 @@ pub(crate) const FOREIGN: &[ForeignSettings] = &[
 
 const LEAVE: &str = "leave it out";
 
-/// What would break a promise, or cannot be honoured.
+/// Settings that would break a promise, or cannot be honoured.
 pub(crate) const REFUSED: &[RefusedSettings] = &[
     RefusedSettings {
         settings: "gssencmode",

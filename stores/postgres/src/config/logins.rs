@@ -1,15 +1,15 @@
-//! In which ways the server may have us recognized, and how cheap a proof may be to guess from.
+//! The authentication methods that tenure accepts, and how expensive it must be to guess a password from a proof.
 
-/// A way, as libpq's `require_auth` calls it.
+/// An authentication method, as libpq's `require_auth` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthenticationMethod {
-    /// Nothing is asked for.
+    /// The server asks for nothing.
     None,
-    /// The password itself.
+    /// The password in clear text.
     Password,
-    /// A sum of it, of which it can be guessed, and by which others may log in.
+    /// A hash of the password. The password can be guessed from it, and others may log in with it.
     Md5,
-    /// A proof that says nothing of it, and is proven in return.
+    /// A proof that reveals nothing of the password. The server proves its own knowledge in return.
     Scram,
 }
 
@@ -21,7 +21,7 @@ const ALL: [(AuthenticationMethod, &str); 4] = [
 ];
 
 impl AuthenticationMethod {
-    /// What the server wants by it.
+    /// What the server asks for with this method.
     pub(crate) const fn what(self) -> &'static str {
         match self {
             Self::None => "no proof of who we are, and gives none of what it is",
@@ -31,7 +31,7 @@ impl AuthenticationMethod {
         }
     }
 
-    /// As a URL has it.
+    /// The name in a URL.
     pub(crate) fn name(self) -> &'static str {
         ALL.iter().find(|(login, _)| *login == self).map_or("", |(_, name)| name)
     }
@@ -41,12 +41,12 @@ impl AuthenticationMethod {
     }
 }
 
-/// As few rounds as a proof by SCRAM has where anybody may ask for it: RFC 7677 names no less.
+/// The fewest rounds of a SCRAM proof on a connection to an unknown server: RFC 7677 names no fewer.
 pub(crate) const FEWEST: u32 = 4096;
-/// As many rounds as are worked through for a password, here and by the driver.
+/// The most rounds worked through for a password, here and by the driver.
 const MOST: u32 = 100_000;
 
-/// Those that are accepted.
+/// The methods that are accepted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AuthenticationPolicy {
     accepted: u8,
@@ -54,8 +54,8 @@ pub(crate) struct AuthenticationPolicy {
 }
 
 impl AuthenticationPolicy {
-    /// Those on a connection: what the URL says, or else all where it is known who the server is, as over TLS and by a
-    /// socket in the file system.
+    /// The methods accepted on a connection: those that the URL names. Without any, all methods if the server is known,
+    /// as over TLS and by a socket in the file system.
     pub(crate) fn of(named: Option<Self>, is_known: bool) -> Self {
         let usual = if is_known {
             u8::MAX
@@ -64,7 +64,7 @@ impl AuthenticationPolicy {
         };
         let accepted = named.map_or(usual, |named| named.accepted);
         let mut logins = Self { accepted, fewest: FEWEST };
-        // Who accepts what is as cheap to guess from, or the password itself, accepts few rounds, too.
+        // A policy that accepts a method that is as cheap to guess from, or the clear text, accepts few rounds too.
         if is_known
             || logins.accept(AuthenticationMethod::Md5)
             || logins.accept(AuthenticationMethod::Password)
@@ -74,7 +74,7 @@ impl AuthenticationPolicy {
         logins
     }
 
-    /// A list as libpq has it, or what is wrong with it.
+    /// Parses a list as in libpq, or returns what is wrong with it.
     pub(crate) fn read(list: &str) -> Result<Self, String> {
         let mut accepted = 0;
         for name in list.split(',') {
@@ -91,7 +91,7 @@ impl AuthenticationPolicy {
         self.accepted & login.bit() != 0
     }
 
-    /// Whether a proof by so many rounds is given.
+    /// Whether tenure gives a proof with this many rounds.
     pub(crate) const fn accept_rounds(self, rounds: u32) -> bool {
         self.fewest <= rounds && rounds <= MOST
     }

@@ -1,4 +1,4 @@
-//! How the database is reached: what options and URLs say.
+//! How to reach the database: options and URLs.
 
 pub(crate) mod foreign;
 pub(crate) mod logins;

@@ -1,4 +1,4 @@
-//! How a PostgreSQL database is reached.
+//! The options of the store.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::config::{logins::AuthenticationPolicy, session_options};
 const STRICT: &str =
     "sslmode=verify-full (with sslrootcert= for a provider that has an authority of its own)";
 
-/// Whether a login is bound to the certificate that the server has shown, so that nobody in between can pass it on.
+/// Whether a login is bound to the certificate that the server showed, so that a server in between cannot pass it on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ChannelBindingMode {
     Disable,
@@ -20,9 +20,9 @@ pub(crate) enum ChannelBindingMode {
     Require,
 }
 
-/// How a PostgreSQL database is reached, and the bounds of its queues.
+/// The options of the store: how to reach a PostgreSQL database, and the limits of the queues.
 ///
-/// Everybody who uses the same locks must use the same database and schema, and should use the same bounds.
+/// All programs that use the same locks must use the same database and schema, and should use the same limits.
 ///
 /// ```
 /// use tenure_postgres::PostgresOptions;
@@ -45,24 +45,25 @@ pub struct PostgresOptions {
     pub(crate) creates: bool,
     pub(crate) logins: Option<AuthenticationPolicy>,
     pub(crate) binding: ChannelBindingMode,
-    /// Whether a server that takes no writes is none.
+    /// Whether a server that takes no writes is refused.
     pub(crate) wants_primary: bool,
-    /// What the server's process is told before what we tell it.
+    /// Settings for the server's process, before those that tenure sets.
     pub(crate) session: Option<String>,
-    /// What the server calls our sessions.
+    /// The name of our sessions on the server.
     pub(crate) application: Option<String>,
-    /// Whether the URL says that the application's schema is `public`, which earlier versions took for ours.
+    /// Whether the URL names `public` as the application's schema, which earlier versions used for the locks.
     pub(crate) is_public_named: bool,
 }
 
 impl PostgresOptions {
-    /// The schema with the tables, unless said otherwise.
+    /// The default of [`lock_schema`](PostgresOptions::lock_schema).
     pub const DEFAULT_SCHEMA: &'static str = "tenure";
 
-    /// The database on these servers, of which the one that takes writes is used: hosts, or paths of sockets, and ports.
+    /// Uses the database on these servers: hosts, or paths of sockets, and ports. Of several servers, tenure uses the
+    /// one that takes writes.
     ///
     /// # Errors
-    /// A fault if no server is named, one has no host or port, or the database has no name.
+    /// A fault if there is no server, if one has no host or port, or if the database has no name.
     pub fn new<H: Into<String>>(
         servers: impl IntoIterator<Item = (H, u16)>,
         database: impl Into<String>,
@@ -81,68 +82,71 @@ impl PostgresOptions {
         })
     }
 
-    /// The schema with the tables; [`DEFAULT_SCHEMA`](Self::DEFAULT_SCHEMA) unless said otherwise.
+    /// Sets the schema with the tables. Default: [`DEFAULT_SCHEMA`](Self::DEFAULT_SCHEMA).
     ///
     /// # Errors
-    /// A fault if it is not one of at most 63 of a to z, digits and `_`.
+    /// A fault if the name has characters other than a to z, digits and `_`, begins with a digit, or is longer than 63
+    /// characters.
     pub fn lock_schema(mut self, schema: &str) -> Result<Self, Fault> {
         check_schema(schema)?;
         schema.clone_into(&mut self.schema);
         Ok(self)
     }
 
-    /// Whether tables that are not there are made; `true` unless said otherwise. Else they are an error, and
-    /// [`schema()`](crate::schema()) says how they are made.
+    /// Sets whether to create missing tables. Default: `true`. Otherwise they are an error, and
+    /// [`schema()`](crate::schema()) returns the statements that create them.
     #[must_use]
     pub const fn create(mut self, yes: bool) -> Self {
         self.creates = yes;
         self
     }
 
-    /// Whether messages are waited for; `true` unless said otherwise. Else waiters look by themselves, ten times a second.
+    /// Sets whether to wait for the server's messages. Default: `true`. Otherwise waiters ask ten times a second.
     #[must_use]
     pub const fn listen(mut self, yes: bool) -> Self {
         self.listens = yes;
         self
     }
 
-    /// What the server calls our sessions; `tenure` unless said otherwise.
+    /// Sets the name of tenure's sessions on the server. Default: `tenure`.
     #[must_use]
     pub fn application_name(mut self, name: impl Into<String>) -> Self {
         self.application = Some(name.into());
         self
     }
 
-    /// Whether one server, too, is refused while it takes no writes. Of several, those always are.
+    /// Sets whether to refuse a single server too while it takes no writes. Of several servers, tenure always refuses
+    /// those.
     #[must_use]
     pub const fn primary_alone(mut self, yes: bool) -> Self {
         self.wants_primary = yes;
         self
     }
 
-    /// Whether the server has to prove that it knows the password on the very connection that is encrypted, so that nobody
-    /// in between can pass the login on: libpq's `channel_binding=require`.
+    /// Sets whether the server must prove that it knows the password on the encrypted connection itself, so that a
+    /// server in between cannot pass the login on: libpq's `channel_binding=require`.
     #[must_use]
     pub const fn bind_channel(mut self, yes: bool) -> Self {
         self.binding = if yes { ChannelBindingMode::Require } else { ChannelBindingMode::Prefer };
         self
     }
 
-    /// In which ways the server may have the user recognized, as libpq's `require_auth` lists them: some of
+    /// Sets the authentication methods that the server may use, as in libpq's `require_auth`: a list of
     /// `scram-sha-256`, `md5`, `password` and `none`.
     ///
     /// # Errors
-    /// A fault if the list has something else.
+    /// A fault if the list has another method.
     pub fn require_auth(mut self, list: &str) -> Result<Self, Fault> {
         let wrong = |what| Fault::new(FaultKind::Misconfigured, what, "write scram-sha-256");
         self.logins = Some(AuthenticationPolicy::read(list).map_err(wrong)?);
         Ok(self)
     }
 
-    /// What the server's process is told, as libpq's `options` has it: `-c name=value`. What tenure tells it comes behind.
+    /// Sets settings of the server's process, as in libpq's `options`: `-c name=value`. The settings that tenure needs
+    /// follow these.
     ///
     /// # Errors
-    /// A fault if it sets what tenure has to set.
+    /// A fault if `text` sets what tenure has to set.
     pub fn session_options(mut self, text: &str) -> Result<Self, Fault> {
         let wrong = |(what, help): (String, &str)| Fault::new(FaultKind::Misconfigured, what, help);
         session_options::check(text).map_err(wrong)?;
@@ -150,7 +154,7 @@ impl PostgresOptions {
         Ok(self)
     }
 
-    /// What can only be seen when all is said.
+    /// Checks what depends on several options.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         self.sql.check()?;
         if self.binding == ChannelBindingMode::Require && !self.sql.tls.is_wanted() {
@@ -161,7 +165,7 @@ impl PostgresOptions {
         Ok(())
     }
 
-    /// Where the database is, without user and password.
+    /// Returns the location of the database, without user and password.
     #[must_use]
     pub fn location(&self) -> String {
         let place = self.sql.location("postgres");
@@ -180,7 +184,7 @@ impl PostgresOptions {
         )
     }
 
-    /// The bounds where nobody is woken.
+    /// The limits while no wake-ups arrive.
     pub(crate) fn limits_when_deaf(&self) -> Limits {
         Limits { look: Duration::from_millis(100), ..self.sql.limits }
     }
@@ -188,7 +192,7 @@ impl PostgresOptions {
 
 tenure_sql::setters!(PostgresOptions);
 
-/// A name that means the same with quotes and without.
+/// Checks a name that means the same with quotes and without.
 pub(crate) fn check_schema(schema: &str) -> Result<(), Fault> {
     let mut signs = schema.chars();
     let first = signs.next().is_some_and(|first| first.is_ascii_lowercase() || first == '_');

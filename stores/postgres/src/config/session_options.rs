@@ -1,9 +1,10 @@
-//! What a URL has the server's process told of its settings: `options=-c name=value`. Pure.
+//! Settings for the server's process in a URL: `options=-c name=value`. Pure.
 //!
-//! The server takes the last of several values of a setting, and ours come last. So they hold, as long as the server reads
-//! them as words of their own.
+//! Of several values of a setting the server uses the last, and ours come last. So ours apply, as long as the server
+//! reads them as separate words.
 
-/// Looks whether what comes behind it is still read as it stands. What is wrong, and what to write instead, if not.
+/// Checks that what follows `text` is still read as written. Otherwise returns what is wrong, and what to write
+/// instead.
 pub(crate) fn check(text: &str) -> Result<(), (String, &'static str)> {
     let ending = text.chars().rev().take_while(|sign| *sign == '\\').count();
     if ending % 2 == 1 {
@@ -20,7 +21,7 @@ pub(crate) fn check(text: &str) -> Result<(), (String, &'static str)> {
             "write options=-c name=value",
         ));
     }
-    // Behind it nothing is an option.
+    // After it, nothing is an option.
     if text.split_ascii_whitespace().any(|word| word == "--") {
         return Err((
             "options has a -- by itself, which ends them".to_owned(),

@@ -14,14 +14,14 @@ use crate::{
     },
 };
 
-/// How URLs of PostgreSQL are written.
+/// The syntax of PostgreSQL's URLs.
 pub(crate) const DIALECT: Dialect = Dialect {
     store: "PostgreSQL",
     schemes: &["postgres", "postgresql", "pgsql", "psql", "postgis"],
     example: "postgres://user:password@host/database, or with ?lock_schema=locks&sslmode=verify-full",
 };
 
-/// How they name the settings of TLS.
+/// The names of the TLS settings in these URLs.
 const TLS: TlsSettings = TlsSettings {
     dialect: DIALECT,
     mode: ("sslmode", &["disable", "prefer", "require", "verify-ca", "verify-full"]),
@@ -30,38 +30,39 @@ const TLS: TlsSettings = TlsSettings {
     certificate: "sslcert",
     key: "sslkey",
 };
-/// The port, where none is written.
+/// The default port.
 const PORT: u16 = 5432;
 
 impl PostgresOptions {
-    /// Options from a URL: `postgres://[user[:password]@]host[:port][,host[:port]…]/database`, with these settings.
+    /// Returns the options in a URL: `postgres://[user[:password]@]host[:port][,host[:port]…]/database`, with these
+    /// settings.
     ///
-    /// | setting | what it says |
+    /// | setting | meaning |
     /// |---|---|
-    /// | `lock_schema=` | the schema with the tables; `tenure` unless said otherwise |
-    /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
-    /// | `listen=no` | messages are not waited for, as behind a pooler that keeps no session: waiters look by themselves, ten times a second |
-    /// | `sslmode=` | as libpq has it: [`TlsMode`]; `disable` unless said otherwise, and `verify-full` where authorities are named. `tls=yes` is `verify-full` |
-    /// | `sslrootcert=`, `ca=` | the authorities to trust, in PEM, instead of the system's; `system` for these |
-    /// | `sslcert=`, `sslkey=` | a certificate of ours and its key, in PEM; nobody else may read the key |
-    /// | `channel_binding=` | `require`: the server proves that it knows the password on the very connection that is encrypted, `disable` or `prefer` |
-    /// | `require_auth=` | in which ways the server may have the user recognized: a list of `scram-sha-256`, `md5`, `password` and `none`, as libpq has it. Unless said otherwise each where it is known who the server is, as by its certificate and by a socket in the file system, else `scram-sha-256` and `none` |
-    /// | `target_session_attrs=` | `read-write` or `primary`: one server, too, is refused while it takes no writes |
-    /// | `application_name=` | what the server calls our sessions; `tenure` unless said otherwise |
-    /// | `options=` | what the server's process is told: `-c name=value`. What tenure tells it comes behind that |
-    /// | `connections=` | calls are spread over so many connections at most while they are in each other's way, 1 to 64; 4 unless said otherwise. Messages, renewals and what tenure does by itself have one more, and renewals another one while all are busy |
-    /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`, the first also in seconds without a unit; 5 s unless said otherwise |
-    /// | `claim_window=`, `position_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
-    /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |
+    /// | `lock_schema=` | the schema with the tables. Default: `tenure` |
+    /// | `create=no` | missing tables are an error: [`schema()`](crate::schema()) returns the statements that create them |
+    /// | `listen=no` | does not wait for messages, as behind a pooler that keeps no session: waiters ask ten times a second |
+    /// | `sslmode=` | [`TlsMode`], with libpq's names. Default: `disable`, or `verify-full` if authorities are named. `tls=yes` is `verify-full` |
+    /// | `sslrootcert=`, `ca=` | a PEM file with the authorities to trust instead of the system's; `system` for the system's |
+    /// | `sslcert=`, `sslkey=` | PEM files with a client certificate and its key; no other user may read the key |
+    /// | `channel_binding=` | `require`: the server must prove that it knows the password on the encrypted connection itself; `disable` or `prefer` |
+    /// | `require_auth=` | the authentication methods that the server may use, as in libpq: a list of `scram-sha-256`, `md5`, `password` and `none`. Default: all of them if the server is known, as by its certificate and by a socket in the file system, otherwise `scram-sha-256` and `none` |
+    /// | `target_session_attrs=` | `read-write` or `primary`: refuses a single server too while it takes no writes |
+    /// | `application_name=` | the name of tenure's sessions on the server. Default: `tenure` |
+    /// | `options=` | settings of the server's process: `-c name=value`. The settings that tenure needs follow these |
+    /// | `connections=` | the most connections over which to spread calls while they delay each other, 1 to 64. Default: 4. Messages, renewals and background work have one more, and renewals another one while all are busy |
+    /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`, the first also in seconds without a unit. Default: 5 s |
+    /// | `claim_window=`, `position_ttl=` | how long a waiter has to claim the lock that it is offered, 10 ms to 10 s, and how long its queue position is kept, 100 ms to 10 min. Default: 500 ms and 10 s |
+    /// | `max_waiters=`, `max_holders=` | the most waiters and holders of one name, 1 to 10,000. Default: 1,000 |
     /// | `password_file=` | a file with the password, which is read at each login; only its owner may read it |
-    /// | `host=`, `port=`, `user=`, `password=`, `dbname=` | instead of what stands in front, as libpq has it: `postgres://me@/shop?host=/run/postgresql` |
+    /// | `host=`, `port=`, `user=`, `password=`, `dbname=` | instead of the part before the settings, as in libpq: `postgres://me@/shop?host=/run/postgresql` |
     ///
-    /// Of several hosts the one that takes writes is used. What is special in a user, password or database is
-    /// percent-encoded. [The page on it](https://github.com/tenure-rs/tenure/blob/main/docs/stores/postgres.md) has the settings of frameworks and hosting providers that are taken,
-    /// those that are ignored, and those that are refused.
+    /// Of several hosts, tenure uses the one that takes writes. Percent-encode special characters in a user, a password
+    /// or a database. [The page on the store](https://github.com/tenure-rs/tenure/blob/main/docs/stores/postgres.md)
+    /// lists the settings of frameworks and hosting providers that tenure accepts, ignores and refuses.
     ///
     /// # Errors
-    /// A fault that says what is wrong, and never shows a password.
+    /// A fault that says what is wrong. It never shows a password.
     pub fn from_url(url: &str) -> Result<Self, Fault> {
         read(url)
     }
@@ -109,14 +110,14 @@ fn read(url: &str) -> Result<PostgresOptions, Fault> {
     })
 }
 
-/// The schema with the tables, and whether the URL says that the application's is `public`.
+/// The schema with the tables, and whether the URL names `public` as the application's schema.
 fn schema(settings: &mut Settings) -> Result<(String, bool), Fault> {
     let ours = settings.take("lock_schema");
     let theirs = if settings.has("schema") { settings.take("schema") } else { None };
     match (ours, theirs) {
         (Some(ours), _) => Ok((ours, false)),
         (None, Some(theirs)) if theirs != "public" => {
-            // Until one is named, processes of an earlier version would use that one, and we another.
+            // Until it is named, processes of an earlier version would use `public`, and this version another schema.
             let what = "schema names the application's schema, as Prisma has it, and named that of the locks in \
                         earlier versions of tenure";
             let help = "write lock_schema=, too: the same name for locks that are there already, or tenure";
@@ -136,7 +137,7 @@ fn binding(settings: &mut Settings) -> Result<ChannelBindingMode, Fault> {
     Ok(settings.word("channel_binding", &words)?.unwrap_or_default())
 }
 
-/// Whether a server that takes no writes is none, also where it is the only one.
+/// Whether a server that takes no writes is refused, also if it is the only one.
 fn wants_primary(settings: &mut Settings) -> Result<bool, Fault> {
     settings.alias("targetServerType", "target_session_attrs")?;
     match settings.take("target_session_attrs").as_deref() {
@@ -149,7 +150,7 @@ fn wants_primary(settings: &mut Settings) -> Result<bool, Fault> {
     }
 }
 
-/// What the URL says of TLS, in the words of libpq, pgjdbc, asyncpg, node-postgres, sqlx, Prisma and our own.
+/// The URL's TLS settings, with the names of libpq, pgjdbc, asyncpg, node-postgres, sqlx, Prisma and tenure.
 fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
     for (alias, setting) in ALIASES {
         settings.alias(alias, setting)?;
@@ -165,7 +166,7 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
     mode = TLS.with_sslaccept(settings, mode)?;
     let mut roots = settings.take("sslrootcert");
     if roots.as_deref() == Some("system") {
-        // As libpq has it: of a name that is not verified anybody has a certificate.
+        // As in libpq: anyone can have a certificate for a name that is not verified.
         if mode.is_some_and(|mode| mode != TlsMode::VerifyFull) {
             return Err(DIALECT.wrong_but(
                 "with sslrootcert=system anybody's certificate would do, as its name is not verified",
@@ -178,7 +179,7 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
     TLS.read(settings, mode, roots.as_deref())
 }
 
-/// As sqlx, Prisma and others have them, and our own.
+/// Names of settings in sqlx, Prisma and others, and ours.
 const ALIASES: [(&str, &str); 8] = [
     ("ssl-mode", "sslmode"),
     ("sslMode", "sslmode"),
@@ -190,7 +191,7 @@ const ALIASES: [(&str, &str); 8] = [
     ("ssl-key", "sslkey"),
 ];
 
-/// What `ssl=true` verifies: Java's driver all, unless it is told of a factory that does not.
+/// What `ssl=true` verifies: with Java's driver everything, unless the URL names a factory that does not.
 fn verified_by_java(settings: &mut Settings) -> Result<TlsMode, Fault> {
     if !settings.has("sslfactory") {
         return Ok(TlsMode::VerifyFull);

@@ -58,7 +58,7 @@ use crate::{
     },
 };
 
-/// The database, over the connections of callers or over that of tenure's own thread.
+/// A PostgreSQL database, over the connections of callers or over that of tenure's own thread.
 #[derive(Clone)]
 pub struct Postgres {
     pub(crate) common: Arc<StoreContext>,

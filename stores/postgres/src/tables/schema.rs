@@ -1,4 +1,4 @@
-//! The tables, and how they are made.
+//! The tables, and the statements that create them.
 
 use tenure_core::{Fault, FaultKind};
 
@@ -7,11 +7,11 @@ use crate::config::options::check_schema;
 /// The number of the format that this version reads and writes.
 pub(crate) const FORMAT: i32 = 2;
 
-/// The statements that make the tables in this schema, for those who make them by hand. They change nothing that
-/// is there.
+/// Returns the statements that create the tables in this schema, if you create them by hand. They change nothing that
+/// exists.
 ///
 /// # Errors
-/// A fault if that cannot be the name of the schema.
+/// A fault if `schema` cannot be the name of a schema.
 ///
 /// ```
 /// let statements = tenure_postgres::schema("tenure")?;
@@ -36,7 +36,7 @@ commit;
     ))
 }
 
-/// The same for one transaction.
+/// The same statements for one transaction.
 pub(crate) fn tables(schema: &str) -> String {
     let columns = |columns: &[&str]| columns.join("', '");
     let (locks, meta) = (columns(&COLUMNS), columns(&META));
@@ -115,7 +115,7 @@ $$;
     )
 }
 
-/// By these columns a table is known as ours.
+/// The columns by which a table is recognized as ours.
 const COLUMNS: [&str; 16] = [
     "name",
     "version",
@@ -136,7 +136,7 @@ const COLUMNS: [&str; 16] = [
 ];
 const META: [&str; 4] = ["one", "format", "floor", "raised"];
 
-/// Asks whether there are tables of ours in the schema `public`.
+/// Asks whether tables of ours are in the schema `public`.
 pub(crate) fn is_in_public() -> String {
     let columns = |columns: &[&str]| columns.join("', '");
     let (locks, meta) = (columns(&COLUMNS), columns(&META));
@@ -150,10 +150,10 @@ pub(crate) fn is_in_public() -> String {
     )
 }
 
-/// What the statements above say of somebody else's.
+/// What the statements above report about another program's table.
 const OF_ANOTHER: &str = "TENUR";
 
-/// That something has one of our names and is somebody else's.
+/// The fault if something of another program has one of our names.
 pub(crate) fn of_another(error: &tokio_postgres::Error) -> Option<Fault> {
     let said = error.as_db_error().filter(|said| said.code().code() == OF_ANOTHER)?;
     let help = "name another schema in the URL: lock_schema=";

@@ -1,22 +1,22 @@
-//! Names that are chosen for where a cluster keeps them.
+//! Names chosen for a slot of a cluster.
 
 use tenure_core::{LockName, NameError};
 
 use crate::client::protocol::tag;
 
-/// A name for the lock `name` of `anchor`, made so that a Redis cluster keeps both locks in one slot:
-/// `anchor:name~` and a hexadecimal number, the first that leads there.
+/// Returns a name for the lock `name` in the same slot of a Redis cluster as the lock `anchor`.
 ///
-/// Locks that share a slot are acquired together in one step; names of several slots one by one, with the
-/// same promises. All names made with one anchor share its slot, and so does the lock of the anchor itself.
+/// The name is `anchor:name~` and a hexadecimal number, the first one that gives this slot. tenure acquires locks of
+/// one slot together in one step, and names of several slots one by one, with the same promises. All names made with
+/// one anchor share its slot, and so does the lock `anchor`.
 ///
-/// Two pairs of texts that read the same with the colon between them, as `a:b` with `c` and `a` with `b:c`, can make one
-/// name: choose anchors that are no beginnings of others.
+/// The result is an ordinary name. It does not change the keys of names in use on any server. Each process and each
+/// version of tenure makes the same name from the same two texts. The plain `name` is another lock, so every program
+/// that wants this lock must make its name in this way.
 ///
-/// It is a name like any other: the keys of names in use stay what they are, on every server. Each process and
-/// each version makes the same name of the same two texts; who asks for plain `name` asks for another lock. So all
-/// who want this lock make its name so. Making one takes about a thousand hashes of a few bytes: keep
-/// what is asked for often.
+/// Two pairs that read the same with the colon between them can make one name, as `a:b` with `c` and `a` with `b:c`.
+/// Choose anchors that are not beginnings of other anchors. Making a name takes about a thousand hashes of a few bytes,
+/// so keep names that you use often.
 ///
 /// # Errors
 /// [`NameError`] if either text cannot be part of a name, or both together are too long for one.

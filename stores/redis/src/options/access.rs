@@ -1,4 +1,4 @@
-//! Who we are to the servers, and whom connections trust.
+//! Logins to the servers, and the certificates that connections trust.
 
 use super::{Deployment, certificates::certificate_setters};
 use crate::options::RedisOptions;
@@ -7,8 +7,8 @@ tenure_url::login_setters!(RedisOptions, login);
 certificate_setters!(RedisOptions, "server");
 
 impl RedisOptions {
-    /// Whether servers are reached over TLS, their certificates checked: one server, those that sentinels name, or the
-    /// nodes of a cluster. A unix socket never is.
+    /// Sets whether to reach servers over TLS, with their certificates verified. This applies to one server, to those
+    /// that sentinels name, and to the nodes of a cluster. A unix socket never uses TLS.
     #[must_use]
     pub fn tls(mut self, yes: bool) -> Self {
         self.tls = yes;

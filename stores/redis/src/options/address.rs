@@ -1,21 +1,21 @@
-//! Where a server listens.
+//! The address of a server.
 
 use std::path::PathBuf;
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Address {
     /// A host and a port.
     Tcp {
-        /// A name or an address.
+        /// A host name or an IP address.
         host: String,
         /// The port.
         port: u16,
     },
-    /// A host and a port, encrypted, the server's certificate checked.
+    /// A host and a port, over TLS, with the server's certificate verified.
     Tls {
-        /// The name in the certificate.
+        /// The host name, which the certificate must contain.
         host: String,
         /// The port.
         port: u16,
@@ -31,7 +31,7 @@ impl Address {
         if tls { Self::Tls { host, port } } else { Self::Tcp { host, port } }
     }
 
-    /// The same with TLS, or without it. No certificate is for a socket.
+    /// The same address with TLS, or without it. A socket has no certificate.
     pub(super) fn with_tls(self, yes: bool) -> Self {
         match self {
             Self::Tcp { host, port } | Self::Tls { host, port } => Self::of(yes, &host, port),

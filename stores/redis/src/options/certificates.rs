@@ -1,4 +1,4 @@
-//! The setters for whom connections to servers and to sentinels trust.
+//! The setters for the certificates of connections to servers and to sentinels.
 
 /// Adds them to `$options`, which keeps them in its field `certificates`.
 macro_rules! certificate_setters {
@@ -11,7 +11,7 @@ macro_rules! certificate_setters {
                 self
             }
 
-            /// The same from a file, which is read now.
+            /// Trusts the authorities in the file at `path`, in PEM. The file is read now.
             ///
             /// # Errors
             /// A fault that names the file.
@@ -28,7 +28,7 @@ macro_rules! certificate_setters {
                 self
             }
 
-            /// The same from files, which are read now.
+            /// Uses the client certificate and the key in these files, in PEM. The files are read now.
             ///
             /// # Errors
             /// A fault that names the file.

@@ -1,11 +1,11 @@
-//! Who we are to a server.
+//! The login to a server.
 
 use std::time::Duration;
 
 use tenure_core::{Fault, FaultKind};
 use tenure_url::{Password, Secret};
 
-/// A user, and by what it proves that it is this one.
+/// A user, and its password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Login {
     pub(crate) user: Option<String>,
@@ -18,7 +18,7 @@ impl Login {
         Self { user: user.map(str::to_owned), password: Some(password.into()) }
     }
 
-    /// The name that the server knows.
+    /// The user's name, as the server knows it.
     pub(crate) fn user(&self) -> &str {
         self.user.as_deref().unwrap_or("default")
     }
@@ -37,20 +37,19 @@ impl Login {
         }
     }
 
-    /// This user there, by one text.
+    /// A text that identifies this user at `place`.
     fn at(&self, place: &str) -> String {
         format!("{}@{place}", self.user())
     }
 
-    /// Notes that the server at `place` took it.
+    /// Records that the server at `place` accepted the login.
     pub(crate) fn accepted(&self, place: &str) {
         if let Some(password) = &self.password {
             password.accepted(&self.at(place));
         }
     }
 
-    /// What a login has failed by: a password that is read at each login may be right at the
-    /// next one.
+    /// The fault of a failed login. A password that is read at each login may be right at the next one.
     pub(crate) fn failed(
         &self,
         place: &str,
@@ -66,7 +65,7 @@ impl Login {
         }
     }
 
-    /// Refuses a user alone, which no server takes.
+    /// Refuses a user without a password, which no server accepts.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.user.is_none() || self.password.is_some() {
             return Ok(());

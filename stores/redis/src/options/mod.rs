@@ -1,4 +1,4 @@
-//! How a server is reached, and the bounds of its queues.
+//! The options of the store: how to reach a server, and the limits of the queues.
 
 mod access;
 mod address;
@@ -21,14 +21,14 @@ use tenure_url::Certificates;
 
 use crate::options::login::Login;
 
-/// Which server has the locks.
+/// The servers that keep the locks.
 #[derive(Clone, Debug)]
 pub(crate) enum Deployment {
-    /// Always the same.
+    /// Always the same server.
     One(Address),
-    /// The one that these name.
+    /// The server that these sentinels name.
     Sentinels(Sentinels),
-    /// The nodes of a cluster, of which these are some.
+    /// A cluster, of which these are some of the nodes.
     Cluster(Vec<HostPort>),
 }
 
@@ -38,17 +38,17 @@ impl Deployment {
     }
 }
 
-/// How many replicas have to have what was written before it counts.
+/// How many replicas must have a write before it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replicas {
     Count(u32),
-    /// All that the sentinels or nodes know, also those that are away.
+    /// All that the sentinels or nodes know, also unreachable ones.
     All,
 }
 
-/// How a server is reached, and the bounds of its queues.
+/// The options of the store: how to reach a server, and the limits of the queues.
 ///
-/// Everybody who uses the same locks must use the same prefix, and should use the same bounds.
+/// All programs that use the same locks must use the same prefix, and should use the same limits.
 ///
 /// ```
 /// use std::time::Duration;
@@ -69,7 +69,7 @@ pub(crate) enum Replicas {
 #[derive(Clone, Debug)]
 pub struct RedisOptions {
     pub(crate) deployment: Deployment,
-    /// Whether servers that sentinels name, or nodes of a cluster, are reached over TLS.
+    /// Whether servers that sentinels name, and nodes of a cluster, are reached over TLS.
     pub(crate) tls: bool,
     pub(crate) login: Login,
     pub(crate) replicas: Replicas,
@@ -80,36 +80,36 @@ pub struct RedisOptions {
     pub(crate) response_timeout: Duration,
     pub(crate) limits: Limits,
     pub(crate) certificates: Certificates,
-    /// Whether locks are kept by scripts.
+    /// Whether scripts keep the locks.
     pub(crate) scripts: bool,
-    /// Whether nothing is written, the number of the format neither.
+    /// Whether nothing is written, not even the format's number.
     pub(crate) only_looks: bool,
 }
 
 impl RedisOptions {
-    /// What stands before every key and channel unless said otherwise.
+    /// The default of [`prefix`](RedisOptions::prefix), which begins every key and channel.
     pub const DEFAULT_PREFIX: &'static str = "tenure:";
     /// The longest prefix, in bytes.
     pub const MAX_PREFIX: usize = 64;
-    /// How many nodes of a cluster may be named; the others are found.
+    /// The most nodes of a cluster that may be named. The others are found.
     pub const MOST_SEEDS: usize = 32;
 
-    /// The server at `address`, without a password: `("db", 6379)`, or an [`Address`].
+    /// Uses the server at `address`, without a password: `("db", 6379)`, or an [`Address`].
     #[must_use]
     pub fn new(address: impl Into<Address>) -> Self {
         Self::of(Deployment::One(address.into()))
     }
 
-    /// The primary that sentinels name, without a password and without TLS.
+    /// Uses the primary that sentinels name, without a password and without TLS.
     #[must_use]
     pub fn found_by(sentinels: Sentinels) -> Self {
         Self::of(Deployment::Sentinels(sentinels))
     }
 
-    /// The nodes of a cluster, of which these are some; without a password and without TLS.
+    /// Uses the cluster of which these are some of the nodes, without a password and without TLS.
     ///
     /// # Errors
-    /// A fault when none is named, or more than 32.
+    /// A fault if there is no node, or more than 32.
     pub fn in_cluster<H: Into<String>>(
         seeds: impl IntoIterator<Item = (H, u16)>,
     ) -> Result<Self, Fault> {
@@ -123,7 +123,7 @@ impl RedisOptions {
     }
 
     fn of(deployment: Deployment) -> Self {
-        // A node of a cluster does not know who hears hints at the others.
+        // A node of a cluster does not know which clients listen for hints at the others.
         let notices_absence = !deployment.is_cluster();
         Self {
             deployment,
@@ -150,18 +150,18 @@ impl RedisOptions {
         }
     }
 
-    /// The number of the database.
+    /// Sets the number of the database.
     #[must_use]
     pub fn database(mut self, number: u32) -> Self {
         self.database = number;
         self
     }
 
-    /// What stands before every key and channel: at most 64 bytes, without braces, spaces and
-    /// control characters.
+    /// Sets the beginning of every key and channel: at most 64 bytes, without braces, spaces and control characters.
+    /// Default: [`DEFAULT_PREFIX`](RedisOptions::DEFAULT_PREFIX).
     ///
     /// # Errors
-    /// A fault that says what is wrong with it.
+    /// A fault that says what is wrong with the prefix.
     pub fn prefix(mut self, prefix: &str) -> Result<Self, Fault> {
         let strange = |c: char| c.is_control() || c.is_whitespace() || matches!(c, '{' | '}');
         if prefix.len() > Self::MAX_PREFIX || prefix.contains(strange) {
@@ -175,38 +175,36 @@ impl RedisOptions {
         Ok(self)
     }
 
-    /// How long connecting may take, 10 ms to 1 min; 2 s unless said otherwise.
+    /// Sets how long connecting may take, 10 ms to 1 min. Default: 2 s.
     ///
     /// # Errors
-    /// A fault when it is out of range.
+    /// A fault if the value is out of range.
     pub fn connect_timeout(mut self, length: Duration) -> Result<Self, Fault> {
         self.connect_timeout = within("connect_timeout", length, 10, 60_000)?;
         Ok(self)
     }
 
-    /// How long an answer may take before its call counts as in doubt, 10 ms to 1 min; 2 s unless
-    /// said otherwise.
+    /// Sets how long an answer may take before its call counts as in doubt, 10 ms to 1 min. Default: 2 s.
     ///
     /// # Errors
-    /// A fault when it is out of range.
+    /// A fault if the value is out of range.
     pub fn response_timeout(mut self, length: Duration) -> Result<Self, Fault> {
         self.response_timeout = within("response_timeout", length, 10, 60_000)?;
         Ok(self)
     }
 
-    /// What is acquired, renewed or passed on counts only when so many replicas have it; 0 unless said
-    /// otherwise. An acquisition that too few have in time is in doubt and taken back; a renewal moves no
-    /// deadline.
+    /// Sets how many replicas must have a grant, a renewal or a handoff before it counts. Default: 0. If too few have
+    /// an acquisition in time, it is in doubt and taken back. A renewal then moves no deadline.
     #[must_use]
     pub fn replicas(mut self, count: u32) -> Self {
         self.replicas = Replicas::Count(count);
         self
     }
 
-    /// The same for all replicas that the sentinels or the nodes of a cluster know, also those that are away.
+    /// Requires all replicas that the sentinels or the nodes of a cluster know, also those that are unreachable.
     ///
     /// # Errors
-    /// A fault where neither are asked: nobody else knows how many there are.
+    /// A fault without sentinels or a cluster, because then the number of replicas is not known.
     pub fn all_replicas(mut self) -> Result<Self, Fault> {
         if matches!(self.deployment, Deployment::One(_)) {
             let what = "only sentinels and clusters know how many replicas there are";
@@ -217,66 +215,66 @@ impl RedisOptions {
         Ok(self)
     }
 
-    /// How long replicas are waited for, 1 ms to 1 min, and shorter than [`RedisOptions::response_timeout`];
-    /// 1 s unless said otherwise. Everything else over the same connection waits as long.
+    /// Sets how long to wait for replicas, 1 ms to 1 min, and shorter than [`RedisOptions::response_timeout`]. Default:
+    /// 1 s. Other calls on the same connection wait this long too.
     ///
     /// # Errors
-    /// A fault when it is out of range.
+    /// A fault if the value is out of range.
     pub fn replica_timeout(mut self, length: Duration) -> Result<Self, Fault> {
         self.replica_timeout = within("replica_timeout", length, 1, 60_000)?;
         Ok(self)
     }
 
-    /// Whether the server may be told to run scripts; `true` unless said otherwise. Without them there are
-    /// mutexes alone, nobody is served in turn, and each step takes two round trips: for servers and users
-    /// that may not run any. Both exclude each other.
+    /// Sets whether tenure may run scripts on the server. Default: `true`. Use `false` for servers and users that may
+    /// not run scripts. Without scripts there are only mutexes, waiters are served in no order, and each step takes two
+    /// round trips. Clients with and without scripts exclude each other.
     #[must_use]
     pub fn scripts(mut self, yes: bool) -> Self {
         self.scripts = yes;
         self
     }
 
-    /// How long a waiter has to claim what it is offered, 10 ms to 10 s; 500 ms unless said
-    /// otherwise. A waiter that died costs those behind it this long.
+    /// Sets how long a waiter has to claim the lock that it is offered, 10 ms to 10 s. Default: 500 ms. A waiter that
+    /// died delays those behind it by this time.
     ///
     /// # Errors
-    /// A fault when it is out of range.
+    /// A fault if the value is out of range.
     pub fn claim_window(mut self, length: Duration) -> Result<Self, Fault> {
         self.limits.claim_window = within("claim_window", length, 10, 10_000)?;
         self.limits.position_ttl = self.limits.position_ttl.max(length);
         Ok(self)
     }
 
-    /// How long a waiter's place is kept without being asked for again, 100 ms to 10 min, never
-    /// shorter than the claim window; 10 s unless said otherwise.
+    /// Sets how long a queue position is kept unless its waiter asks again, 100 ms to 10 min. It is never shorter than
+    /// the claim window. Default: 10 s.
     ///
     /// # Errors
-    /// A fault when it is out of range.
+    /// A fault if the value is out of range.
     pub fn position_ttl(mut self, length: Duration) -> Result<Self, Fault> {
         self.limits.position_ttl = within("position_ttl", length, 100, 600_000)?;
         self.limits.claim_window = self.limits.claim_window.min(length);
         Ok(self)
     }
 
-    /// How many may wait for one name, 1 to 10,000; 1,000 unless said otherwise.
+    /// Sets how many may wait for one name, 1 to 10,000. Default: 1,000.
     ///
     /// # Errors
-    /// A fault when it is out of range.
+    /// A fault if the value is out of range.
     pub fn max_waiters(mut self, most: usize) -> Result<Self, Fault> {
         self.limits.max_waiters = bound("max_waiters", most)?;
         Ok(self)
     }
 
-    /// How many may hold one name together, 1 to 10,000; 1,000 unless said otherwise.
+    /// Sets how many may hold one name together, 1 to 10,000. Default: 1,000.
     ///
     /// # Errors
-    /// A fault when it is out of range.
+    /// A fault if the value is out of range.
     pub fn max_holders(mut self, most: usize) -> Result<Self, Fault> {
         self.limits.max_holders = bound("max_holders", most)?;
         Ok(self)
     }
 
-    /// What can only be seen when all is said.
+    /// Checks what depends on several options.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         self.login.check()?;
         check_certificates("the servers", self.is_over_tls(), &self.certificates)?;
@@ -309,7 +307,7 @@ impl RedisOptions {
         }
     }
 
-    /// Where the server is, without user and password.
+    /// Returns the server's location, without user and password.
     #[must_use]
     pub fn location(&self) -> String {
         let mut location = match &self.deployment {
@@ -334,7 +332,7 @@ impl RedisOptions {
         location
     }
 
-    /// Where a server at this address is.
+    /// Returns the location of the server at this address.
     pub(crate) fn location_of(&self, address: &Address) -> String {
         let database = self.database;
         match address {
@@ -347,7 +345,7 @@ impl RedisOptions {
     }
 }
 
-/// Places in a URL.
+/// Addresses as in a URL.
 fn listed(places: &[HostPort]) -> String {
     let place = |(host, port): &HostPort| format!("{}:{port}", bracketed(host));
     places.iter().map(place).collect::<Vec<_>>().join(",")
@@ -366,7 +364,7 @@ fn within(what: &'static str, given: Duration, least: u64, most: u64) -> Result<
         |error: OutOfRange| Fault::new(FaultKind::Misconfigured, error.message(), error.help()),
     )
 }
-/// Whoever names certificates takes the connections for encrypted.
+/// Refuses certificates without TLS: an option that names certificates expects encryption.
 fn check_certificates(whose: &str, tls: bool, certificates: &Certificates) -> Result<(), Fault> {
     if tls || !certificates.are_given() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! How the sentinels of a service are reached.
+//! The sentinels of a service.
 
 use tenure_core::{Fault, FaultKind};
 use tenure_url::Certificates;
@@ -8,8 +8,7 @@ use crate::options::{HostPort, login::Login};
 
 /// The sentinels that know which server is the primary of a service.
 ///
-/// One that answers is enough to find the others. Which server is the primary a majority of all of them has
-/// to say.
+/// One that answers is enough to find the others. A majority of all of them must agree on the primary.
 ///
 /// ```
 /// use tenure_redis::{RedisOptions, Sentinels};
@@ -33,16 +32,16 @@ pub struct Sentinels {
 }
 
 impl Sentinels {
-    /// Where sentinels listen unless told otherwise.
+    /// The port of a sentinel, unless you name another.
     pub const DEFAULT_PORT: u16 = 26379;
-    /// How many of one service are asked at most.
+    /// The most sentinels of one service that tenure asks.
     pub const MOST: usize = 32;
 
-    /// Sentinels at these hosts and ports, and the name by which they know the servers. They are reached
+    /// Uses sentinels at these hosts and ports. `service` is the name by which they know the servers. They are reached
     /// without TLS and without a password.
     ///
     /// # Errors
-    /// A fault when there is none, when there are too many, or when the service has no name.
+    /// A fault if there is no sentinel, if there are too many, or if the service has no name.
     pub fn new<H: Into<String>>(
         seeds: impl IntoIterator<Item = (H, u16)>,
         service: &str,
@@ -74,7 +73,7 @@ tenure_url::login_setters!(Sentinels, login);
 certificate_setters!(Sentinels, "sentinel");
 
 impl Sentinels {
-    /// Whether sentinels are reached over TLS.
+    /// Sets whether to reach the sentinels over TLS.
     #[must_use]
     pub fn tls(mut self, yes: bool) -> Self {
         self.tls = yes;

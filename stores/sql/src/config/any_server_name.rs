@@ -13,8 +13,8 @@ use rustls::{
     server::ParsedCertificate,
 };
 
-/// Takes a certificate that one of these authorities has signed, whatever name is in it; without authorities any. The
-/// server always proves that it has the key.
+/// Accepts a certificate that one of these authorities signed, whatever name is in it, and without authorities any
+/// certificate. The server always proves that it has the key.
 #[derive(Debug)]
 pub(crate) struct AnyNameVerifier {
     pub(crate) authorities: Option<RootCertStore>,

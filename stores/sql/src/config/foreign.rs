@@ -1,4 +1,4 @@
-//! Settings of other libraries in a URL that they share with tenure.
+//! Settings of other libraries, in a URL that they share with tenure.
 
 use tenure_core::Fault;
 
@@ -7,18 +7,18 @@ use crate::UrlParts;
 /// Settings of one library that do not concern a lock.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignSettings {
-    /// The library, as people call it.
+    /// The library's usual name.
     pub owner: &'static str,
-    /// The settings, with spaces between.
+    /// The settings, separated by spaces.
     pub settings: &'static str,
 }
 
-/// Settings that would break what is promised, or that cannot be honoured.
+/// Settings that would break a promise, or cannot be honoured.
 #[derive(Clone, Copy, Debug)]
 pub struct RefusedSettings {
-    /// The settings, with spaces between.
+    /// The settings, separated by spaces.
     pub settings: &'static str,
-    /// Values that ask for nothing.
+    /// Values that have no effect, and are accepted.
     pub harmless: &'static [&'static str],
     /// Why they are refused.
     pub why: &'static str,
@@ -27,11 +27,11 @@ pub struct RefusedSettings {
 }
 
 impl UrlParts {
-    /// Takes what is left in the URL, once all that the database knows is taken: settings of other libraries are ignored.
+    /// Takes the rest of the URL, after the settings that the database knows. Ignores settings of other libraries.
     ///
     /// # Errors
-    /// A fault if no user is named, or that names the first setting that is refused, unless it has a value that asks for
-    /// nothing, or that nobody knows.
+    /// A fault if there is no user, or for the first setting that is unknown or refused. A refused setting with a
+    /// harmless value is accepted.
     pub fn finish(
         mut self,
         store: &'static str,
@@ -55,7 +55,7 @@ impl UrlParts {
         let mut ignored = Vec::new();
         for ForeignSettings { owner, settings } in libraries {
             for setting in settings.split_ascii_whitespace() {
-                // What is taken is shown to whoever looks for a setting.
+                // An accepted setting is listed for a user who looks for one.
                 if self.settings.has(setting) && self.settings.take(setting).is_some() {
                     ignored.push(format!("{setting} ({owner})"));
                 }

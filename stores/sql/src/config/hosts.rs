@@ -2,13 +2,13 @@
 
 use tenure_core::{Fault, FaultKind};
 
-/// What to do about a server that does not answer in time.
+/// The help for a server that does not answer in time.
 pub const SILENT: &str = "see that such a server listens there and that no firewall is in between, or raise connect_timeout in the URL";
 
-/// What to do about a server that cannot be reached.
+/// The help for a server that cannot be reached.
 pub const UNREACHABLE: &str = "start the server, or correct host and port in the URL";
 
-/// The same by what the system said of it.
+/// Returns the help for a server that cannot be reached, by the operating system's message.
 ///
 /// ```
 /// let help = tenure_sql::help_unreachable("failed to lookup address information: …");
@@ -25,7 +25,7 @@ pub fn help_unreachable(said: &str) -> &'static str {
     }
 }
 
-/// Whether a server refuses the certificate that this client has shown, or misses one: it may say so as late as in its
+/// Returns whether a server refuses this client's certificate, or requires one. The server may say so as late as in its
 /// first answer.
 ///
 /// ```
@@ -47,7 +47,7 @@ pub fn refuses_certificate(said: &str) -> bool {
     alert.is_some_and(|alert| alerts.iter().any(|one| alert.starts_with(one)))
 }
 
-/// What all of them said, in one fault; nothing if there was none.
+/// Combines these faults into one; `None` if there is none.
 ///
 /// ```
 /// use tenure_core::{Fault, FaultKind};

@@ -1,4 +1,4 @@
-//! How a database is reached: what options and URLs say, and how connections are encrypted.
+//! How to reach a database: options and URLs, and the encryption of connections.
 
 #[cfg(feature = "tls")]
 pub(crate) mod any_server_name;

@@ -1,4 +1,4 @@
-//! How a database is reached, and the bounds of its queues.
+//! The common options of the stores on databases.
 
 use std::time::Duration;
 
@@ -11,40 +11,40 @@ use tenure_url::{Password, Pem};
 
 use crate::{PasswordExposure, TlsMode, TlsOptions, config::url::UrlParts};
 
-/// The shortest and the longest, in milliseconds.
+/// The shortest and the longest timeout, in milliseconds.
 const TIMEOUTS: (u64, u64) = (10, 60_000);
 const CLAIM_WINDOWS: (u64, u64) = (10, 10_000);
 const POSITION_TTLS: (u64, u64) = (100, 600_000);
 
-/// How a database is reached, and the bounds of its queues. Everybody who uses the same locks should use the same
-/// bounds.
+/// The common options: how to reach a database, and the limits of the queues. All programs that use the same locks
+/// should use the same limits.
 #[derive(Clone, Debug)]
 pub struct SqlOptions {
-    /// Who we are to the server.
+    /// The user to log in as.
     pub user: Option<String>,
-    /// By what we prove it.
+    /// The user's password.
     pub password: Option<Password>,
-    /// Where it listens; several where one of them is the primary.
+    /// The servers. If there are several, one of them is the primary.
     pub servers: Vec<(String, u16)>,
-    /// The name of the database there.
+    /// The name of the database.
     pub database: String,
-    /// How long a connection may take to be made.
+    /// How long making a connection may take.
     pub connect_timeout: Duration,
     /// How long a call may take.
     pub response_timeout: Duration,
-    /// How many connections calls are spread over, at most.
+    /// The most connections over which calls are spread.
     pub connections: usize,
-    /// How connections are encrypted.
+    /// The encryption of connections.
     pub tls: TlsOptions,
-    /// The bounds of its queues.
+    /// The limits of the queues.
     pub limits: Limits,
 }
 
 impl SqlOptions {
-    /// The usual ones for a database on these servers.
+    /// Returns the default options for a database on these servers.
     ///
     /// # Errors
-    /// A fault if no server is named, one has no name, or the database has none.
+    /// A fault if there is no server, if one has no name, or if the database has no name.
     pub fn new<H: Into<String>>(
         servers: impl IntoIterator<Item = (H, u16)>,
         database: impl Into<String>,
@@ -84,10 +84,10 @@ impl SqlOptions {
         }
     }
 
-    /// The settings that every database has, of a URL, with what it says of TLS.
+    /// Reads the settings of a URL that every database has. `tls` has its TLS settings.
     ///
     /// # Errors
-    /// A fault that names what is out of range.
+    /// A fault that names the setting that is out of range.
     pub fn of(parts: &mut UrlParts, tls: TlsOptions) -> Result<Self, Fault> {
         tls.check()?;
         let mut options = Self::of_servers(parts.servers.clone(), parts.database.clone());
@@ -104,7 +104,7 @@ impl SqlOptions {
         if let Some(length) = parts.length("claim_window", None, CLAIM_WINDOWS)? {
             options.set_claim_window(length)?;
         }
-        // As it was called in earlier versions.
+        // The name in earlier versions.
         parts.settings.alias("place_ttl", "position_ttl")?;
         if let Some(length) = parts.length("position_ttl", None, POSITION_TTLS)? {
             options.set_position_ttl(length)?;
@@ -122,78 +122,78 @@ impl SqlOptions {
         Ok(options)
     }
 
-    /// How long a connection may take to be made, 10 ms to 1 min.
+    /// Sets how long making a connection may take, 10 ms to 1 min.
     ///
     /// # Errors
-    /// A fault if it is out of range, as for the others.
+    /// A fault if the value is out of range.
     pub fn set_connect_timeout(&mut self, length: Duration) -> Result<(), Fault> {
         self.connect_timeout = within("connect_timeout", length, TIMEOUTS)?;
         Ok(())
     }
 
-    /// How long a call may take, 10 ms to 1 min.
+    /// Sets how long a call may take, 10 ms to 1 min.
     ///
     /// # Errors
-    /// A fault if it is out of range.
+    /// A fault if the value is out of range.
     pub fn set_response_timeout(&mut self, length: Duration) -> Result<(), Fault> {
         self.response_timeout = within("response_timeout", length, TIMEOUTS)?;
         Ok(())
     }
 
-    /// How long a waiter has to claim, 10 ms to 10 s. A place is kept no shorter.
+    /// Sets how long a waiter has to claim, 10 ms to 10 s. Raises the position TTL to at least this.
     ///
     /// # Errors
-    /// A fault if it is out of range.
+    /// A fault if the value is out of range.
     pub fn set_claim_window(&mut self, length: Duration) -> Result<(), Fault> {
         self.limits.claim_window = within("claim_window", length, CLAIM_WINDOWS)?;
         self.limits.position_ttl = self.limits.position_ttl.max(length);
         Ok(())
     }
 
-    /// How long a place is kept, 100 ms to 10 min. A waiter has no longer to claim.
+    /// Sets how long a queue position is kept, 100 ms to 10 min. Lowers the claim window to at most this.
     ///
     /// # Errors
-    /// A fault if it is out of range.
+    /// A fault if the value is out of range.
     pub fn set_position_ttl(&mut self, length: Duration) -> Result<(), Fault> {
         self.limits.position_ttl = within("position_ttl", length, POSITION_TTLS)?;
         self.limits.claim_window = self.limits.claim_window.min(length);
         Ok(())
     }
 
-    /// How many may wait for a name, 1 to 10,000.
+    /// Sets how many may wait for one name, 1 to 10,000.
     ///
     /// # Errors
-    /// A fault if it is out of range.
+    /// A fault if the value is out of range.
     pub fn set_max_waiters(&mut self, most: usize) -> Result<(), Fault> {
         self.limits.max_waiters = bound("max_waiters", most, 10_000)?;
         Ok(())
     }
 
-    /// How many may hold a name together, 1 to 10,000.
+    /// Sets how many may hold one name together, 1 to 10,000.
     ///
     /// # Errors
-    /// A fault if it is out of range.
+    /// A fault if the value is out of range.
     pub fn set_max_holders(&mut self, most: usize) -> Result<(), Fault> {
         self.limits.max_holders = bound("max_holders", most, 10_000)?;
         Ok(())
     }
 
-    /// How many connections calls are spread over, 1 to 64.
+    /// Sets over how many connections calls are spread, 1 to 64.
     ///
     /// # Errors
-    /// A fault if it is out of range.
+    /// A fault if the value is out of range.
     pub fn set_connections(&mut self, most: usize) -> Result<(), Fault> {
         self.connections = bound("connections", most, 64)?;
         Ok(())
     }
 
-    /// Trusts these authorities. Without a mode, all is verified then.
+    /// Trusts these authorities. If no mode is set, everything is then verified.
     pub fn trust(&mut self, roots: Pem) {
         self.tls.certificates = std::mem::take(&mut self.tls.certificates).trust(roots);
         self.verify();
     }
 
-    /// Shows this certificate, and proves it by its key. Without a mode, all is verified then.
+    /// Uses this client certificate and its key. If no mode is set, everything is then verified.
     pub fn identify(&mut self, certificate: Pem, key: Pem) {
         let before = std::mem::take(&mut self.tls.certificates);
         self.tls.certificates = before.identify(certificate, key);
@@ -207,10 +207,10 @@ impl SqlOptions {
         }
     }
 
-    /// What can only be seen when all is said.
+    /// Checks what depends on several options.
     ///
     /// # Errors
-    /// A fault that says what is missing or contradicts itself.
+    /// A fault that says what is missing or contradictory.
     pub fn check(&self) -> Result<(), Fault> {
         self.tls.check()?;
         if self.user.is_some() {
@@ -220,14 +220,14 @@ impl SqlOptions {
         Err(Fault::new(FaultKind::Misconfigured, "no user of the database is named", help))
     }
 
-    /// What to warn of on the way to the servers.
+    /// Returns what to warn of on the way to the servers.
     #[must_use]
     pub fn unprotected(&self, login: PasswordExposure, strict: &str) -> Option<Diagnostic> {
         let hosts = self.servers.iter().map(|(host, _)| host.as_str());
         self.tls.unprotected(hosts, login, strict)
     }
 
-    /// Where it is, without user and password.
+    /// Returns the location, without user and password.
     #[must_use]
     pub fn location(&self, scheme: &str) -> String {
         let servers: Vec<_> = self.servers.iter().map(|(host, port)| server(host, *port)).collect();
@@ -235,7 +235,7 @@ impl SqlOptions {
     }
 }
 
-/// A server as URLs have it.
+/// A server as in a URL.
 fn server(host: &str, port: u16) -> String {
     let is_address = host.contains(':') && !host.starts_with('/');
     if is_address { format!("[{host}]:{port}") } else { format!("{host}:{port}") }

@@ -1,9 +1,9 @@
-//! What stands in front of a database's URL in other libraries.
+//! The drivers that other libraries name in a database's URL.
 
 use std::borrow::Cow;
 
-/// The URL without what names a driver: `jdbc:` in front, as Java has it, and `+driver` behind the scheme, as SQLAlchemy
-/// has it.
+/// Returns the URL without the name of a driver: without `jdbc:` in front, as in Java, and without `+driver` after the
+/// scheme, as in SQLAlchemy.
 ///
 /// ```
 /// use tenure_sql::without_driver;

@@ -1,7 +1,6 @@
 //! The setters that the options of every database have.
 
-/// Adds to `$options`, which has a field `sql` with [`SqlOptions`](crate::SqlOptions), a setter for each thing that the
-/// options of every database say.
+/// Adds to `$options`, which has a field `sql` with [`SqlOptions`](crate::SqlOptions), a setter for each common option.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! setters {
@@ -9,9 +8,9 @@ macro_rules! setters {
         $crate::login_setters!($options, sql);
 
         impl $options {
-            /// Whether connections are encrypted, and what is verified: [`TlsMode::Disable`]($crate::TlsMode::Disable)
-            /// unless said otherwise, and [`VerifyFull`]($crate::TlsMode::VerifyFull) where authorities or a certificate
-            /// are given.
+            /// Sets whether connections are encrypted, and what is verified. Default:
+            /// [`TlsMode::Disable`]($crate::TlsMode::Disable), or [`VerifyFull`]($crate::TlsMode::VerifyFull) if
+            /// authorities or a certificate are given.
             ///
             /// A mode that contradicts these is refused when the store is made.
             #[must_use]
@@ -20,14 +19,14 @@ macro_rules! setters {
                 self
             }
 
-            /// Trusts servers whose certificates these authorities have signed, in PEM, instead of the system's.
+            /// Trusts servers whose certificates these authorities signed, in PEM, instead of the system's authorities.
             #[must_use]
             pub fn root_certificates(mut self, roots: &[u8]) -> Self {
                 self.sql.trust($crate::Pem::text(roots));
                 self
             }
 
-            /// The same from a file, which is read now.
+            /// Trusts the authorities in the file at `path`, in PEM. The file is read now.
             ///
             /// # Errors
             /// A fault that names the file.
@@ -36,18 +35,18 @@ macro_rules! setters {
                 Ok(self)
             }
 
-            /// Shows this certificate to a server that asks for one, and proves it by its key, both in PEM. The key is
-            /// in no text.
+            /// Shows this certificate to a server that asks for one. `key` proves it. Both are in PEM. No text ever
+            /// shows the key.
             #[must_use]
             pub fn client_certificate(mut self, certificate: &[u8], key: &[u8]) -> Self {
                 self.sql.identify($crate::Pem::text(certificate), $crate::Pem::text(key));
                 self
             }
 
-            /// The same from files, which are read now.
+            /// Uses the client certificate and the key in these files, in PEM. The files are read now.
             ///
             /// # Errors
-            /// A fault that names the file that cannot be read, or the key that others may read.
+            /// A fault that names the file that cannot be read, or the key that other users may read.
             pub fn client_certificate_files(
                 mut self,
                 certificate: &str,
@@ -59,10 +58,10 @@ macro_rules! setters {
                 Ok(self)
             }
 
-            /// How long connecting may take, with what gives the password, 10 ms to 1 min; 5 s unless said otherwise.
+            /// Sets how long connecting may take, including the source of the password, 10 ms to 1 min. Default: 5 s.
             ///
             /// # Errors
-            /// A fault if it is out of range.
+            /// A fault if the value is out of range.
             pub fn connect_timeout(
                 mut self,
                 length: std::time::Duration,
@@ -70,10 +69,10 @@ macro_rules! setters {
                 self.sql.set_connect_timeout(length).map(|()| self)
             }
 
-            /// How long an answer may take before its call counts as in doubt, 10 ms to 1 min; 5 s unless said otherwise.
+            /// Sets how long an answer may take before its call counts as in doubt, 10 ms to 1 min. Default: 5 s.
             ///
             /// # Errors
-            /// A fault if it is out of range.
+            /// A fault if the value is out of range.
             pub fn response_timeout(
                 mut self,
                 length: std::time::Duration,
@@ -81,10 +80,10 @@ macro_rules! setters {
                 self.sql.set_response_timeout(length).map(|()| self)
             }
 
-            /// How long a waiter has to claim what it is offered, 10 ms to 10 s; 500 ms unless said otherwise.
+            /// Sets how long a waiter has to claim the lock that it is offered, 10 ms to 10 s. Default: 500 ms.
             ///
             /// # Errors
-            /// A fault if it is out of range.
+            /// A fault if the value is out of range.
             pub fn claim_window(
                 mut self,
                 length: std::time::Duration,
@@ -92,11 +91,11 @@ macro_rules! setters {
                 self.sql.set_claim_window(length).map(|()| self)
             }
 
-            /// How long a waiter's queue position is kept without being asked for again, 100 ms to 10 min, never shorter
-            /// than the claim window; 10 s unless said otherwise.
+            /// Sets how long a queue position is kept unless its waiter asks again, 100 ms to 10 min. It is never
+            /// shorter than the claim window. Default: 10 s.
             ///
             /// # Errors
-            /// A fault if it is out of range.
+            /// A fault if the value is out of range.
             pub fn position_ttl(
                 mut self,
                 length: std::time::Duration,
@@ -104,27 +103,26 @@ macro_rules! setters {
                 self.sql.set_position_ttl(length).map(|()| self)
             }
 
-            /// How many may wait for one name, 1 to 10,000; 1,000 unless said otherwise.
+            /// Sets how many may wait for one name, 1 to 10,000. Default: 1,000.
             ///
             /// # Errors
-            /// A fault if it is out of range.
+            /// A fault if the value is out of range.
             pub fn max_waiters(mut self, most: usize) -> Result<Self, $crate::Fault> {
                 self.sql.set_max_waiters(most).map(|()| self)
             }
 
-            /// How many may hold one name together, 1 to 10,000; 1,000 unless said otherwise.
+            /// Sets how many may hold one name together, 1 to 10,000. Default: 1,000.
             ///
             /// # Errors
-            /// A fault if it is out of range.
+            /// A fault if the value is out of range.
             pub fn max_holders(mut self, most: usize) -> Result<Self, $crate::Fault> {
                 self.sql.set_max_holders(most).map(|()| self)
             }
 
-            /// Over how many connections calls are spread while they are in each other's way, 1 to 64; 4 unless said
-            /// otherwise.
+            /// Sets the most connections over which to spread calls while they delay each other, 1 to 64. Default: 4.
             ///
             /// # Errors
-            /// A fault if it is out of range.
+            /// A fault if the value is out of range.
             pub fn connections(mut self, most: usize) -> Result<Self, $crate::Fault> {
                 self.sql.set_connections(most).map(|()| self)
             }

@@ -7,12 +7,12 @@ use tenure_core::{Fault, FaultKind};
 
 use crate::{TlsMode, TlsOptions, config::any_server_name::AnyNameVerifier};
 
-/// How connections are encrypted. It is ring that encrypts, whatever the process has chosen for others.
+/// Returns the encryption of connections. It uses ring, whatever provider the process chose for other connections.
 ///
-/// It reads files where the system's authorities are trusted, which may take its time.
+/// If the system's authorities are trusted, this reads files, which may take some time.
 ///
 /// # Errors
-/// A fault if there is no authority to trust, or if one that is named, or a certificate of ours, cannot be used.
+/// A fault if there is no authority to trust, or if a named authority or the client certificate cannot be used.
 pub fn encryption(options: &TlsOptions) -> Result<Arc<ClientConfig>, Fault> {
     let provider = Arc::new(ring::default_provider());
     let unusable = |error: rustls::Error| {

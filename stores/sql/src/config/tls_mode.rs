@@ -3,31 +3,32 @@
 use tenure_core::{Fault, FaultKind, store::Diagnostic};
 use tenure_url::{Certificates, Dialect};
 
-/// Whether a connection is encrypted, and what is verified of the server. Each mode protects from more than the one
+/// Whether a connection is encrypted, and what is verified of the server. Each mode protects against more than the one
 /// before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum TlsMode {
-    /// Nothing is encrypted: libpq's `disable`, MySQL's `DISABLED`.
+    /// No encryption: libpq's `disable`, MySQL's `DISABLED`.
     #[default]
     Disable,
-    /// Encrypted if the server has TLS, and in the clear otherwise: libpq's `prefer`, MySQL's `PREFERRED`. Whoever stands
-    /// in between can have it either way, read everything, and answer in the server's place.
+    /// Encrypted if the server supports TLS, otherwise in the clear: libpq's `prefer`, MySQL's `PREFERRED`. An attacker
+    /// on the network can force either, read everything, and impersonate the server.
     Prefer,
-    /// Encrypted, with whoever answers: libpq's `require`, MySQL's `REQUIRED`. Nobody can only listen; whoever stands in
-    /// between can still read everything and answer in the server's place. With authorities the same as
-    /// [`VerifyCa`](Self::VerifyCa).
+    /// Encrypted, with any server: libpq's `require`, MySQL's `REQUIRED`. Listening alone is not enough. An active
+    /// attacker on the network can still read everything and impersonate the server. With authorities, this is the same
+    /// as [`VerifyCa`](Self::VerifyCa).
     Require,
-    /// Encrypted, with a server whose certificate one of the named authorities has signed, whatever name is in it:
+    /// Encrypted, with a server whose certificate is signed by one of the named authorities, whatever name is in it:
     /// libpq's `verify-ca`, MySQL's `VERIFY_CA`.
     VerifyCa,
-    /// Encrypted, with a server whose certificate is signed by an authority and has the name of the host: libpq's
+    /// Encrypted, with a server whose certificate is signed by an authority and has the host's name: libpq's
     /// `verify-full`, MySQL's `VERIFY_IDENTITY`.
     VerifyFull,
 }
 
 impl TlsMode {
-    /// Reads a mode as libpq, MySQL's clients and drivers have it, in any letters: `verify-full`, `VERIFY_IDENTITY`.
+    /// Reads a mode as libpq, MySQL's clients and drivers write it, in upper or lower case: `verify-full`,
+    /// `VERIFY_IDENTITY`.
     ///
     /// ```
     /// use tenure_sql::TlsMode;
@@ -41,7 +42,7 @@ impl TlsMode {
         Some(match &*name.to_ascii_lowercase().replace('_', "-") {
             "disable" | "disabled" => Self::Disable,
             "allow" | "prefer" | "preferred" => Self::Prefer,
-            // The last two are of MariaDB's Connector/J and of node-postgres.
+            // The last two are from MariaDB's Connector/J and from node-postgres.
             "require" | "required" | "trust" | "no-verify" => Self::Require,
             "verify-ca" => Self::VerifyCa,
             "verify-full" | "verify-identity" => Self::VerifyFull,
@@ -51,11 +52,11 @@ impl TlsMode {
 }
 
 impl TlsMode {
-    /// Returns the stricter of two modes that a URL says, so that it gets no less than one of them asks for. `setting` is
-    /// what the database's URLs call the mode.
+    /// Returns the stricter of two modes in a URL, so that no setting gets less than it asks for. `setting` is the name
+    /// of the mode in the database's URLs.
     ///
     /// # Errors
-    /// A fault if one turns TLS off and the other one on.
+    /// A fault if one mode turns TLS off and the other turns it on.
     pub fn strictest(
         dialect: Dialect,
         setting: &str,
@@ -72,23 +73,24 @@ impl TlsMode {
     }
 }
 
-/// How connections are encrypted.
+/// The encryption of connections.
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
-    /// Whether they are, and what is verified.
+    /// Whether connections are encrypted, and what is verified.
     pub mode: TlsMode,
-    /// Whom connections trust, and who we are to the servers.
+    /// The certificates that connections trust, and the client certificate.
     pub certificates: Certificates,
-    /// Whether there is a certificate of ours among these.
+    /// Whether `certificates` has a client certificate.
     pub identifies: bool,
 }
 
 impl TlsOptions {
-    /// What a URL says: a mode, and files by their settings. Whoever names a file wants it looked at: without a mode all
-    /// is verified.
+    /// Reads the settings of a URL: a mode, and files by their settings. A URL that names a file expects it to be used,
+    /// so without a mode everything is verified.
     ///
     /// # Errors
-    /// A fault if a file cannot be read or has nothing of its kind, if others may read the key, or by [`Self::check`].
+    /// A fault if a file cannot be read or has nothing of its kind, or if others may read the key. Also the faults of
+    /// [`Self::check`].
     pub fn read(
         mode: Option<TlsMode>,
         roots: (&str, Option<&str>),
@@ -104,19 +106,19 @@ impl TlsOptions {
         Ok(read)
     }
 
-    /// Whether a connection may be encrypted.
+    /// Returns whether a connection may be encrypted.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.mode != TlsMode::Disable
     }
 
-    /// Whether one that is not encrypted is refused.
+    /// Returns whether a connection without encryption is refused.
     #[must_use]
     pub fn is_required(&self) -> bool {
         self.mode > TlsMode::Prefer
     }
 
-    /// What is verified of a server that speaks TLS: nothing, its certificate, or its name, too.
+    /// Returns what is verified of a server with TLS: nothing, its certificate, or its name too.
     #[must_use]
     pub fn verified(&self) -> TlsMode {
         match self.mode {
@@ -127,13 +129,13 @@ impl TlsOptions {
         }
     }
 
-    /// Whether it is known who the server is on an encrypted connection.
+    /// Returns whether the server's identity is known on an encrypted connection.
     #[must_use]
     pub fn knows_server(&self) -> bool {
         self.verified() >= TlsMode::VerifyCa
     }
 
-    /// Refuses what contradicts itself, or verifies less than it seems to.
+    /// Refuses settings that contradict each other, or verify less than they seem to.
     ///
     /// # Errors
     /// A fault that says what to write instead.
@@ -154,7 +156,7 @@ impl TlsOptions {
         Ok(())
     }
 
-    /// What to warn of on the way to these hosts; nothing where they are surely this machine.
+    /// Returns what to warn of on the way to these hosts; `None` if they are certainly this machine.
     #[must_use]
     pub fn unprotected<'a>(
         &self,
@@ -188,12 +190,12 @@ impl TlsOptions {
     }
 }
 
-/// What a login shows of the password, and of the server, over TLS.
+/// What a login over TLS reveals of the password, and proves of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PasswordExposure {
-    /// The server proves that it knows the password, on this very connection.
+    /// The server proves on this connection that it knows the password.
     Mutual,
-    /// A proof of it.
+    /// A proof of the password.
     Proof,
     /// The password itself.
     Given,

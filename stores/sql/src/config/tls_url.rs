@@ -1,29 +1,29 @@
-//! What a URL says of TLS, in the words of the database's own clients, of drivers and of frameworks.
+//! TLS settings in URLs, with the names of the database's clients, of drivers and of frameworks.
 
 use tenure_core::Fault;
 use tenure_url::{Dialect, Settings, yes_no};
 
 use crate::{TlsMode, TlsOptions};
 
-/// How the URLs of a database name the settings of TLS.
+/// The names of the TLS settings in a database's URLs.
 #[derive(Clone, Copy, Debug)]
 pub struct TlsSettings {
-    /// How they are written.
+    /// The syntax of the URLs.
     pub dialect: Dialect,
     /// The setting with the mode, and its values.
     pub mode: (&'static str, &'static [&'static str]),
-    /// Objects of JavaScript by which `ssl` verifies all.
+    /// JavaScript objects with which `ssl` verifies everything.
     pub verifying: &'static [&'static str],
-    /// The one with the authorities of servers.
+    /// The setting with the servers' authorities.
     pub roots: &'static str,
-    /// The one with a certificate of ours.
+    /// The setting with the client certificate.
     pub certificate: &'static str,
-    /// The one with its key.
+    /// The setting with the certificate's key.
     pub key: &'static str,
 }
 
 impl TlsSettings {
-    /// Takes the mode, by its own setting or by `tls`.
+    /// Takes the mode, from its own setting or from `tls`.
     ///
     /// # Errors
     /// A fault if it is unknown, or the two contradict each other.
@@ -40,8 +40,8 @@ impl TlsSettings {
         Ok(Some(mode))
     }
 
-    /// Takes `ssl`, as drivers have it: a yes, which verifies what `yes` says, a no, an object of JavaScript, or a mode.
-    /// Beside a mode, a yes says no more than that there is TLS.
+    /// Takes `ssl`, as drivers write it: a yes, which verifies what `yes` says, a no, a JavaScript object, or a mode.
+    /// Beside a mode, a yes only says that there is TLS.
     ///
     /// # Errors
     /// A fault if it has an unknown value.
@@ -70,7 +70,7 @@ impl TlsSettings {
         Ok(Some(mode))
     }
 
-    /// Takes `sslaccept`, as Prisma has it, beside the mode that is said otherwise.
+    /// Takes `sslaccept`, as Prisma writes it, and combines it with the mode from other settings.
     ///
     /// # Errors
     /// A fault if it has an unknown value.
@@ -92,7 +92,7 @@ impl TlsSettings {
     /// Returns the stricter of two modes: [`TlsMode::strictest`].
     ///
     /// # Errors
-    /// A fault if one turns TLS off and the other one on.
+    /// A fault if one mode turns TLS off and the other turns it on.
     pub fn strictest(
         &self,
         one: Option<TlsMode>,
@@ -101,10 +101,10 @@ impl TlsSettings {
         TlsMode::strictest(self.dialect, self.mode.0, one, other)
     }
 
-    /// Takes our certificate and its key, and reads these and the authorities.
+    /// Takes the client certificate and its key, and reads them and the authorities.
     ///
     /// # Errors
-    /// A fault if a certificate has no key, or by [`TlsOptions::read`].
+    /// A fault if a certificate has no key. Also the faults of [`TlsOptions::read`].
     pub fn read(
         &self,
         settings: &mut Settings,

@@ -1,4 +1,4 @@
-//! A URL of a database, taken apart.
+//! The parts of a database's URL.
 
 use std::time::Duration;
 
@@ -10,25 +10,25 @@ use crate::config::scheme::without_driver;
 /// The parts of a URL.
 #[derive(Clone, Debug)]
 pub struct UrlParts {
-    /// Who we are to the server.
+    /// The user to log in as.
     pub user: Option<String>,
-    /// By what we prove it.
+    /// The user's password.
     pub password: Option<Password>,
-    /// Where it listens; several where one of them is the primary.
+    /// The servers. If there are several, one of them is the primary.
     pub servers: Vec<(String, u16)>,
-    /// The name of the database there.
+    /// The name of the database.
     pub database: String,
-    /// What stands behind the question mark.
+    /// The settings after the question mark.
     pub settings: Settings,
     pub(crate) dialect: Dialect,
 }
 
 impl UrlParts {
-    /// Takes a URL apart. `port` is that where none is written. The user and the password may be settings, and with
-    /// `as_libpq` each part.
+    /// Parses a URL. `port` is the default port. The user and the password may be settings, and with `as_libpq` every
+    /// part.
     ///
     /// # Errors
-    /// A fault that says what is wrong, and never shows a password.
+    /// A fault that says what is wrong. It never shows a password.
     pub fn read(dialect: Dialect, port: u16, as_libpq: bool, url: &str) -> Result<Self, Fault> {
         let mut url = dialect.read(&without_driver(url))?;
         if url.fragment.is_some() {
@@ -63,11 +63,11 @@ impl UrlParts {
         Ok(Self { user, password, servers, database, settings: url.settings, dialect })
     }
 
-    /// Takes a duration from `least` to `most` milliseconds. With `each`, a number without a unit is so much each, and 0
-    /// without end, as other libraries have it.
+    /// Takes a duration from `least` to `most` milliseconds. With `each`, a number without a unit counts in units of
+    /// `each`, as in other libraries. Their 0, for no limit, means `most`.
     ///
     /// # Errors
-    /// A fault if it is none, or out of range.
+    /// A fault if the value is not a duration, or out of range.
     pub fn length(
         &mut self,
         setting: &'static str,
@@ -91,7 +91,7 @@ impl UrlParts {
     }
 }
 
-/// Servers named by a setting: paths and addresses stand there as they are.
+/// Servers named by a setting, where paths and addresses are written as they are.
 fn servers(
     dialect: Dialect,
     hosts: &str,

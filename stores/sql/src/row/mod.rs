@@ -1,4 +1,4 @@
-//! One name as its row has it.
+//! One name, as its row records it.
 
 pub(crate) mod reservation;
 
@@ -11,48 +11,47 @@ use crate::row::{reservation as reserve, reservation::Reservation};
 
 /// The row of one name.
 ///
-/// One holder that has the name alone stands in columns of its own, which single statements look at. Everything
-/// else is kept as bytes in `others`: those who wait, several holders, and what only stays taken after a release.
+/// An exclusive holder has separate columns, which single statements read. Everything else is kept as bytes in
+/// `others`: waiters, several holders, and names that stay taken after a release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// It changes with every write. Zero for a row that is not there. A new row begins at the server's time, in
-    /// microseconds, so that one which was taken away and made anew is not taken for what it was.
+    /// The version, which changes with every write. Zero for a missing row. A new row begins with the server's time in
+    /// microseconds, so that a row that was deleted and created again is not mistaken for the old one.
     pub version: i64,
     /// The time of the last token, in microseconds since the Unix epoch.
     pub last_time: i64,
-    /// Who has the name alone.
+    /// The exclusive holder.
     pub sole: Option<SoleHolder>,
-    /// How many wait who are there. For people, and for those who hold the name.
+    /// How many waiters are present. For people, and for the holders.
     pub waiting: i32,
-    /// The others, as [`NameState::write_to`] writes them, and behind them for whom the row is reserved. Whoever came
-    /// from there to have the name alone may still stand there as a waiter, and does not wait.
+    /// The other contenders, as [`NameState::write_to`] writes them, and after them the reservations. A waiter that
+    /// became the exclusive holder may still be listed there, but does not wait.
     pub others: Option<Vec<u8>>,
-    /// Who of them is offered the name when its only holder lets go.
+    /// The waiter that is offered the name when its only holder releases it.
     pub next: Option<NextWaiter>,
 }
 
-/// Who comes next, so that one statement can let go of a name and one can take it, although others wait: without
-/// reading who else does.
+/// The next waiter. With it, one statement can release a name and one can claim it without reading the other waiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextWaiter {
     /// Proof of the acquisition.
     pub owner: [u8; 16],
-    /// The process it belongs to.
+    /// The process of the acquisition.
     pub client: [u8; 16],
-    /// Whether nothing else stands in `others`: nobody who was passed over, and no reservation.
+    /// Whether `others` has nothing else: no contender that was passed over, and no reservation.
     pub is_last: bool,
-    /// Until when the name is offered, in microseconds since the Unix epoch. Nothing while it is held.
+    /// Until when the name is offered, in microseconds since the Unix epoch. `None` while it is held.
     pub until: Option<i64>,
 }
 
-/// Who has a name alone.
+/// The exclusive holder of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SoleHolder {
     /// Proof of the acquisition.
     pub owner: [u8; 16],
-    /// The process it belongs to.
+    /// The process of the acquisition.
     pub client: [u8; 16],
-    /// What the name is used as, by its number.
+    /// The number of the kind for which the name is used.
     pub kind: i16,
     /// The fencing token.
     pub token: i64,
@@ -60,46 +59,46 @@ pub struct SoleHolder {
     pub since: i64,
     /// When the lease ends, likewise.
     pub expires: i64,
-    /// Who it is, for people.
+    /// The label, for people.
     pub label: String,
 }
 
-/// What a row says makes no sense.
+/// The content of a row makes no sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corrupt;
 
 const KINDS: [Kind; 5] =
     [Kind::Mutex, Kind::ReadWrite, Kind::Semaphore, Kind::Election, Kind::Latch];
 
-/// The number of a kind, as rows have it.
+/// The number of a kind, as in rows.
 pub(crate) fn number_of(kind: Kind) -> i16 {
     let found = KINDS.iter().position(|one| *one == kind).unwrap_or_default();
     i16::try_from(found).unwrap_or_default()
 }
 
-/// A moment of the server's clock as the rules have it.
+/// A time of the server's clock, as the rules use it.
 pub(crate) fn moment(micros: i64) -> Timestamp {
     Timestamp::from_nanos(u64::try_from(micros).unwrap_or_default().saturating_mul(1_000))
 }
 
 fn micros(at: Timestamp) -> i64 {
-    // Not before it ends.
+    // Not before the microsecond ends.
     i64::try_from(at.as_nanos().div_ceil(1_000)).unwrap_or(i64::MAX)
 }
 
 impl Row {
-    /// Whether there is none before it.
+    /// Returns whether there is no row before this one.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.version == 1
     }
 
-    /// What the row says, for the rules.
+    /// The content of the row, for the rules.
     pub(crate) fn state(&self, floor: i64) -> Result<NameState, Corrupt> {
         self.state_and_reservations(floor).map(|(state, _)| state)
     }
 
-    /// The same with those for whom it is reserved, in their order.
+    /// The same with its reservations, in their order.
     pub(crate) fn state_and_reservations(
         &self,
         floor: i64,
@@ -108,7 +107,7 @@ impl Row {
             Some(bytes) => reserve::read(bytes).ok_or(Corrupt)?,
             None => Default::default(),
         };
-        // A row that is not there may have been taken away.
+        // A missing row may have been deleted.
         let last = if self.version == 0 { floor } else { self.last_time };
         state.last_time = u64::try_from(last).map_err(|_| Corrupt)?;
         if let Some(sole) = &self.sole {
@@ -125,7 +124,7 @@ impl Row {
         Ok((state, line))
     }
 
-    /// The row of a state, as the one to come after `self`, reserved for these.
+    /// The row of a state, which follows `self`, with these reservations.
     pub(crate) fn after(
         &self,
         mut state: NameState,
@@ -153,13 +152,13 @@ fn is_there(waiter: &&Waiter) -> bool {
 }
 
 impl NextWaiter {
-    /// Nobody where more than one could come in, or where it is not as simple.
+    /// `None` if more than one waiter could enter, or if the case is not simple.
     fn of(state: &NameState, is_held: bool, line: &[Reservation]) -> Option<Self> {
         let is_offered = |waiter: &&Waiter| matches!(waiter.presence, Presence::Offered(_));
         let mut offered = state.waiters.iter().filter(is_offered);
         let (next, until) = match (offered.next(), is_held) {
             (None, true) => (state.waiters.iter().find(is_there)?, None),
-            // Whoever came back to a place before it has to wait.
+            // A waiter that came back to an earlier position has to wait.
             (Some(next), false) => match next.presence {
                 Presence::Offered(until) => (next, Some(micros(until))),
                 Presence::Present | Presence::Absent => return None,
@@ -297,7 +296,7 @@ mod tests {
         assert_eq!(next(row_of(free(), vec![called.clone()])), Some((3, true, Some(12))));
         let back = waits(5, Mode::Exclusive, Presence::Present);
         assert_eq!(next(row_of(free(), vec![back, called.clone()])), Some((3, false, Some(12))));
-        // Not so simple: several may come in, or somebody has it still, or nobody is told yet.
+        // Not simple: several may enter, or the name still has a holder, or the waiter is not notified yet.
         assert_eq!(next(row_of(held(), vec![second])), None);
         assert_eq!(next(row_of(held(), vec![called.clone()])), None);
         assert_eq!(next(row_of(free(), vec![here()])), None);

@@ -1,35 +1,35 @@
-//! A row is kept for who has lost too often.
+//! A row can be reserved for a call that has lost too often.
 //!
-//! Whoever reads a row, decides and writes it back on the condition that nobody wrote meanwhile loses to all who are
-//! nearer to the database, and one that is far away would lose for ever. So it may put a reservation behind the bytes
-//! of the row. That is one statement, which no other can keep from its effect; it changes the version, so that nobody
-//! else writes what was decided before it. Whoever reads the row from then on leaves it to the first reservation,
-//! until that has written or its time is over. No transaction stays open, and who dies meanwhile holds up the others
-//! for no longer than that.
+//! A call reads a row, decides, and writes the row back on the condition that no other write came in between. It loses
+//! to all calls that are nearer to the database, and a distant one would lose for ever. So it may append a reservation
+//! to the bytes of the row. That is one statement, which no other can prevent. It changes the version, so no other call
+//! writes what it decided before. From then on, every reader leaves the row to the first reservation, until that call
+//! has written or its time is over. No transaction stays open. A process that dies meanwhile delays the others only for
+//! that time.
 //!
-//! Reservations are a matter of order alone: what keeps a row right is its version, whoever heeds them.
+//! Reservations affect only the order. The version keeps a row correct, even if a reservation is ignored.
 
 use std::time::Duration;
 
 use tenure_core::proto::queue::NameState;
 
-/// What each begins with.
+/// The first bytes of each reservation.
 const MARK: [u8; 4] = *b"turn";
 const LENGTH: usize = 32;
 
-/// For how long a row is reserved in advance at most, for all who stand in line together.
+/// The longest time for which a row is reserved in advance, for all reservations together.
 pub(crate) const HORIZON: Duration = Duration::from_secs(2);
-/// One that ends later than this was made before the server's clock was set back.
+/// A reservation that ends later than this was made before the server's clock was set back.
 const NONSENSE: i64 = 4_000_000;
 
-/// The turn of one call.
+/// The reservation of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reservation {
-    /// Of the call.
+    /// The call's id.
     pub(crate) id: [u8; 16],
-    /// How long it is, in microseconds.
+    /// Its length, in microseconds.
     pub(crate) length: u32,
-    /// When it ends by itself, by the server's clock, in microseconds since 1970.
+    /// When it ends on its own, by the server's clock, in microseconds since 1970.
     pub(crate) until: i64,
 }
 
@@ -38,7 +38,7 @@ impl Reservation {
         self.until > now && self.until.saturating_sub(now) <= NONSENSE
     }
 
-    /// The turn behind all of these, of this length.
+    /// The reservation of this length after all of these.
     pub(crate) fn behind(line: &[Self], id: [u8; 16], now: i64, length: Duration) -> Self {
         let length = u32::try_from(length.as_micros()).unwrap_or(u32::MAX);
         let live = line.iter().filter(|turn| turn.is_live(now));
@@ -65,8 +65,8 @@ fn ends(begins: i64, length: u32, now: i64) -> i64 {
     begins.saturating_add(length.into()).min(now.saturating_add(horizon))
 }
 
-/// Those of the line that `stay`, each with a turn from when the one before it ends, the first from now on. None gets
-/// longer, or one that died would stay for as long as anybody writes.
+/// Those of the reservations that `stay`, each from the end of the one before it, the first from now on. No reservation
+/// gets longer, because a dead one would then stay for as long as the row is written.
 pub(crate) fn moved_up(
     line: &[Reservation],
     now: i64,
@@ -81,9 +81,9 @@ pub(crate) fn moved_up(
     moved.collect()
 }
 
-/// What the bytes of a row say: the state, and the reservations behind it.
+/// Reads the bytes of a row: the state, and the reservations after it.
 ///
-/// A state tells where it ends, so it is read in one way at most, whatever a label looks like.
+/// A state contains where it ends, so there is at most one way to read it, whatever a label contains.
 pub(crate) fn read(bytes: &[u8]) -> Option<(NameState, Vec<Reservation>)> {
     let mut state = bytes;
     let mut line = Vec::new();
@@ -93,7 +93,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<(NameState, Vec<Reservation>)> {
         state = rest;
     }
     line.reverse();
-    // What looks like one may be the end of a label.
+    // What looks like a reservation may be the end of a label.
     for first in 0..=line.len() {
         let length = bytes.len() - (line.len() - first) * LENGTH;
         if let Some(state) = bytes.get(..length).and_then(NameState::read_from) {
@@ -103,7 +103,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<(NameState, Vec<Reservation>)> {
     None
 }
 
-/// The state in the bytes of a row, without what only orders those who write it. None where they make no sense.
+/// Returns the state in the bytes of a row, without reservations. `None` if the bytes make no sense.
 #[must_use]
 pub fn state_of(others: &[u8]) -> Option<NameState> {
     read(others).map(|(state, _)| state)

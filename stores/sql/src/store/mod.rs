@@ -1,4 +1,4 @@
-//! The store contract over a database.
+//! The store on a database.
 
 pub(crate) mod health;
 pub(crate) mod listing;
@@ -38,18 +38,18 @@ use crate::{
     },
 };
 
-/// What the first diagnostic of a look is about.
+/// The subject of the first diagnostic of a health check.
 pub const CONNECTION: &str = "connection";
-/// How long an ask that its caller has left is waited for at a time before its owner is taken back: mostly a lock keeps none
-/// from its effect for longer than half a second.
+/// How long to wait at a time for an ask that its caller dropped, before its owner is taken back. A lock seldom delays
+/// an ask by more than half a second.
 const SETTLES: Duration = Duration::from_millis(700);
-/// How long a look at a database may take in all, or three times as long as one call if that is longer.
+/// How long a health check may take in all, or three times as long as one call if that is longer.
 const LOOK: Duration = Duration::from_secs(15);
 
-/// Locks in the rows of a database. Clones are the same client.
+/// Locks in the rows of a database. Clones share one client.
 pub struct SqlStore<D: ?Sized>(pub(crate) Arc<D>, pub(crate) Arc<UsageHints>, GroupedWrites);
 
-/// What is written together: asks with asks, and releases with releases.
+/// Writes that are sent together: asks with asks, and releases with releases.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GroupedWrites {
     asks: Arc<WriteGroups<Ask>>,
@@ -63,32 +63,31 @@ impl<D: ?Sized> Clone for SqlStore<D> {
 }
 
 impl<D: FromOptions> SqlStore<D> {
-    /// Connects to the database at `url`, makes the tables if they are not there and the URL does not forbid it.
+    /// Connects to the database at `url`. Creates missing tables, unless the URL forbids it.
     ///
     /// # Errors
-    /// A fault if the URL is wrong, the database cannot be reached, or it refuses this user.
+    /// A fault if the URL is malformed, the database cannot be reached, or it refuses this user.
     ///
     /// # Cancel safety
-    /// Cancel-safe: connections that nobody wants any more end.
+    /// Cancel-safe: connections that are no longer needed are closed.
     pub async fn open(url: &str) -> Result<Self, Fault> {
         Self::open_with(D::options(url)?).await
     }
 
-    /// Connects to the database by these options, and makes the tables if they are not there and the options do not
-    /// forbid it.
+    /// Connects to the database with these options. Creates missing tables, unless the options forbid it.
     ///
     /// # Errors
-    /// As [`SqlStore::open`].
+    /// As for [`SqlStore::open`].
     ///
     /// # Cancel safety
-    /// Cancel-safe: connections that nobody wants any more end.
+    /// Cancel-safe: connections that are no longer needed are closed.
     pub async fn open_with(options: D::Options) -> Result<Self, Fault> {
         let store = Self::new(options)?;
         store.0.first_look().await?;
         Ok(store)
     }
 
-    /// The same without a first look: the first call connects.
+    /// Makes the store without connecting. The first call connects.
     ///
     /// # Errors
     /// A fault if the options contradict each other, or no thread can be started.
@@ -96,7 +95,7 @@ impl<D: FromOptions> SqlStore<D> {
         Ok(Self::of(Arc::new(D::with_options(options)?)))
     }
 
-    /// The same store, whatever its database is: what all of them do is compiled once, and here.
+    /// Returns the same store without its type of database, so that the common code is compiled once, in this crate.
     #[must_use]
     pub fn erased(self) -> Arc<dyn Store> {
         erased(SqlStore(self.0, self.1, self.2))
@@ -156,7 +155,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
         Ok(match (ask.mode, waited) {
             (Mode::Exclusive, true) => match self.0.claim(name, &grant).await? {
                 FastPathResult::Done(ClaimedLock { token, others_waiting }) => {
-                    // Who takes turns with one other sees nobody behind it yet.
+                    // A holder that alternates with one other sees no waiter behind it yet.
                     self.1.set(name, Usage::Contended);
                     FastPathResult::Done(Answer::Granted { token, left: ask.ttl, others_waiting })
                 }
@@ -205,7 +204,7 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
     }
 
     fn for_engine(&self) -> Arc<dyn Store> {
-        // What callers let go of is not to hold it up.
+        // Releases by callers must not delay it.
         let together = GroupedWrites { asks: self.2.asks.clone(), releases: Arc::default() };
         Arc::new(SqlStore(self.0.for_engine(), self.1.clone(), together))
     }
@@ -225,7 +224,7 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
             FastPathResult::Done(answer) => return Ok(answer),
             FastPathResult::Undone(seen) => seen,
         };
-        // A refusal that leaves no trace waits for nobody who writes.
+        // A refusal that leaves no trace need not wait for writers.
         if ask.intent == Intent::Try {
             let snapshot = match seen {
                 Some(snapshot) => snapshot,
@@ -238,7 +237,7 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
             }
             seen = Some(snapshot);
         }
-        // Core waits for no longer: what it gave up would be in doubt.
+        // The caller in `tenure-core` waits no longer: an ask that it gave up would be in doubt.
         let limit = self.0.response_timeout().min(ask.ttl);
         let want = (ask.clone(), limit);
         let answer = carry_out(&self.2.asks, &self.0, name, want, seen).await?;
@@ -270,7 +269,7 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
         if released != Released::NotHeld {
             return Ok(released);
         }
-        // What was asked for and left may make it held yet.
+        // An ask that its caller dropped may still acquire the lock.
         let settled = self.0.settle(SETTLES).await;
         if settled == AbandonedCallState::Answered {
             released = self.let_go(name, owner, keep).await?;
@@ -337,7 +336,7 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
     }
 
     async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
-        // Each question has a limit of its own; a server that falls silent would use them all up.
+        // Each question has its own limit. A server that falls silent would use them all up.
         let limit = LOOK.max(self.0.response_timeout() * 3);
         let until = Instant::now() + limit;
         let silent = || {
@@ -348,7 +347,7 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
             return Ok(vec![Diagnostic::failed(CONNECTION, &silent()).touches("S9")]);
         };
         let mut diagnostics = looked?;
-        // Behind a way that is closed there is nothing to try.
+        // If the connection failed, there is nothing to try.
         if diagnostics.iter().all(|diagnostic| {
             diagnostic.what != CONNECTION || diagnostic.severity == Severity::Good
         }) {

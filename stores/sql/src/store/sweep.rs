@@ -1,8 +1,8 @@
-//! Rows that nobody needs any more are taken away, and no token goes back for it.
+//! Deletes the rows of names that are no longer used. No token goes back because of it.
 //!
-//! Rounds go over the table in the order of its names, page by page. How far the present one has come stands in the
-//! table itself, so that all processes share it, however long they live. A round begins when the floor has covered more
-//! rows for a while, and the floor is raised when a round is over: never more often than is of use.
+//! Rounds go over the table in the order of its names, page by page. The table itself records how far the current round
+//! has come, so all processes share it, however long they live. A round begins when the floor has covered more rows for
+//! a while. The floor is raised when a round ends, and only as often as useful.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,37 +14,36 @@ use crate::{
     write::decision::at,
 };
 
-/// How many rows are looked at at once. For each new row a process looks at eight, sooner or later.
+/// How many rows one page has. For each new row, a process reads eight rows sooner or later.
 pub const PAGE: usize = 512;
-/// For how long nobody has used a name whose row goes.
+/// How long a name must be unused before its row is deleted.
 const AGE: Duration = Duration::from_secs(24 * 60 * 60);
-/// A round is of no use before so much more has become old: this part of the age.
+/// A round is useful only after this part of the age.
 const PARTS: u32 = 16;
-/// How long the floor has to cover a row before that is taken away, in microseconds: longer than a server goes on with
-/// any statement, which is two minutes and a second at most.
+/// How long the floor must cover a row before the row is deleted, in microseconds. This is longer than a server works
+/// on any statement: two minutes and a second at most.
 pub const COVERED: i64 = 140_000_000;
-/// How often each process looks whether a round is due, although it makes no rows.
+/// How often each process checks whether a round is due, even if it makes no rows.
 const PAUSE: Duration = Duration::from_secs(60 * 60);
-/// How soon again where the floor has to cover rows first.
+/// How soon to check again if the floor has to cover rows first.
 const LATER: Duration = Duration::from_secs(150);
-/// For how long new rows oblige to nothing where there was nothing to do.
+/// How long new rows cause no sweep after one with nothing to do.
 const REST: Duration = Duration::from_secs(60);
-/// The pause behind a page: so many times as long as that took, within these bounds.
+/// The pause after a page: this many times as long as the page took, within these limits.
 const TIMES: u32 = 3;
 const BOUNDS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
-/// How often the pause behind a page that others swept doubles: to ten seconds.
+/// How often the pause doubles after a page that others swept: up to ten seconds.
 const MOST_MET: u32 = 10;
-/// How often a page is looked for that nobody else takes.
+/// How often to look for a page that no other process takes.
 const TRIES: u32 = 4;
 const MEETS: Duration = Duration::from_millis(10);
-/// How many rows of a page are read once more, as others stand in them.
+/// How many rows of a page are read again because they have other contenders.
 const READS: usize = 16;
 
-/// The database, for as long as anybody uses it.
+/// Returns the database while it is in use.
 pub type DatabaseSource = Box<dyn Fn() -> Option<Arc<dyn Database>> + Send>;
 
-/// Sweeps for as long as there is a database to sweep: a page whenever this process owes one, and once in a while the
-/// rest of a round.
+/// Sweeps while there is a database: a page whenever this process owes one, and the rest of a round now and then.
 pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, database: DatabaseSource) {
     let mut next = Instant::now() + PAUSE.mul_f64(random_part());
     let mut rests_until = Instant::now();
@@ -57,7 +56,7 @@ pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, database: DatabaseSource
         }
         let Some(database) = database() else { return };
         let began = Instant::now();
-        // What goes wrong here is no harm; who locks is told of it.
+        // A failure here does no harm. A program that locks receives the same fault.
         let then = SqlStore::of(database).sweep(AGE).await.map(|swept| swept.then);
         let pause = (began.elapsed() * TIMES).clamp(BOUNDS.0, BOUNDS.1);
         met = if matches!(then, Ok(NextSweep::Met)) { (met + 1).min(MOST_MET) } else { 0 };
@@ -80,21 +79,21 @@ pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, database: DatabaseSource
     }
 }
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepOutcome {
-    /// How many rows were taken away.
+    /// How many rows were deleted.
     pub removed: usize,
-    /// What is to be done next.
+    /// What to do next.
     pub then: NextSweep,
 }
 
-/// What is to be done after a sweep.
+/// What to do after a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextSweep {
     /// The next page.
     More,
-    /// The same page a little later: others sweep it each time, or somebody keeps the mark locked.
+    /// The same page a little later: others sweep it each time, or another process keeps the mark locked.
     Met,
     /// A round, once the floor has covered rows for a while.
     Later,
@@ -102,23 +101,23 @@ pub enum NextSweep {
     Rest,
 }
 
-/// What a page is looked at for.
+/// What to do with a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SweepStep {
-    /// It is swept, in a round that takes away what was used last before this time, if not more.
+    /// Sweep it, in a round that deletes rows last used before this time, if not more.
     Sweep(i64),
-    /// The floor is raised to this time.
+    /// Raise the floor to this time.
     Raise(i64),
     Wait,
     Rest,
 }
 
-/// How much later the floor is to be raised, at least.
+/// How much later the new floor must be, at least.
 fn interval(age: i64) -> i64 {
     (age / i64::from(PARTS)).max(1)
 }
 
-/// Whether more rows are old than the floor covers, so that it is worth being raised.
+/// Whether more rows are old than the floor covers, so that raising it is useful.
 fn is_behind(page: &SweepPage, age: i64) -> bool {
     page.floor < page.now.saturating_sub(age).saturating_sub(interval(age))
 }
@@ -128,7 +127,7 @@ fn step(page: &SweepPage, age: i64) -> SweepStep {
     let is_covered = page.raised <= page.now.saturating_sub(COVERED);
     let reaches = page.floor.min(old);
     let reached = page.mark.reached;
-    // One that reached later than that was there before the clock was set back.
+    // A later time is from before the clock was set back.
     let is_due = reaches.saturating_sub(reached) >= interval(age) || reached > old;
     match (page.mark.is_at_start(), is_due) {
         (false, _) if is_covered => SweepStep::Sweep(reached),
@@ -140,16 +139,16 @@ fn step(page: &SweepPage, age: i64) -> SweepStep {
 }
 
 impl<D: Database + ?Sized> SqlStore<D> {
-    /// Takes away rows of names that nobody has used for `age`, of the next page.
+    /// Deletes the rows of the next page whose names have been unused for `age`.
     ///
-    /// A row goes only when the floor, which is raised to the last tokens of all that are old, has covered it for a
-    /// while, so that whoever makes it anew has seen the floor.
+    /// The floor is raised to the last tokens of all old rows. A row is deleted only after the floor has covered it for
+    /// a while, so a program that creates it again has seen the floor.
     ///
     /// # Errors
-    /// A fault of the database. What was not taken away stays.
+    /// A fault of the database. Rows that were not deleted remain.
     ///
     /// # Cancel safety
-    /// Cancel-safe: each step leaves tokens rising. What is left of a page is there for the next round.
+    /// Cancel-safe: after each step, tokens keep rising. The next round has the rest of a page.
     pub async fn sweep(&self, age: Duration) -> Result<SweepOutcome, Fault> {
         let micros = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
         let mut removed = 0;
@@ -170,7 +169,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
             }
             let rows = self.unneeded(&page).await?;
             let Some(went) = self.0.take_away(&page.mark_behind(reached), &rows).await? else {
-                // Somebody else sweeps this page.
+                // Another process sweeps this page.
                 sleep(MEETS.mul_f64(random_part())).await;
                 continue;
             };
@@ -189,12 +188,12 @@ impl<D: Database + ?Sized> SqlStore<D> {
         Ok(SweepOutcome { removed, then: NextSweep::Met })
     }
 
-    /// The names that nobody needs any more, with the versions of their rows.
+    /// The names that are no longer used, with the versions of their rows.
     async fn unneeded(&self, page: &SweepPage) -> Result<Vec<(LockName, i64)>, Fault> {
         let (others, plain): (Vec<_>, Vec<_>) = page.idle.iter().partition(|idle| idle.has_others);
         let mut unneeded: Vec<_> =
             plain.into_iter().filter_map(|idle| self.version(idle)).collect();
-        // Those who left without a word mostly. Others are read in the next round.
+        // Most were left without a release. Others are read in the next round.
         let first = (random_part() * others.len() as f64) as usize;
         for idle in others.iter().cycle().skip(first).take(READS.min(others.len())) {
             let snapshot = self.0.read(&idle.name).await?;
@@ -206,9 +205,9 @@ impl<D: Database + ?Sized> SqlStore<D> {
         Ok(unneeded)
     }
 
-    /// The name and the version of a row that nobody has, waits for or is about to write.
+    /// The name and the version of a row without holder, waiter, or writer.
     fn version(&self, idle: &IdleRow) -> Option<(LockName, i64)> {
-        // What makes no sense is not surely ours to remove.
+        // A row that makes no sense may not be ours to delete.
         let (mut state, line) =
             idle.snapshot.row.state_and_reservations(idle.snapshot.floor).ok()?;
         state.expire(&at(&idle.snapshot, &*self.0));
@@ -239,11 +238,11 @@ mod tests {
 
     #[test]
     fn a_round_begins_once_the_floor_has_covered_more_rows_for_a_while() {
-        // Never raised before.
+        // The floor was never raised.
         assert_eq!(step(&page(1000, 0, 0, 0, b""), DAY), SweepStep::Raise(976 * HOUR));
         assert_eq!(step(&page(1000, 976, 1000, 0, b""), DAY), SweepStep::Wait);
         assert_eq!(step(&page(1001, 976, 1000, 0, b""), DAY), SweepStep::Sweep(976 * HOUR));
-        // It is over.
+        // The round has ended.
         assert_eq!(step(&page(1001, 976, 1000, 976, b""), DAY), SweepStep::Rest);
         assert_eq!(step(&page(1002, 976, 1000, 976, b""), DAY), SweepStep::Raise(978 * HOUR));
     }

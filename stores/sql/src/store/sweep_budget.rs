@@ -1,16 +1,16 @@
-//! Whoever makes rows sweeps, in proportion.
+//! A process that makes rows sweeps in proportion.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
-/// For so many new rows a page is owed.
+/// The number of new rows for which one page is owed.
 const EACH: u64 = 64;
 
-/// What a process owes for the rows that it makes.
+/// The pages that a process owes for the rows that it makes.
 ///
-/// However few each makes: where the first of `EACH` processes begins to count is left to chance, so that those that
-/// live for one row pay their part, too.
+/// Each process begins to count at a random number below `EACH`. So even processes that each make one row pay their
+/// part.
 #[derive(Debug)]
 pub struct SweepBudget {
     made: AtomicU64,
@@ -27,7 +27,7 @@ impl Default for SweepBudget {
 }
 
 impl SweepBudget {
-    /// This process has made so many rows.
+    /// Records that this process has made this many rows.
     pub fn made(&self, rows: usize) {
         let rows = rows as u64;
         let before = self.made.fetch_add(rows, Ordering::Relaxed);
@@ -45,13 +45,13 @@ impl SweepBudget {
         }
     }
 
-    /// A page was swept.
+    /// Records that a page was swept.
     pub(crate) fn pay(&self) {
         let less = |owed: u64| Some(owed.saturating_sub(1));
         let _ = self.owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    /// There is nothing to sweep for now.
+    /// Records that there is nothing to sweep for now.
     pub(crate) fn forgive(&self) {
         self.owed.store(0, Ordering::Relaxed);
     }

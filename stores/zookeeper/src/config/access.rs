@@ -1,4 +1,4 @@
-//! Who we are to the ensemble, whom connections trust, and who may see what tenure creates.
+//! The login to the ensemble, the certificates that connections trust, and who may see what tenure creates.
 
 use tenure_core::Fault;
 use tenure_url::Pem;
@@ -8,32 +8,32 @@ use crate::config::options::{AclPolicy, LoginMethod, ZookeeperOptions};
 tenure_url::login_setters!(ZookeeperOptions);
 
 impl ZookeeperOptions {
-    /// Whether user and password are said by SASL with DIGEST-MD5; else by the scheme `digest` of ZooKeeper itself.
+    /// Sets whether to log in with SASL and DIGEST-MD5. Otherwise tenure uses ZooKeeper's own scheme `digest`.
     ///
-    /// By SASL the password is read at each connection. By `digest` it is a part of who the user is, so it is read when a
-    /// session begins, and the same for as long as that lasts.
+    /// With SASL, tenure reads the password at each connection. With `digest`, the password is part of the user's
+    /// identity. tenure then reads it when a session begins, and it stays the same for the whole session.
     #[must_use]
     pub const fn sasl(mut self, yes: bool) -> Self {
         self.method = if yes { LoginMethod::Sasl } else { LoginMethod::Digest };
         self
     }
 
-    /// Lets those alone see and change what tenure creates who log in as this user, or have its certificate; else
-    /// everybody may who reaches the ensemble, as Curator has it.
+    /// Sets whether only clients that log in as this user, or have its certificate, may see and change what tenure
+    /// creates. Otherwise every client that reaches the ensemble may, as with Curator.
     #[must_use]
     pub fn creator_only(mut self, yes: bool) -> Self {
         self.access = if yes { AclPolicy::Creator } else { AclPolicy::World };
         self
     }
 
-    /// Reaches the ensemble over TLS, and trusts servers whose certificates these authorities have signed, in PEM.
+    /// Reaches the ensemble over TLS, and trusts servers whose certificates these authorities signed, in PEM.
     #[must_use]
     pub fn root_certificates(mut self, roots: &[u8]) -> Self {
         self.tls = Some(self.tls.unwrap_or_default().trust(Pem::text(roots)));
         self
     }
 
-    /// The same from a file, which is read now.
+    /// Trusts the authorities in the file at `path`, in PEM. The file is read now.
     ///
     /// # Errors
     /// A fault that names the file.
@@ -43,8 +43,8 @@ impl ZookeeperOptions {
         Ok(self)
     }
 
-    /// Reaches the ensemble over TLS, shows this certificate to a server that asks for one, and proves it by its key, both
-    /// in PEM. The key is in no text.
+    /// Reaches the ensemble over TLS, and shows this certificate to a server that asks for one. `key` proves it. Both
+    /// are in PEM. No text ever shows the key.
     #[must_use]
     pub fn client_certificate(mut self, certificate: &[u8], key: &[u8]) -> Self {
         let (certificate, key) = (Pem::text(certificate), Pem::text(key));
@@ -52,7 +52,7 @@ impl ZookeeperOptions {
         self
     }
 
-    /// The same from files, which are read now.
+    /// Uses the client certificate and the key in these files, in PEM. The files are read now.
     ///
     /// # Errors
     /// A fault that names the file.

@@ -1,4 +1,4 @@
-//! How an ensemble is reached: what options and URLs say.
+//! How to reach an ensemble: options and URLs.
 
 pub(crate) mod access;
 pub(crate) mod options;

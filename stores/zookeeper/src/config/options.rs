@@ -1,4 +1,4 @@
-//! How an ensemble is reached, and what tenure makes there.
+//! The options of the store.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use crate::client::{Acl, Acls};
 
 use crate::validity;
 
-/// Who may see and change what tenure creates.
+/// Which clients may see and change what tenure creates.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum AclPolicy {
-    /// Everybody who reaches the ensemble: what Curator does unless told otherwise.
+    /// Every client that reaches the ensemble: Curator's default.
     #[default]
     World,
-    /// Those who log in as this user.
+    /// Clients that log in as this user.
     Creator,
-    /// Those that are named.
+    /// The clients that are named.
     Given(Vec<Acl>),
 }
 
@@ -31,10 +31,10 @@ impl AclPolicy {
     }
 }
 
-/// How a user says who it is.
+/// How a user logs in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LoginMethod {
-    /// The scheme `digest` of ZooKeeper itself.
+    /// ZooKeeper's own scheme `digest`.
     #[default]
     Digest,
     /// SASL with DIGEST-MD5.
@@ -49,9 +49,9 @@ pub(crate) struct Login {
     pub(crate) method: LoginMethod,
 }
 
-/// How an ensemble is reached, and the bounds of its queues.
+/// The options of the store: how to reach an ensemble, and the limits of the queues.
 ///
-/// Everybody who uses the same locks, also those who use them by Curator, must use the same base path.
+/// All programs that use the same locks, also through Curator, must use the same base path.
 ///
 /// ```
 /// use std::time::Duration;
@@ -78,7 +78,7 @@ pub struct ZookeeperOptions {
     pub(crate) method: LoginMethod,
     pub(crate) tls: Option<Certificates>,
     pub(crate) session: Duration,
-    /// Whether somebody said how long the session is to be.
+    /// Whether the length of the session was set.
     session_is_chosen: bool,
     pub(crate) tick: Duration,
     pub(crate) response_timeout: Duration,
@@ -91,19 +91,19 @@ pub struct ZookeeperOptions {
 }
 
 impl ZookeeperOptions {
-    /// The path under which each lock is a node, unless said otherwise.
+    /// The default of [`base`](ZookeeperOptions::base).
     pub const DEFAULT_BASE: &'static str = "/tenure";
-    /// How many servers may be named.
+    /// The most servers that may be named.
     pub const MOST_SERVERS: usize = 32;
-    /// The length of a session that is asked for, unless said otherwise.
+    /// The default of [`session`](ZookeeperOptions::session).
     pub const DEFAULT_SESSION: Duration = Duration::from_secs(10);
-    /// The servers' tick, unless said otherwise: what their configuration has by default.
+    /// The default of [`tick`](ZookeeperOptions::tick), which is the default of the servers' configuration.
     pub const DEFAULT_TICK: Duration = Duration::from_secs(2);
 
-    /// The ensemble of which these are servers.
+    /// Uses the ensemble of which these are servers.
     ///
     /// # Errors
-    /// A fault when none is named, or more than 32.
+    /// A fault if there is no server, or more than 32.
     pub fn new<H: Into<String>>(
         servers: impl IntoIterator<Item = (H, u16)>,
     ) -> Result<Self, Fault> {
@@ -132,11 +132,11 @@ impl ZookeeperOptions {
         })
     }
 
-    /// Each lock is a node under this path, as Curator's callers write it: `/locks` for its
-    /// `/locks/NAME`.
+    /// Sets the path under which each lock is a node, as callers of Curator write it: `/locks` for `/locks/NAME`.
+    /// Default: [`DEFAULT_BASE`](Self::DEFAULT_BASE).
     ///
     /// # Errors
-    /// A fault if it is no path that ZooKeeper takes.
+    /// A fault if ZooKeeper does not accept the path.
     pub fn base(mut self, base: &str) -> Result<Self, Fault> {
         let parts = base.strip_prefix('/').map(|rest| rest.trim_end_matches('/').split('/'));
         let sound = parts.is_some_and(|mut parts| {
@@ -153,13 +153,14 @@ impl ZookeeperOptions {
         Ok(self)
     }
 
-    /// The length of the session that is asked for, 1 s to an hour; the ensemble may grant less or more, by its
-    /// `minSessionTimeout` and `maxSessionTimeout`.
+    /// Sets the length of the session that tenure requests, 1 s to an hour. The ensemble may grant less or more, by its
+    /// `minSessionTimeout` and `maxSessionTimeout`. Default: [`DEFAULT_SESSION`](Self::DEFAULT_SESSION).
     ///
-    /// After so long the locks of a process that is gone are free. For somewhat less than that a
-    /// process without the ensemble may count on its own.
+    /// When a process is gone, its locks are free after this time. A process that is cut off from the ensemble may
+    /// count on its locks for somewhat less than this time.
     ///
     /// # Errors
+    /// A fault if the value is out of range.
     /// A fault if it is out of range.
     pub fn session(mut self, session: Duration) -> Result<Self, Fault> {
         self.session = within("session", session, 1, 3600)?;
@@ -167,10 +168,11 @@ impl ZookeeperOptions {
         Ok(self)
     }
 
-    /// Unless a length was chosen, the session that is asked for is as long as `ttl`, the shortest of the holds
-    /// that there are to be, so that what a dead process held is free as soon as its lease would be over. Never
-    /// longer than [`DEFAULT_SESSION`](Self::DEFAULT_SESSION), and never shorter than 1 s, two ticks, or what leaves
-    /// twice the `grace` of a hold that can be counted on.
+    /// Sets the session's length for holds of `ttl`, unless [`session`](Self::session) was called. `ttl` is the
+    /// shortest ttl of the holds to come, so a dead process's holds are free when their leases would have ended.
+    ///
+    /// The session is never longer than [`DEFAULT_SESSION`](Self::DEFAULT_SESSION). Within that limit, it is never
+    /// shorter than 1 s, than two ticks, or than a session of which a hold can count on twice the `grace`.
     #[must_use]
     pub fn for_holds(mut self, ttl: Duration, grace: Duration) -> Self {
         if self.session_is_chosen {
@@ -182,21 +184,23 @@ impl ZookeeperOptions {
         self
     }
 
-    /// The `tickTime` of the servers: it is taken off a session twice over, as [docs/stores/zookeeper.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/zookeeper.md) says.
+    /// Sets the `tickTime` of the servers. tenure subtracts it twice from a session, as
+    /// [docs/stores/zookeeper.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/zookeeper.md) says.
+    /// Default: [`DEFAULT_TICK`](Self::DEFAULT_TICK).
     ///
-    /// One that is less than theirs makes a holder that is cut off stop too late.
+    /// If this is less than the servers' tick, a holder that is cut off stops too late.
     ///
     /// # Errors
-    /// A fault if it is longer than a minute.
+    /// A fault if the value is longer than a minute.
     pub fn tick(mut self, tick: Duration) -> Result<Self, Fault> {
         self.tick = within("tick", tick, 0, 60)?;
         Ok(self)
     }
 
-    /// How long an answer is waited for, 10 ms to 60 s.
+    /// Sets how long to wait for an answer, 10 ms to 60 s. Default: 2 s.
     ///
     /// # Errors
-    /// A fault if it is out of range.
+    /// A fault if the value is out of range.
     pub fn response_timeout(mut self, timeout: Duration) -> Result<Self, Fault> {
         if timeout < Duration::from_millis(10) {
             return Err(wrong("response_timeout is too short", "choose 10ms to 60s"));
@@ -205,12 +209,13 @@ impl ZookeeperOptions {
         Ok(self)
     }
 
-    /// Added to the epoch of the ensemble's transactions in every token. After an ensemble was
-    /// rebuilt from nothing it begins to count anew: everybody then says the last one's epoch and one more.
-    /// `tenure doctor` shows it.
+    /// Sets a number that is added to the epoch of the ensemble's transactions in every token. Default: 0.
+    ///
+    /// An ensemble that was rebuilt from nothing counts from the start again. All clients must then set the last epoch
+    /// of the old ensemble plus one. `tenure doctor` shows the epoch.
     ///
     /// # Errors
-    /// A fault if it is a million or more.
+    /// A fault if the value is a million or more.
     pub fn epoch(mut self, epoch: u32) -> Result<Self, Fault> {
         if epoch >= 1_000_000 {
             return Err(wrong("the epoch is a million or more", "choose a smaller one"));
@@ -219,24 +224,25 @@ impl ZookeeperOptions {
         Ok(self)
     }
 
-    /// Whether a holder that is asked to let go as Curator's `Revoker` asks loses its lock at once, and is told
-    /// so. Otherwise it keeps it until it lets go. In both cases
-    /// [`Guard::release_requested`](tenure_core::Guard::release_requested) tells of the request.
+    /// Sets whether a holder loses its lock at once, and learns so, when Curator's `Revoker` asks it to release.
+    /// Otherwise it keeps the lock until it releases it. In both cases
+    /// [`Guard::release_requested`](tenure_core::Guard::release_requested) notifies it of the request. Default:
+    /// `false`.
     #[must_use]
     pub const fn complies_with_revocation(mut self, complies: bool) -> Self {
         self.complies = complies;
         self
     }
 
-    /// Whether a mutex is kept as Curator's `InterProcessSemaphoreMutex` keeps it, and not as its
-    /// `InterProcessMutex`. The two do not see each other.
+    /// Sets whether to keep a mutex as Curator's `InterProcessSemaphoreMutex` does, instead of as its
+    /// `InterProcessMutex`. The two do not exclude each other. Default: `false`.
     #[must_use]
     pub const fn semaphore_mutex(mut self, semaphore_mutex: bool) -> Self {
         self.semaphore_mutex = semaphore_mutex;
         self
     }
 
-    /// How many may wait for one name, and how many hold it together.
+    /// Sets how many may wait for one name, and how many may hold it together. Default: 1,000 each.
     #[must_use]
     pub const fn bounds(mut self, max_waiters: usize, max_holders: usize) -> Self {
         self.max_waiters = max_waiters;
@@ -244,7 +250,7 @@ impl ZookeeperOptions {
         self
     }
 
-    /// Where the locks are, without a password.
+    /// Returns the location of the locks, without a password.
     #[must_use]
     pub fn location(&self) -> String {
         format!("zookeeper://{}{}", self.hosts(), self.base)
@@ -255,13 +261,13 @@ impl ZookeeperOptions {
         self.servers.iter().map(place_of).collect::<Vec<_>>().join(",")
     }
 
-    /// Who logs in, if anybody does.
+    /// The login, if there is one.
     pub(crate) fn login(&self) -> Option<Login> {
         let (user, password) = (self.user.clone()?, self.password.clone()?);
         Some(Login { user, password, method: self.method })
     }
 
-    /// Refuses what contradicts itself.
+    /// Refuses options that contradict each other.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.user.is_some() != self.password.is_some() {
             return Err(wrong("of user and password only one is given", "give both, or none"));
@@ -288,7 +294,7 @@ impl ZookeeperOptions {
     }
 }
 
-/// A server as a URL has it.
+/// A server as in a URL.
 pub(crate) fn place_of((host, port): &(String, u16)) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
@@ -325,11 +331,11 @@ mod tests {
         assert_eq!(session("zookeeper://a", 30_000, 0), seconds(10));
         assert_eq!(session("zookeeper://a?session=8s", 4_000, 0), seconds(8));
         assert_eq!(session("zookeeper://a?session=10s", 4_000, 0), seconds(10));
-        // What the servers grant at least, by the tick.
+        // The shortest session that the servers grant, by the tick.
         assert_eq!(session("zookeeper://a", 100, 0), seconds(4));
         assert_eq!(session("zookeeper://a?tick=500ms", 2_000, 0), seconds(2));
         assert_eq!(session("zookeeper://a?tick=100ms", 100, 0), seconds(1));
-        // 2 s can be counted on of 4 s, and half of it is left for a grace.
+        // A hold can count on 2 s of 4 s, and half of that is left for a grace.
         assert_eq!(session("zookeeper://a", 4_000, 1_000), seconds(4));
         assert_eq!(session("zookeeper://a", 4_000, 2_000), Duration::from_millis(6_250));
         assert_eq!(session("zookeeper://a", 30_000, 15_000), seconds(10));

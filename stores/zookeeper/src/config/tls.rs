@@ -8,7 +8,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::client;
 
-/// Speaks TLS with `host`, of which a look at one server is made.
+/// Connects to `host` over TLS, to probe one server.
 pub(crate) async fn connect(
     host: &str,
     stream: TcpStream,

@@ -10,7 +10,7 @@ use crate::{
 
 const DEFAULT_PORT: u16 = 2181;
 
-/// How URLs of this store are written.
+/// The syntax of this store's URLs.
 const DIALECT: Dialect = Dialect {
     store: "ZooKeeper",
     schemes: &["zookeeper"],
@@ -18,24 +18,25 @@ const DIALECT: Dialect = Dialect {
 };
 
 impl ZookeeperOptions {
-    /// Options from a URL: `zookeeper://[user:password@]host[:port],host[:port],…[/base/path]`.
+    /// Returns the options in a URL: `zookeeper://[user:password@]host[:port],host[:port],…[/base/path]`, with these
+    /// settings.
     ///
-    /// | setting | |
+    /// | setting | meaning |
     /// |---|---|
     /// | `session=10s`, `tick=2s`, `response_timeout=2s` | [`ZookeeperOptions::session`], [`ZookeeperOptions::tick`], [`ZookeeperOptions::response_timeout`], as `10s`, `500ms` or `1m30s` |
     /// | `epoch=0` | [`ZookeeperOptions::epoch`] |
-    /// | `auth=digest`, `auth=sasl` | how user and password are said: by ZooKeeper's `digest`, or SASL with DIGEST-MD5 |
+    /// | `auth=digest`, `auth=sasl` | how to log in: with ZooKeeper's `digest`, or with SASL and DIGEST-MD5 |
     /// | `password_file=` | a file with the password, which is read at each login; only its owner may read it |
-    /// | `acl=world`, `acl=creator`, `acl=digest:user:hash:cdrwa,…` | who may see and change what tenure creates; in the last form as `zkCli` writes it |
-    /// | `tls=yes`, `ca=`, `cert=`, `key=` | over TLS; files in PEM, read at once: the authorities to trust, which there must be, and a client's certificate |
+    /// | `acl=world`, `acl=creator`, `acl=digest:user:hash:cdrwa,…` | which clients may see and change what tenure creates; the last form is that of `zkCli` |
+    /// | `tls=yes`, `ca=`, `cert=`, `key=` | TLS, with PEM files that are read at once: the authorities to trust, which are required, and a client certificate with its key |
     /// | `mutex=semaphore` | [`ZookeeperOptions::semaphore_mutex`] |
     /// | `revocation=comply` | [`ZookeeperOptions::complies_with_revocation`] |
     /// | `max_waiters=1000`, `max_holders=1000` | [`ZookeeperOptions::bounds`] |
     ///
-    /// What is special in a user, a password or the path is percent-encoded.
+    /// Percent-encode special characters in a user, a password or the path.
     ///
     /// # Errors
-    /// A fault that says what is wrong, and never shows a password.
+    /// A fault that says what is wrong. It never shows a password.
     pub fn from_url(url: &str) -> Result<Self, Fault> {
         let mut url = DIALECT.read(url)?;
         url.no_fragment()?;
@@ -89,7 +90,7 @@ impl ZookeeperOptions {
     }
 }
 
-/// Who logs in.
+/// Reads the login.
 fn login(options: &mut ZookeeperOptions, url: &mut Url, is_in_file: bool) -> Result<(), Fault> {
     let password = url.password.take().filter(|password| !password.expose().is_empty());
     if password.is_some() && is_in_file {
@@ -102,7 +103,7 @@ fn login(options: &mut ZookeeperOptions, url: &mut Url, is_in_file: bool) -> Res
     if options.user.is_some() == has_password {
         return Ok(());
     }
-    // One alone may be the password.
+    // Either of them alone may be the password.
     let message = "of user and password only one stands before the hosts";
     let help = "write user:password@ once, before all hosts, or user@ and password_file=";
     Err(DIALECT.wrong_but(message, help))

@@ -40,7 +40,7 @@ impl All {
     /// Acquires all of them, and blocks until it has them.
     ///
     /// # Errors
-    /// As for [`Mutex::lock`](super::Mutex::lock); the error names the lock that stood in the way.
+    /// As for [`Mutex::lock`](super::Mutex::lock). The error names the lock that was not acquired.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -70,7 +70,7 @@ impl All {
     }
 }
 
-/// Several locks, held together: all that [`crate::AllGuard`] says, and what blocks.
+/// Several locks, held together: [`crate::AllGuard`] with methods that block.
 #[must_use = "the locks are released as soon as their guard is dropped"]
 pub struct AllGuard {
     pub(in crate::blocking) guard: Parts,
@@ -84,8 +84,8 @@ impl AllGuard {
 
     news!();
 
-    /// The guards of the single locks, each to be released by itself from now on. Who is told of a
-    /// loss has to be said anew.
+    /// Returns a guard for each lock, which you release separately from now on. Callbacks for a loss have to be set
+    /// again.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -102,7 +102,7 @@ impl AllGuard {
         guard.into_parts().into_iter().map(|part| Guard::new(part, thread)).collect()
     }
 
-    /// Releases all of them and returns when every store has answered.
+    /// Releases all of them and waits for the answer of every store.
     ///
     /// # Errors
     /// As for [`crate::AllGuard::release`].
@@ -124,7 +124,7 @@ impl AllGuard {
         })
     }
 
-    /// Stops renewing all of them without releasing any: [`crate::AllGuard::leave_to_expire`].
+    /// Stops renewing all of them without releasing them: [`crate::AllGuard::leave_to_expire`].
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;

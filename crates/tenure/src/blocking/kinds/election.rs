@@ -1,4 +1,4 @@
-//! The election: candidates, of whom one leads.
+//! The election: one of its candidates leads.
 
 use std::ops::Deref;
 
@@ -7,7 +7,7 @@ use tenure_core::{AcquireError, InspectError, Leader, ReleaseError, Token};
 use super::{inspect::inspect, settings::setters};
 use crate::blocking::{Leaders, context::BlockingContext, guard::Guard};
 
-/// An office that one candidate at a time holds: [`crate::Election`] for blocking callers.
+/// An election, in which one candidate at a time leads: [`crate::Election`] for blocking callers.
 ///
 /// ```
 /// use tenure::blocking::Tenure;
@@ -49,7 +49,7 @@ impl Election {
         self.context.acquire(self.handle.campaign()).map(Leadership)
     }
 
-    /// Leads if nobody else does or comes first.
+    /// Becomes the leader if there is no leader and no candidate ahead in the queue.
     ///
     /// # Errors
     /// As for [`Mutex::try_lock`](super::Mutex::try_lock).
@@ -64,10 +64,10 @@ impl Election {
         Ok(self.context.try_acquire(self.handle.try_campaign())?.map(Leadership))
     }
 
-    /// Who leads, as the store shows it.
+    /// Returns the leader, as the store shows it.
     ///
     /// # Errors
-    /// [`InspectError`] if the name cannot be used or the store does not say.
+    /// [`InspectError`] if the name cannot be used or the store does not answer.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -79,7 +79,7 @@ impl Election {
         self.context.look(async move { handle.leader().await })
     }
 
-    /// Who leads, and from then on every change that is seen.
+    /// Returns the leader, and from then on every change that is seen.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -92,12 +92,12 @@ impl Election {
     }
 }
 
-/// One term in office: a [`Guard`], whose token is the term.
+/// One term of a leader: a [`Guard`] whose token is the number of the term.
 #[must_use = "a leader resigns as soon as this is dropped"]
 pub struct Leadership(pub(in crate::blocking) Guard);
 
 impl Leadership {
-    /// The number of this term: greater than that of every term before it, so it fences.
+    /// Returns the number of this term. It is greater than that of every earlier term, so it is a fencing token.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -110,7 +110,7 @@ impl Leadership {
         self.0.token()
     }
 
-    /// Ends the term and returns when the store has said so.
+    /// Ends the term and waits for the store's answer.
     ///
     /// # Errors
     /// As for [`Guard::release`].

@@ -1,14 +1,13 @@
-//! A look at a lock, for every kind of handle that has one.
+//! `inspect`, for every kind of handle that has it.
 
 /// `inspect` of a handle.
 macro_rules! inspect {
     () => {
-        /// Who holds the lock and who waits for it, by the store's account at one moment. It may be
-        /// out of date when it is answered: never act on it as if the lock were held or free.
+        /// Shows the holders and the waiters of the lock: the store's state at one moment. It may be out of date when
+        /// you receive it. Never act on it as if the lock were held or free.
         ///
         /// # Errors
-        /// [`InspectError`](tenure_core::InspectError) if the name cannot be used or the store does not
-        /// say.
+        /// [`InspectError`](tenure_core::InspectError) if the name cannot be used or the store does not answer.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;

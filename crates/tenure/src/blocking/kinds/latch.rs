@@ -1,4 +1,4 @@
-//! The count-down latch: it opens when all have arrived.
+//! The latch: it opens after a number of arrivals.
 
 use std::{future::IntoFuture, time::Duration};
 
@@ -6,7 +6,7 @@ use tenure_core::LatchError;
 
 use crate::blocking::context::BlockingContext;
 
-/// A latch that opens when so many have arrived: [`crate::Latch`] for blocking callers.
+/// A latch that opens after a number of arrivals: [`crate::Latch`] for blocking callers.
 ///
 /// ```
 /// use tenure::blocking::Tenure;
@@ -29,7 +29,7 @@ impl Latch {
         Self { context, handle }
     }
 
-    /// For how long an arrival counts: [`crate::Latch::keep`].
+    /// Sets for how long an arrival counts: [`crate::Latch::keep`].
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -44,7 +44,7 @@ impl Latch {
         self
     }
 
-    /// Lets `who` arrive, who counts once; answers how many have not.
+    /// Records the arrival of `who`, which counts once. Returns how many arrivals are missing.
     ///
     /// # Errors
     /// As for [`crate::Latch::arrive`].
@@ -59,7 +59,7 @@ impl Latch {
         self.context.look(async move { handle.arrive(&who).await })
     }
 
-    /// Blocks until all have arrived, for ever if they do not.
+    /// Blocks until all have arrived. Without all arrivals, it never returns.
     ///
     /// # Errors
     /// As for [`crate::Latch::wait`].
@@ -75,7 +75,7 @@ impl Latch {
         self.context.look(self.handle.wait().into_future())
     }
 
-    /// Blocks until all have arrived, for `within` at most.
+    /// Blocks until all have arrived, or for `within`.
     ///
     /// # Errors
     /// As for [`Latch::wait`], and [`LatchError::TimedOut`].
@@ -92,7 +92,7 @@ impl Latch {
         self.context.look(self.handle.wait().within(within).into_future())
     }
 
-    /// How many have not arrived.
+    /// Returns how many arrivals are missing.
     ///
     /// # Errors
     /// As for [`crate::Latch::remaining`].
@@ -107,7 +107,7 @@ impl Latch {
         self.context.look(async move { handle.remaining().await })
     }
 
-    /// Who has arrived.
+    /// Returns the names of the arrivals.
     ///
     /// # Errors
     /// As for [`crate::Latch::arrived`].

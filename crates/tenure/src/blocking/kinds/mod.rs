@@ -1,4 +1,4 @@
-//! The kinds of lock, for threads.
+//! The kinds of lock, for blocking callers.
 
 mod all;
 mod election;

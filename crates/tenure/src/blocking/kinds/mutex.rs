@@ -40,7 +40,8 @@ impl Mutex {
 
     inspect!();
 
-    /// The same lock, which a [`Scope`](crate::reentrant::Scope) that holds it enters again.
+    /// Returns the same lock as a reentrant mutex: a [`Scope`](crate::reentrant::Scope) that holds it may enter it
+    /// again.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -60,8 +61,8 @@ impl Mutex {
     /// Acquires the lock, and blocks until it has it.
     ///
     /// # Errors
-    /// See [`AcquireError`]: a wait that ended, a store that could not be asked, or an answer that
-    /// never came. Passing faults are ridden out for up to one ttl.
+    /// [`AcquireError`] if the wait ended, if the store could not be asked, or if its answer never came. Transient
+    /// faults are retried for up to one ttl.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -73,10 +74,10 @@ impl Mutex {
         self.context.acquire(self.handle.lock())
     }
 
-    /// Acquires the lock if it is free; `None` if somebody else has it or comes first.
+    /// Acquires the lock if it is free. Returns `None` if another holder has it or a waiter is ahead in the queue.
     ///
     /// # Errors
-    /// See [`AcquireError`]. An answer that never came is an error, never `None`.
+    /// [`AcquireError`]. An answer that never came is an error, never `None`.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;

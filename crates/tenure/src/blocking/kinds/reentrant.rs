@@ -1,4 +1,4 @@
-//! The reentrant mutex: a scope that holds it enters again without asking the store.
+//! The reentrant mutex: a scope that holds it enters it again without asking the store.
 
 use std::future::IntoFuture;
 
@@ -10,11 +10,11 @@ use crate::blocking::{
     watch::{GuardCallbacks, answers, of_parent},
 };
 
-/// Calls `work` in a [`Scope`] of its own, on this thread, so that reentrant locks know it:
-/// [`crate::reentrant::scope`] for blocking callers.
+/// Calls `work` in a new [`Scope`] on this thread, so that reentrant locks recognize it: [`crate::reentrant::scope`]
+/// for blocking callers.
 ///
-/// Another thread that `work` starts has no scope, unless one is carried over with
-/// [`Scope::current`] and [`Scope::run_blocking`].
+/// A thread that `work` starts has no scope, unless you carry one over with [`Scope::current`] and
+/// [`Scope::run_blocking`].
 ///
 /// ```
 /// use tenure::blocking::{Tenure, reentrant::scope};
@@ -31,8 +31,7 @@ pub fn scope<O>(work: impl FnOnce() -> O) -> O {
     Scope::new().run_blocking(work)
 }
 
-/// A mutex that a [`Scope`] which holds it enters again: [`crate::kinds::Reentrant`] for blocking
-/// callers.
+/// A mutex that a [`Scope`] which holds it may enter again: [`crate::kinds::Reentrant`] for blocking callers.
 ///
 /// ```
 /// use tenure::blocking::{Tenure, reentrant::scope};
@@ -64,7 +63,7 @@ impl Reentrant {
 
     inspect!();
 
-    /// The same lock, for `scope` instead of the one that the caller runs in.
+    /// Returns the same lock for `scope`, instead of the scope in which the caller runs.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -80,11 +79,10 @@ impl Reentrant {
         Self { context: self.context.clone(), handle: self.handle.within(scope) }
     }
 
-    /// Acquires the lock, and blocks until it has it; enters it again if the scope holds it.
+    /// Acquires the lock, and blocks until it has it. Enters it again if the scope holds it.
     ///
     /// # Errors
-    /// [`AcquireError::NoScope`] where there is no scope, else as for
-    /// [`Mutex::lock`](super::Mutex::lock).
+    /// [`AcquireError::NoScope`] if there is no scope, otherwise as for [`Mutex::lock`](super::Mutex::lock).
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -98,8 +96,8 @@ impl Reentrant {
         Ok(self.guarded(guard))
     }
 
-    /// Acquires the lock if it is free, or enters it again; `None` if somebody else has it or comes
-    /// first.
+    /// Acquires the lock if it is free, or enters it again if the scope holds it. Returns `None` if another holder has
+    /// it or a waiter is ahead in the queue.
     ///
     /// # Errors
     /// As for [`Reentrant::lock`]. An answer that never came is an error, never `None`.
@@ -121,8 +119,8 @@ impl Reentrant {
     }
 }
 
-/// One of the guards by which a scope holds a [`Reentrant`] lock. Dropping the last of them releases
-/// the lock in the background.
+/// One of the guards with which a scope holds a [`Reentrant`] lock. Dropping the last one releases the lock in the
+/// background.
 #[must_use = "the lock is released as soon as its last guard is dropped"]
 pub struct ReentrantGuard {
     pub(in crate::blocking) guard: kinds::ReentrantGuard,
@@ -132,7 +130,7 @@ pub struct ReentrantGuard {
 impl ReentrantGuard {
     answers!();
 
-    /// How many guards share this hold, this one included.
+    /// Returns how many guards share this hold, including this one.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -146,12 +144,11 @@ impl ReentrantGuard {
         self.guard.depth()
     }
 
-    /// Gives up this guard. If it is the last of its hold, releases the lock and returns when the
-    /// store has said so.
+    /// Drops this guard. If it is the last of its hold, releases the lock and waits for the store's answer.
     ///
     /// # Errors
-    /// As for [`Guard::release`](crate::blocking::Guard::release). A guard that is not the last says
-    /// [`ReleaseError::Lost`] too when the hold was lost.
+    /// As for [`Guard::release`](crate::blocking::Guard::release). A guard that is not the last also returns
+    /// [`ReleaseError::Lost`] if the hold was lost.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;

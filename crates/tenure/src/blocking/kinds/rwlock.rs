@@ -1,12 +1,11 @@
-//! The read-write lock: readers share, a writer excludes.
+//! The read-write lock: readers share it, a writer excludes all others.
 
 use tenure_core::AcquireError;
 
 use super::{inspect::inspect, settings::setters};
 use crate::blocking::{WriteGuard, context::BlockingContext, guard::Guard};
 
-/// A lock that many readers hold together, or one writer alone: [`crate::RwLock`] for blocking
-/// callers.
+/// A lock that many readers hold together, or one writer alone: [`crate::RwLock`] for blocking callers.
 ///
 /// ```
 /// use tenure::blocking::Tenure;
@@ -34,7 +33,7 @@ impl RwLock {
 
     inspect!();
 
-    /// Blocks until this caller is one of the readers.
+    /// Acquires the lock as a reader, and blocks until it has it.
     ///
     /// # Errors
     /// As for [`Mutex::lock`](super::Mutex::lock).
@@ -49,7 +48,7 @@ impl RwLock {
         self.context.acquire(self.handle.read())
     }
 
-    /// Becomes a reader if no writer has the lock or comes first.
+    /// Acquires the lock as a reader, if no writer holds it and no waiter is ahead in the queue.
     ///
     /// # Errors
     /// As for [`Mutex::try_lock`](super::Mutex::try_lock).
@@ -65,7 +64,7 @@ impl RwLock {
         self.context.try_acquire(self.handle.try_read())
     }
 
-    /// Blocks until this caller writes alone.
+    /// Acquires the lock as its only writer, and blocks until it has it.
     ///
     /// # Errors
     /// As for [`Mutex::lock`](super::Mutex::lock).
@@ -80,7 +79,7 @@ impl RwLock {
         self.context.acquire(self.handle.write()).map(WriteGuard::new)
     }
 
-    /// Becomes the writer if nobody has the lock or comes first.
+    /// Acquires the lock as its writer, if it has no holder and no waiter is ahead in the queue.
     ///
     /// # Errors
     /// As for [`Mutex::try_lock`](super::Mutex::try_lock).

@@ -1,11 +1,11 @@
-//! The semaphore: so many at a time.
+//! The semaphore: a number of permits.
 
 use tenure_core::{AcquireError, InspectError};
 
 use super::{inspect::inspect, settings::setters};
 use crate::blocking::{context::BlockingContext, guard::Guard};
 
-/// A lock that hands out so many permits: [`crate::Semaphore`] for blocking callers.
+/// A lock with a number of permits: [`crate::Semaphore`] for blocking callers.
 ///
 /// ```
 /// use tenure::blocking::Tenure;
@@ -34,8 +34,7 @@ impl Semaphore {
 
     inspect!();
 
-    /// How many permits are not taken, by this handle's number and the store's account at one
-    /// moment.
+    /// Returns how many permits are free: this handle's number, less those taken in the store at one moment.
     ///
     /// # Errors
     /// As for [`Semaphore::inspect`].
@@ -52,7 +51,7 @@ impl Semaphore {
         Ok(self.inspect()?.available(self.permits()))
     }
 
-    /// How many permits there are.
+    /// Returns how many permits there are.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -64,7 +63,7 @@ impl Semaphore {
         self.handle.permits()
     }
 
-    /// Blocks until one permit is had.
+    /// Acquires one permit, and blocks until it has it.
     ///
     /// # Errors
     /// As for [`Semaphore::acquire_many`].
@@ -79,10 +78,10 @@ impl Semaphore {
         self.acquire_many(1)
     }
 
-    /// Blocks until `take` permits are had, all at once.
+    /// Acquires `take` permits at once, and blocks until it has them.
     ///
     /// # Errors
-    /// As for [`Mutex::lock`](super::Mutex::lock); taking more permits than there are is one.
+    /// As for [`Mutex::lock`](super::Mutex::lock). Taking more permits than there are is an error.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -94,7 +93,7 @@ impl Semaphore {
         self.context.acquire(self.handle.acquire_many(take))
     }
 
-    /// Takes one permit if it is free.
+    /// Acquires one permit if it is free.
     ///
     /// # Errors
     /// As for [`Semaphore::try_acquire_many`].
@@ -109,7 +108,7 @@ impl Semaphore {
         self.try_acquire_many(1)
     }
 
-    /// Takes `take` permits if they are free and nobody comes first.
+    /// Acquires `take` permits if they are free and no waiter is ahead in the queue.
     ///
     /// # Errors
     /// As for [`Mutex::try_lock`](super::Mutex::try_lock).

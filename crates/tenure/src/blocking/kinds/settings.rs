@@ -1,10 +1,10 @@
 //! The settings of an acquisition, for every kind of handle.
 
-/// The setters of a handle, handed on to the handle inside.
+/// The setters of a handle, which pass the settings on to the handle inside.
 macro_rules! setters {
     () => {
-        /// The length of the lease, 10 ms to 24 h; 30 s if nothing is said. While the guard lives
-        /// it is renewed every third of it.
+        /// Sets the length of the lease, 10 ms to 24 h. Default: 30 s. While the guard exists, tenure renews the lease
+        /// every third of it.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -19,8 +19,7 @@ macro_rules! setters {
             self
         }
 
-        /// How long to wait for the lock at most; for ever if nothing is said. Nothing else ends a
-        /// blocking wait.
+        /// Sets how long to wait for the lock at most. Default: no limit. Nothing else ends a blocking wait.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -35,9 +34,9 @@ macro_rules! setters {
             self
         }
 
-        /// After how long a hold is lost although it could be renewed, 10 ms to 24 h; never if
-        /// nothing is said. The lock is let go then, also while its guard is still there: a hung
-        /// holder blocks nobody for longer.
+        /// Sets the longest time that a hold lasts, even with renewals: 10 ms to 24 h. Default: no limit. After that
+        /// time the hold is lost and the lock is released, even if its guard still exists. So a hung holder blocks
+        /// others for no longer than this.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -52,8 +51,7 @@ macro_rules! setters {
             self
         }
 
-        /// For how long since its grant the lock stays taken even if it is released earlier,
-        /// 10 ms to 24 h.
+        /// Sets how long after its grant the lock stays taken even if it is released earlier, 10 ms to 24 h.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -68,8 +66,8 @@ macro_rules! setters {
             self
         }
 
-        /// How much longer than the holder believes the store keeps the lease, 0 to 60 s; none if
-        /// nothing is said. A holder that was frozen for less than this hurts nobody.
+        /// Sets how much longer the store keeps the lease than the holder counts on it, 0 to 60 s. Default: 0. A holder
+        /// that was paused for less than this causes no conflict.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -84,8 +82,7 @@ macro_rules! setters {
             self
         }
 
-        /// Who holds the lock, for people to see: `host/pid` if nothing is said. It proves
-        /// nothing.
+        /// Sets a text that shows people which program holds the lock. Default: `host/pid`. It proves nothing.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -99,7 +96,8 @@ macro_rules! setters {
             self
         }
 
-        /// First come, first served among all contenders of all processes (promise [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)).
+        /// Serves contenders first come, first served, across all processes (promise
+        /// [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)).
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -112,12 +110,12 @@ macro_rules! setters {
             self
         }
 
-        /// Calls `tell` with who holds the lock and how many contenders are ahead, while this handle
-        /// or a clone of it waits for it: once if that is behind tasks of this process, and each
-        /// time the store answers that the lock is busy.
+        /// Calls `tell` with the holder and the number of contenders ahead, while this handle or a clone of it waits
+        /// for the lock. Calls it once if the wait is behind tasks of this process, and each time the store answers
+        /// that the lock is busy.
         ///
-        /// It is called on the thread that waits, so it may block, and take other locks. Meanwhile
-        /// the wait goes on by itself, and of the answers that come in only the latest is told.
+        /// The call is on the waiting thread, so `tell` may block and take other locks. Meanwhile the wait continues in
+        /// the background. Of the answers that arrive during a call, `tell` receives only the latest.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -137,9 +135,9 @@ macro_rules! setters {
             self
         }
 
-        /// Calls `tell` with what is wrong when the store fails while this handle or a clone of it waits,
-        /// and the wait goes on all the same: once until the store answers again. It is called on the
-        /// thread that waits.
+        /// Calls `tell` with the fault when the store fails while this handle or a clone of it waits. The wait
+        /// continues, and there is no further call until the store has answered again. The call is on the waiting
+        /// thread.
         ///
         /// ```
         /// # let tenure = tenure::blocking::Tenure::open("memory:")?;

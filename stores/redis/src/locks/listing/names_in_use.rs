@@ -1,4 +1,4 @@
-//! A look at the names in use without being a part of the store.
+//! Lists the names in use without opening the store.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -11,17 +11,16 @@ use crate::{
     servers::{Topology, Transport},
 };
 
-/// The names on the server at `url` that begin with `prefix` and that somebody holds or waits for, as far
-/// as their keys tell: the first of them where they are more than 32 MiB.
+/// Returns the names on the server at `url` that begin with `prefix` and have a holder or a waiter, as far as their
+/// keys show. If there are more than 32 MiB of names, returns the first of them.
 ///
-/// Nothing is written there: on a server without locks not even the number of their format is.
+/// This writes nothing, not even the format's number on a server without locks.
 ///
 /// # Errors
-/// A [`Fault`] if the URL is not written as it should be, if the server does not answer, or if its locks
-/// are kept in another format.
+/// A [`Fault`] if the URL is malformed, if the server does not answer, or if its locks have another format.
 ///
 /// # Cancel safety
-/// Cancel-safe: nothing is changed.
+/// Cancel-safe: this changes nothing.
 ///
 /// ```no_run
 /// # async fn look() -> Result<(), tenure_core::Fault> {

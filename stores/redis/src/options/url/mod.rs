@@ -14,35 +14,37 @@ use crate::options::{Address, Deployment, HostPort, RedisOptions, Sentinels, log
 const DEFAULT_PORT: u16 = 6379;
 
 impl RedisOptions {
-    /// Options from a URL.
+    /// Returns the options in a URL.
     ///
     /// | URL | server |
     /// |---|---|
     /// | `redis://[user:password@]host[:port][/db]` | over TCP |
     /// | `rediss://…` | the same over TLS |
     /// | `redis-sentinel://[user:password@]host[:port],host[:port],…[/db]?service=…` | the primary that these sentinels name |
-    /// | `rediss-sentinel://…` | the same over TLS, the sentinels too unless `sentinel_tls=no` |
+    /// | `rediss-sentinel://…` | the same over TLS, also to the sentinels unless `sentinel_tls=no` |
     /// | `redis-cluster://[user:password@]host[:port],host[:port],…` | the cluster of which these are nodes |
     /// | `rediss-cluster://…` | the same over TLS |
     /// | `unix:/path/to/socket?db=0&user=…&password=…` | over a unix socket |
     ///
-    /// `valkey` means `redis`, and `valkeys` `rediss`, also before `-sentinel` and `-cluster`.
+    /// `valkey` means `redis`, and `valkeys` means `rediss`, also before `-sentinel` and `-cluster`.
     ///
-    /// Each takes `?prefix=`, `connect_timeout=` and `response_timeout=`, as `500ms`, `2s` or `1m30s`, and `replicas=` with
-    /// `replica_timeout=`: [`RedisOptions::replicas`]; `replicas=all` behind sentinels and in a cluster. All but
-    /// a cluster take `scripts=no`: [`RedisOptions::scripts`]. What is
-    /// special in a user, password or setting is percent-encoded. Over TLS each takes files in PEM too,
-    /// which are read at once: `ca=` with the authorities to trust instead of the system's, and
-    /// `cert=` and `key=` for a server that wants a client's certificate. User and password are those of
-    /// the servers; `password_file=` names a file with the password, which is read at each login, and
-    /// `sentinel_password_file=` one for the sentinels. `sentinel_user=`, `sentinel_password=`, `sentinel_tls=yes`, `sentinel_ca=`,
-    /// `sentinel_cert=` and `sentinel_key=` are the sentinels'; without files of their own these get the
-    /// servers'.
+    /// | setting | meaning |
+    /// |---|---|
+    /// | `prefix=` | [`RedisOptions::prefix`] |
+    /// | `connect_timeout=`, `response_timeout=` | [`RedisOptions::connect_timeout`] and [`RedisOptions::response_timeout`], as `500ms`, `2s` or `1m30s` |
+    /// | `replicas=`, `replica_timeout=` | [`RedisOptions::replicas`] and [`RedisOptions::replica_timeout`]; also `replicas=all` behind sentinels and in a cluster |
+    /// | `scripts=no` | [`RedisOptions::scripts`]; not in a cluster |
+    /// | `ca=` | over TLS: a PEM file with the authorities to trust instead of the system's |
+    /// | `cert=`, `key=` | over TLS: PEM files with a client certificate and its key, for a server that requires one |
+    /// | `password_file=`, `sentinel_password_file=` | a file with the password for the servers or the sentinels, which is read at each login |
+    /// | `sentinel_user=`, `sentinel_password=` | the login to the sentinels; the user and the password before the hosts are for the servers |
+    /// | `sentinel_tls=yes`, `sentinel_ca=`, `sentinel_cert=`, `sentinel_key=` | TLS to the sentinels; without their own files, they use the servers' |
     ///
-    /// Spellings of redis-rs, redis-py, Lettuce and go-redis that mean the same are read too.
+    /// Percent-encode special characters in a user, a password or a setting. PEM files are read at once. Other
+    /// spellings with the same meaning, from redis-rs, redis-py, Lettuce and go-redis, work too.
     ///
     /// # Errors
-    /// A fault that says what is wrong and what to write, and never shows a password.
+    /// A fault that says what is wrong and what to write. It never shows a password.
     pub fn from_url(url: &str) -> Result<Self, Fault> {
         let mut url = DIALECT.read(url)?;
         let scheme = Scheme::of(&url.scheme);
@@ -120,7 +122,7 @@ impl RedisOptions {
     }
 }
 
-/// Settings that name files in PEM, and the paths: authorities, a certificate and its key.
+/// Settings that name PEM files, and the paths: authorities, a certificate and its key.
 struct PemFiles([(&'static str, Option<String>); 3]);
 
 impl PemFiles {
@@ -143,7 +145,7 @@ impl PemFiles {
     }
 }
 
-/// The one server. Where a variable with the host was empty, this machine's would be another one for each caller.
+/// The one server. An empty host may come from an empty variable. It would mean a different machine for each caller.
 fn server(url: &Url) -> Result<HostPort, Fault> {
     match url.hosts.as_slice() {
         [] => {
@@ -158,7 +160,7 @@ fn server(url: &Url) -> Result<HostPort, Fault> {
     }
 }
 
-/// Who this is to the servers.
+/// The login to the servers.
 fn login(url: &mut Url, is_in_file: bool) -> Result<Login, Fault> {
     let (user, password) = (url.settings.take("user"), url.settings.secret("password"));
     if is_in_file && (password.is_some() || url.password.is_some()) {
@@ -170,7 +172,7 @@ fn login(url: &mut Url, is_in_file: bool) -> Result<Login, Fault> {
     }
     let password = password.or(url.password.take()).map(Password::from);
     let login = Login { user: user.or(url.user.take()), password };
-    // A password that stands alone is a user by mistake, so it is not shown.
+    // A lone password is read as a user by mistake, so it is not shown.
     if login.user.is_some() && login.password.is_none() && !is_in_file {
         return Err(DIALECT.wrong_but(
             "a user stands there without a password",
@@ -180,13 +182,13 @@ fn login(url: &mut Url, is_in_file: bool) -> Result<Login, Fault> {
     Ok(login)
 }
 
-/// A password that stands in the URL and in a file.
+/// The fault for a password both in the URL and in a file.
 fn twice(setting: &str) -> Fault {
     let message = format!("it has a password, and {setting}_file names a file with one");
     DIALECT.wrong_but(message, "leave one of them out")
 }
 
-/// What stands behind the hosts: the service, where sentinels are written so, and the database.
+/// The parts after the hosts: the service, in some spellings of sentinels, and the database.
 fn parts_of_path(url: &Url, scheme: Scheme) -> (Option<&str>, &str) {
     let name = url.name().trim_end_matches('/');
     match scheme {
