@@ -17,7 +17,7 @@ use tenure_proto::{
 
 use crate::{
     AcquireError, Clock, Entropy, Fault, FaultKind, LockName, Store,
-    engine::{Agenda, EngineStarter, Refusal, Slot, Slots},
+    engine::{Agenda, EngineStarter, ReserveError, Slot, Slots},
     error::{LockAddress, Lost},
     observe::StoreTelemetry,
     options::{Defaults, DefaultsResolver, Options, ValidatedSettings},
@@ -111,10 +111,10 @@ impl StoreContext {
         }
         self.start_engine().map_err(|fault| AcquireError::store(self.address(name), fault))?;
         self.slots.reserve().map_err(|refusal| match refusal {
-            Refusal::Full { limit } => {
+            ReserveError::Full { limit } => {
                 AcquireError::TooManyHolds { lock: self.address(name), limit }
             }
-            Refusal::Closed => AcquireError::ShutDown { lock: self.address(name) },
+            ReserveError::Closed => AcquireError::ShutDown { lock: self.address(name) },
         })
     }
 

@@ -15,7 +15,7 @@ const MOST: usize = 1_024;
 
 /// Which members told of the eviction of which name.
 #[derive(Debug)]
-pub(crate) struct EvictionTally {
+pub(crate) struct EvictionReportTally {
     members: usize,
     /// How far apart what two members tell may be to be of one eviction.
     within: Duration,
@@ -29,7 +29,7 @@ struct ReportedEviction {
     by: BTreeSet<usize>,
 }
 
-impl EvictionTally {
+impl EvictionReportTally {
     /// Nothing was told yet by any of so many members.
     pub(crate) fn new(members: usize, within: Duration) -> Self {
         Self { members, within, of: BTreeMap::new() }
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_majority_tells_once() {
-        let mut told = EvictionTally::new(3, WITHIN);
+        let mut told = EvictionReportTally::new(3, WITHIN);
         assert!(!told.record_report(0, &name("a"), at(0)));
         assert!(!told.record_report(1, &name("b"), at(1)));
         assert!(told.record_report(2, &name("a"), at(2)));
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn what_one_member_tells_is_never_enough() {
-        let mut told = EvictionTally::new(3, WITHIN);
+        let mut told = EvictionReportTally::new(3, WITHIN);
         for now in 0..100 {
             assert!(!told.record_report(0, &name("a"), at(now)));
         }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_last_one_of_an_eviction_is_not_counted_for_the_next() {
-        let mut told = EvictionTally::new(3, WITHIN);
+        let mut told = EvictionReportTally::new(3, WITHIN);
         for (member, majority) in [(0, false), (1, true), (2, false), (2, false), (0, true)] {
             assert_eq!(told.record_report(member, &name("a"), at(0)), majority, "{member}");
         }
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn what_is_far_apart_is_not_one_eviction() {
-        let mut told = EvictionTally::new(3, WITHIN);
+        let mut told = EvictionReportTally::new(3, WITHIN);
         assert!(!told.record_report(0, &name("a"), at(0)));
         assert!(!told.record_report(1, &name("a"), at(1_001)));
         assert!(told.record_report(0, &name("a"), at(2_001)));
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn what_no_majority_tells_of_is_bounded_and_forgotten() {
-        let mut told = EvictionTally::new(3, WITHIN);
+        let mut told = EvictionReportTally::new(3, WITHIN);
         for number in 0..5_000 {
             told.record_report(0, &name(&format!("{number}")), at(0));
             assert!(told.of.len() <= MOST);

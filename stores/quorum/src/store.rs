@@ -30,7 +30,7 @@ use tenure_core::{
 use crate::{
     QuorumOptions,
     error::{too_long, unsupported},
-    evictions::EvictionTally,
+    evictions::EvictionReportTally,
     holds::Acquisitions,
     members::{Member, background::BackgroundLimiter},
 };
@@ -316,7 +316,7 @@ impl Store for QuorumStore {
         let members = self.members.iter().map(|member| member.evictions()).collect();
         let options = self.shared.options.clone();
         // An eviction waits this long for each of them.
-        let mut told = EvictionTally::new(self.members.len(), options.member_limit);
+        let mut told = EvictionReportTally::new(self.members.len(), options.member_limit);
         Evictions::merged(members, move |member, eviction| match eviction {
             Eviction::Of(name) => told.record_report(member, name, options.now()),
             // A request at one member alone shows at the next renewal. It asks nothing of the others.

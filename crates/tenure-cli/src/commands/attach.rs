@@ -9,7 +9,7 @@ use crate::{
     exit::Failure,
     handle::{
         read::{LoadedHandle, given_to_run},
-        replace::{PendingHandleFile, ReplacePolicy},
+        replace::{HandleReplacePolicy, PendingHandleFile},
     },
     run::{
         detaching::{EndAction, too_long},
@@ -36,7 +36,7 @@ impl PendingAttach {
         }
         let lease = args.lease.unwrap_or(handle.lease());
         let prepare = |file| {
-            PendingHandleFile::new(file, ReplacePolicy::This(Box::new(handle.clone())))
+            PendingHandleFile::new(file, HandleReplacePolicy::This(Box::new(handle.clone())))
                 .map_err(Failure::usage)
         };
         let prepared = file.as_deref().map(prepare).transpose()?;

@@ -13,7 +13,7 @@ use crate::{
     exit::Failure,
     handle::{
         file,
-        replace::{PendingHandleFile, ReplacePolicy},
+        replace::{HandleReplacePolicy, PendingHandleFile},
     },
     output::{
         Reporter, answer,
@@ -80,11 +80,11 @@ async fn hold(
     too_long(tenure, &args.name, args.lease)?;
     let replaces = match plan.kind {
         // Whoever holds the lock alone knows that what an older handle was of is over.
-        LockKind::Mutex => ReplacePolicy::OlderOf {
+        LockKind::Mutex => HandleReplacePolicy::OlderOf {
             name: args.name.clone(),
             store: tenure.store().kind().to_owned(),
         },
-        _ => ReplacePolicy::None,
+        _ => HandleReplacePolicy::None,
     };
     let file = args.handle.as_deref().map(|path| PendingHandleFile::new(path, replaces));
     let file = file.transpose().map_err(Failure::usage)?;

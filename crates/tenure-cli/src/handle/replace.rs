@@ -16,7 +16,7 @@ use crate::explanation::Explanation;
 
 /// What a new handle may replace, besides nothing and an empty file.
 #[derive(Clone, Debug)]
-pub(crate) enum ReplacePolicy {
+pub(crate) enum HandleReplacePolicy {
     /// No handle.
     None,
     /// One that is worth nothing when a lock of this name is held alone in a store of this kind.
@@ -27,7 +27,7 @@ pub(crate) enum ReplacePolicy {
 
 const NAME_ANOTHER: &str = "name another file";
 
-impl ReplacePolicy {
+impl HandleReplacePolicy {
     /// Why what was found has to stay, if it has.
     fn refusal(&self, found: &HandleFileContent) -> Option<FileProblem> {
         let HandleFileContent::Handle(found) = found else { return None };
@@ -47,12 +47,12 @@ impl ReplacePolicy {
 #[derive(Debug)]
 pub(crate) struct PendingHandleFile {
     path: PathBuf,
-    replaces: ReplacePolicy,
+    replaces: HandleReplacePolicy,
 }
 
 impl PendingHandleFile {
     /// Sees that `path` can have a handle.
-    pub(crate) fn new(path: &Path, replaces: ReplacePolicy) -> Result<Self, Explanation> {
+    pub(crate) fn new(path: &Path, replaces: HandleReplacePolicy) -> Result<Self, Explanation> {
         check(path, &replaces)?;
         // It goes at once: a kill during the work leaves nothing in the folder.
         drop(next_to(path).map_err(|error| cannot(path, &error))?);
@@ -83,7 +83,7 @@ fn next_to(path: &Path) -> io::Result<NamedTempFile> {
     Ok(next)
 }
 
-fn check(path: &Path, replaces: &ReplacePolicy) -> Result<(), Explanation> {
+fn check(path: &Path, replaces: &HandleReplacePolicy) -> Result<(), Explanation> {
     let shown = path.display().to_string();
     let why = replaces.refusal(&look(path)?);
     why.map_or(Ok(()), |why| Err(of_file(&shown, why)))

@@ -101,9 +101,9 @@ impl Guard {
     }
 
     /// From now on, limits the hold to `max_hold`, and keeps the name taken for `hold_at_least`, even after a release.
-    pub(crate) fn count_from_now(&self, max_hold: Option<Duration>, hold_at_least: Duration) {
+    pub(crate) fn bound_hold_from_now(&self, max_hold: Option<Duration>, hold_at_least: Duration) {
         let generation = self.held.generation();
-        self.held.lease().count_from_now(generation, max_hold, hold_at_least);
+        self.held.lease().bound_hold_from_now(generation, max_hold, hold_at_least);
     }
 
     /// Cancels `hold_at_least`, so that the name is free as soon as this hold is released. Use this if the work failed

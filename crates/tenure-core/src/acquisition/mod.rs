@@ -101,7 +101,7 @@ impl Acquisition {
         tainted_until: Timestamp,
         end: HoldEnd,
     ) -> Self {
-        slot.end();
+        slot.mark_ended();
         let mut acquisition = Self::of(context, name, owner, slot);
         acquisition.stage = Stage::Over(end);
         acquisition.tainted_until = tainted_until;

@@ -22,7 +22,7 @@ use std::{
 use agenda::OneTimeJob;
 pub(crate) use agenda::{Agenda, AgendaKey, Job, WakeOnDrop, WatchedLease, WatchedQueues};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
-pub(crate) use slots::{Refusal, Slot, Slots};
+pub(crate) use slots::{ReserveError, Slot, Slots};
 pub(crate) use starter::EngineStarter;
 use survival::{catch_future_panic, catch_panic};
 pub(crate) use take_back::{HoldEnd, PendingRelease};

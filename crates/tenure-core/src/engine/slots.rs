@@ -42,7 +42,7 @@ struct Counts {
 }
 
 /// Why no slot was given.
-pub(crate) enum Refusal {
+pub(crate) enum ReserveError {
     /// All slots are taken.
     Full {
         /// The number of slots.
@@ -69,13 +69,13 @@ impl Slots {
     }
 
     /// Reserves a slot for one hold, waiter or clean-up, until the slot is dropped.
-    pub(crate) fn reserve(self: &Arc<Self>) -> Result<Slot, Refusal> {
+    pub(crate) fn reserve(self: &Arc<Self>) -> Result<Slot, ReserveError> {
         let mut counts = self.lock();
         if counts.closed {
-            return Err(Refusal::Closed);
+            return Err(ReserveError::Closed);
         }
         if counts.taken >= self.limit {
-            return Err(Refusal::Full { limit: self.limit });
+            return Err(ReserveError::Full { limit: self.limit });
         }
         counts.taken += 1;
         Ok(Slot { slots: self.clone(), over: false, settled: false })
@@ -191,7 +191,7 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// Records that the user of the slot is over, which the store may not know yet.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn mark_ended(&mut self) {
         if !self.over {
             self.over = true;
             self.slots.lock().over += 1;
@@ -201,7 +201,7 @@ impl Slot {
     /// Records that the store has nothing of the slot's user any more, as far as known. The slot stays taken for calls
     /// that may arrive late.
     pub(crate) fn settle(&mut self) {
-        self.end();
+        self.mark_ended();
         if !self.settled {
             self.settled = true;
             let mut counts = self.slots.lock();

@@ -48,7 +48,7 @@ impl PendingRelease {
         until: Timestamp,
         calls_outlive_drop: bool,
     ) -> Self {
-        slot.end();
+        slot.mark_ended();
         let cleanup = AcquisitionCleanup::new(now, until.since(now), calls_outlive_drop);
         let keep_until = Timestamp::ZERO;
         Self { name, owner, keep_until, until, cleanup, slot, end: None }

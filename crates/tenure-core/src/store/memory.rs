@@ -17,8 +17,8 @@ use async_trait::async_trait;
 use tenure_proto::{
     HoldId, Incarnation, Owner, Renewed, Token,
     queue::{
-        Answer, Ask, Client, Contender, Limits, Moment, NameState, QueueError, Raised, Released,
-        Snapshot, TakeOver, TakenOver, Together, Wake, acquire_together,
+        Answer, Ask, Client, Contender, DecisionContext, Limits, NameState, QueueError, Raised,
+        Released, Snapshot, TakeOver, TakenOver, Together, Wake, acquire_together,
     },
     rule::{Rule, kept},
 };
@@ -132,7 +132,7 @@ impl MemoryState {
         self.in_use.remove(name).unwrap_or_else(fresh)
     }
 
-    fn put(&mut self, name: &LockName, state: NameState, at: &Moment<'_>) {
+    fn put(&mut self, name: &LockName, state: NameState, at: &DecisionContext<'_>) {
         if state.is_idle() {
             self.last_time = self.last_time.max(state.last_time);
             return;
@@ -233,7 +233,7 @@ impl MemoryStore {
     fn decide<T>(
         &self,
         name: &LockName,
-        decision: impl FnOnce(&mut NameState, &Moment<'_>) -> (T, Vec<Wake>),
+        decision: impl FnOnce(&mut NameState, &DecisionContext<'_>) -> (T, Vec<Wake>),
     ) -> T {
         let at = self.moment();
         let mut names = self.lock();
@@ -245,8 +245,8 @@ impl MemoryStore {
         answer
     }
 
-    fn moment(&self) -> Moment<'static> {
-        Moment {
+    fn moment(&self) -> DecisionContext<'static> {
+        DecisionContext {
             now: self.clock.now(),
             wall: if kept(Rule::TokensOutliveMemory) { self.clock.wall() } else { 0 },
             limits: &self.can.1,

@@ -170,7 +170,7 @@ impl<W> LocalQueue<W> {
             self.head = None;
             return Handoff::Nobody;
         };
-        match turn.at_release(lease(first.get())) {
+        match turn.decide_pass(lease(first.get())) {
             Next::Pass(token) => {
                 self.head = Some((ticket, HeadState::Holds(turn)));
                 Handoff::Lease(first.remove(), token)

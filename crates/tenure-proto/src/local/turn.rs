@@ -62,7 +62,7 @@ impl ProcessTurn {
     /// It may not if the run is over, the tokens are used up, a renewal is unanswered, a release was requested, or less
     /// than half of the next task's ttl is left. Then the store decides, and gives a full ttl.
     #[must_use]
-    pub fn at_release(&mut self, at: AtRelease) -> Next {
+    pub fn decide_pass(&mut self, at: AtRelease) -> Next {
         let bounded = kept(Rule::TurnIsBounded);
         let over = bounded && (self.passes >= PASSES || at.now.since(self.began) >= LENGTH);
         let enough_left = at.deadline.since(at.now) >= at.next_ttl.for_holder() / 2;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Answer, Ask, Client, Holder, Intent, Mode, Moment, NameState, Order, Position, Presence,
-    QueueError, Waiter, Wake,
+    Answer, Ask, Client, DecisionContext, Holder, Intent, Mode, NameState, Order, Position,
+    Presence, QueueError, Waiter, Wake,
 };
 use crate::{
     Owner, Timestamp,
@@ -27,7 +27,7 @@ impl NameState {
         &mut self,
         ask: &Ask,
         client: Client,
-        at: &Moment<'_>,
+        at: &DecisionContext<'_>,
     ) -> Result<(Answer, Vec<Wake>), QueueError> {
         if let Mode::Permits { take, of } = ask.mode
             && (take == 0 || take > of)
@@ -74,7 +74,7 @@ impl NameState {
         owner: &Owner,
         ask: &Ask,
         client: Client,
-        at: &Moment<'_>,
+        at: &DecisionContext<'_>,
     ) -> Result<(Answer, Vec<Wake>), QueueError> {
         self.expire(at);
         if let Some(answer) = self.repeat(ask, at)? {
@@ -92,7 +92,7 @@ impl NameState {
     }
 
     /// Refuses another kind of lock than the current one, where kinds may not mix.
-    fn admit(&self, ask: &Ask, at: &Moment<'_>) -> Result<(), QueueError> {
+    fn admit(&self, ask: &Ask, at: &DecisionContext<'_>) -> Result<(), QueueError> {
         if at.limits.kinds_may_mix {
             return Ok(());
         }
@@ -110,7 +110,11 @@ impl NameState {
         self.waiters.retain(|waiter| waiter.owner != *owner);
     }
 
-    fn repeat(&mut self, ask: &Ask, at: &Moment<'_>) -> Result<Option<Answer>, QueueError> {
+    fn repeat(
+        &mut self,
+        ask: &Ask,
+        at: &DecisionContext<'_>,
+    ) -> Result<Option<Answer>, QueueError> {
         let others_waiting = self.others_waiting();
         let mut holders = self.holders.iter_mut().filter(|holder| !holder.lingering);
         let Some(holder) = holders.find(|holder| holder.owner == ask.owner) else {
@@ -131,7 +135,7 @@ impl NameState {
         Ok(Some(Answer::Granted { token: holder.token, left, others_waiting }))
     }
 
-    fn enters(&self, ask: &Ask, at: &Moment<'_>) -> bool {
+    fn enters(&self, ask: &Ask, at: &DecisionContext<'_>) -> bool {
         if self.keeps(&ask.owner) {
             return false;
         }
@@ -168,7 +172,12 @@ impl NameState {
         }
     }
 
-    fn grant(&mut self, ask: &Ask, client: Client, at: &Moment<'_>) -> Result<Answer, QueueError> {
+    fn grant(
+        &mut self,
+        ask: &Ask,
+        client: Client,
+        at: &DecisionContext<'_>,
+    ) -> Result<Answer, QueueError> {
         let token = self.next_token(at)?;
         if let Some(index) = self.waiter(&ask.owner) {
             self.waiters.remove(index);
@@ -193,7 +202,7 @@ impl NameState {
         ask: &Ask,
         position: Option<Position>,
         client: Client,
-        at: &Moment<'_>,
+        at: &DecisionContext<'_>,
     ) -> Result<Position, QueueError> {
         let keep_until = at.now.saturating_add(at.limits.position_ttl);
         if let Some(index) = self.waiter(&ask.owner)
@@ -234,7 +243,7 @@ impl NameState {
         Ok(position)
     }
 
-    fn busy(&self, ask: &Ask, position: Option<Position>, at: &Moment<'_>) -> Answer {
+    fn busy(&self, ask: &Ask, position: Option<Position>, at: &DecisionContext<'_>) -> Answer {
         let in_front = self
             .waiters
             .iter()

@@ -22,6 +22,8 @@ pub use label::Label;
 pub use mode::Mode;
 pub use release::{Evicted, Raised, Released};
 pub use room::Occupancy;
-pub use state::{Client, Holder, Limits, Moment, NameState, Presence, QueueError, Waiter, Wake};
+pub use state::{
+    Client, DecisionContext, Holder, Limits, NameState, Presence, QueueError, Waiter, Wake,
+};
 pub use take_over::{TakeOver, TakenOver};
 pub use together::{Grant, Together, acquire_together};

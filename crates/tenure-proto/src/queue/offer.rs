@@ -1,6 +1,6 @@
 //! The handoff: the next waiter is offered the name and has a short time to claim it.
 
-use super::{Mode, Moment, NameState, Occupancy, Presence, Waiter, Wake};
+use super::{DecisionContext, Mode, NameState, Occupancy, Presence, Waiter, Wake};
 use crate::{
     Owner, Timestamp,
     rule::{Rule, kept},
@@ -27,7 +27,7 @@ impl NameState {
         mode: Mode,
         index: usize,
         owner: &Owner,
-        at: &Moment<'_>,
+        at: &DecisionContext<'_>,
     ) -> bool {
         let most = at.limits.max_holders;
         let mut room = self.taken(Some(owner));
@@ -47,7 +47,7 @@ impl NameState {
     }
 
     /// Offers the name to all waiters at the head of the queue that fit. Returns whom to wake.
-    pub(super) fn offer(&mut self, at: &Moment<'_>) -> Vec<Wake> {
+    pub(super) fn offer(&mut self, at: &DecisionContext<'_>) -> Vec<Wake> {
         let mut wake = Vec::new();
         if self.waiters.is_empty() {
             return wake;
@@ -99,7 +99,7 @@ impl NameState {
 
 impl Waiter {
     /// Whether it should have asked again long ago: an offer to it would only delay the others.
-    fn is_overdue(&self, at: &Moment<'_>) -> bool {
+    fn is_overdue(&self, at: &DecisionContext<'_>) -> bool {
         let late = self.asks_by.saturating_add(at.limits.lateness());
         let known = self.asks_by > Timestamp::ZERO && !self.came_back;
         known && late <= at.now
@@ -107,7 +107,7 @@ impl Waiter {
 
     /// Whether an offer would reach no process. The waiter may still be alive, so once it has come back it is given the
     /// time to claim.
-    fn is_out_of_reach(&self, at: &Moment<'_>) -> bool {
+    fn is_out_of_reach(&self, at: &DecisionContext<'_>) -> bool {
         !self.came_back && !(at.reachable)(self.client)
     }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{Client, Contender, Moment, NameState, Wake};
+use super::{Client, Contender, DecisionContext, NameState, Wake};
 use crate::{
     HoldId, Owner, Renewed, Token,
     rule::{Rule, kept},
@@ -41,7 +41,7 @@ pub struct Evicted {
 
 impl NameState {
     /// Extends the lease of `owner` to at least `ttl` from now. Never shortens, claims or creates one.
-    pub fn renew(&mut self, owner: &Owner, ttl: Duration, at: &Moment<'_>) -> Renewed {
+    pub fn renew(&mut self, owner: &Owner, ttl: Duration, at: &DecisionContext<'_>) -> Renewed {
         if kept(Rule::RenewalNeverCreates) {
             self.expire(at);
         }
@@ -65,7 +65,7 @@ impl NameState {
         &mut self,
         owner: &Owner,
         keep: Duration,
-        at: &Moment<'_>,
+        at: &DecisionContext<'_>,
     ) -> (Released, Vec<Wake>) {
         self.expire(at);
         let held = self.holders.iter().position(|holder| {
@@ -91,7 +91,7 @@ impl NameState {
     }
 
     /// Writes a greater token into the hold of `owner`. Every later grant has a token greater than that.
-    pub fn raise(&mut self, owner: &Owner, token: Token, at: &Moment<'_>) -> Raised {
+    pub fn raise(&mut self, owner: &Owner, token: Token, at: &DecisionContext<'_>) -> Raised {
         self.expire(at);
         let Some(holder) =
             self.holders.iter_mut().find(|holder| holder.owner == *owner && !holder.lingering)
@@ -110,19 +110,19 @@ impl NameState {
     /// as [`NameState::inspect`] does not show them either.
     ///
     /// The next grant has a token greater than theirs, which fences them off.
-    pub fn evict(&mut self, at: &Moment<'_>) -> (Evicted, Vec<Wake>) {
+    pub fn evict(&mut self, at: &DecisionContext<'_>) -> (Evicted, Vec<Wake>) {
         self.evict_those(|_| true, at)
     }
 
     /// Evicts one hold, if it has not ended.
-    pub fn evict_hold(&mut self, hold: HoldId, at: &Moment<'_>) -> (Evicted, Vec<Wake>) {
+    pub fn evict_hold(&mut self, hold: HoldId, at: &DecisionContext<'_>) -> (Evicted, Vec<Wake>) {
         self.evict_those(|owner| HoldId::of_owner(owner) == hold, at)
     }
 
     fn evict_those(
         &mut self,
         evicts: impl Fn(&Owner) -> bool,
-        at: &Moment<'_>,
+        at: &DecisionContext<'_>,
     ) -> (Evicted, Vec<Wake>) {
         self.expire(at);
         let mut evicted = Evicted::default();

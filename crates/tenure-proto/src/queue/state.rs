@@ -117,7 +117,7 @@ impl Limits {
 
 /// The circumstances of a decision.
 #[derive(Clone, Copy)]
-pub struct Moment<'a> {
+pub struct DecisionContext<'a> {
     /// The store's clock, for leases.
     pub now: Timestamp,
     /// The store's time of day in microseconds since the Unix epoch, for tokens and people.
@@ -131,16 +131,16 @@ pub struct Moment<'a> {
     pub reachable: &'a dyn Fn(Client) -> bool,
 }
 
-impl Moment<'_> {
+impl DecisionContext<'_> {
     /// Whether what belongs to `client` remains: its process lives, or it has none.
     pub(super) fn lives(&self, client: Client) -> bool {
         client == Client::NOBODY || (self.alive)(client)
     }
 }
 
-impl fmt::Debug for Moment<'_> {
+impl fmt::Debug for DecisionContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Moment").field("now", &self.now).field("wall", &self.wall).finish()
+        f.debug_struct("DecisionContext").field("now", &self.now).field("wall", &self.wall).finish()
     }
 }
 
@@ -208,7 +208,7 @@ impl NameState {
 
     /// Returns the holders and the waiters, as of `at`.
     #[must_use]
-    pub fn inspect(&self, at: &Moment<'_>) -> Snapshot {
+    pub fn inspect(&self, at: &DecisionContext<'_>) -> Snapshot {
         let mut seen = self.clone();
         seen.expire(at);
         seen.holders.retain(|holder| holder.lingering || at.lives(holder.client));
@@ -221,7 +221,7 @@ impl NameState {
 
     /// Removes leases and positions that have ended. Every decision begins with it. A store may call it to find names
     /// that are idle.
-    pub fn expire(&mut self, at: &Moment<'_>) {
+    pub fn expire(&mut self, at: &DecisionContext<'_>) {
         self.holders.retain(|holder| {
             let permits = matches!(holder.mode, Mode::Permits { .. });
             holder.expires > at.now || (permits && !kept(Rule::PermitsOfTheDeadComeBack))
@@ -236,7 +236,7 @@ impl NameState {
 
     /// Removes what belongs to processes that ended: their holds, and their waiters up to the first present living one,
     /// which is ahead of all behind it.
-    pub(super) fn remove_dead_clients(&mut self, at: &Moment<'_>) -> bool {
+    pub(super) fn remove_dead_clients(&mut self, at: &DecisionContext<'_>) -> bool {
         let before = (self.holders.len(), self.waiters.len());
         self.holders.retain(|holder| holder.lingering || at.lives(holder.client));
         let mut in_the_way = false;
@@ -253,7 +253,7 @@ impl NameState {
         self.waiters.iter().any(|waiter| waiter.presence != Presence::Absent)
     }
 
-    pub(super) fn next_token(&mut self, at: &Moment<'_>) -> Result<Token, QueueError> {
+    pub(super) fn next_token(&mut self, at: &DecisionContext<'_>) -> Result<Token, QueueError> {
         let micros = token::next_time(at.wall, self.last_time)?;
         let token =
             Token::from_time(micros).ok_or(QueueError::Clock(token::ClockOutOfRange { micros }))?;

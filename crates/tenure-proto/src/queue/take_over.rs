@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Ask, Client, Grant, Kind, Label, Mode, Moment, NameState, QueueError, Wake};
+use super::{Ask, Client, DecisionContext, Grant, Kind, Label, Mode, NameState, QueueError, Wake};
 use crate::{
     Owner,
     rule::{Rule, kept},
@@ -47,7 +47,7 @@ impl NameState {
         &mut self,
         over: &TakeOver,
         client: Client,
-        at: &Moment<'_>,
+        at: &DecisionContext<'_>,
     ) -> Result<(TakenOver, Vec<Wake>), QueueError> {
         self.expire(at);
         let others_waiting = self.others_waiting();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Answer, Ask, Client, Contender, Intent, Moment, NameState, QueueError, Wake};
+use super::{Answer, Ask, Client, Contender, DecisionContext, Intent, NameState, QueueError, Wake};
 use crate::{
     Token,
     rule::{Rule, kept},
@@ -47,7 +47,7 @@ pub struct Grant {
 pub fn acquire_together(
     names: &mut [(NameState, &Ask)],
     client: Client,
-    at: &Moment<'_>,
+    at: &DecisionContext<'_>,
 ) -> Result<(Together, Vec<Wake>), QueueError> {
     let (mut after, mut grants, mut wakes) = (Vec::new(), Vec::new(), Vec::new());
     let mut busy = None;

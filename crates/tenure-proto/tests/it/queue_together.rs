@@ -1,14 +1,15 @@
 //! Several names in one step.
 
 use tenure_proto::queue::{
-    Ask, Client, Grant, Intent, Moment, NameState, Order, QueueError, Together, acquire_together,
+    Ask, Client, DecisionContext, Grant, Intent, NameState, Order, QueueError, Together,
+    acquire_together,
 };
 
 use crate::world::{LIMITS, TTL, World, a_try, ask, at, ms, owner, permits};
 
-fn moment() -> Moment<'static> {
+fn moment() -> DecisionContext<'static> {
     let now = at(1_000);
-    Moment {
+    DecisionContext {
         now,
         wall: 1_700_000_000_000_000,
         limits: &LIMITS,

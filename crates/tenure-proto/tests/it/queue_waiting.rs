@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use tenure_proto::queue::{Ask, Client, Intent, Moment, Position, QueueError};
+use tenure_proto::queue::{Ask, Client, DecisionContext, Intent, Position, QueueError};
 
 use crate::world::{
     LIMITS, World, a_try, ahead, ask, client, is_busy, ms, owner, permits, retry_after,
@@ -148,7 +148,7 @@ fn nobody_behind_the_first_who_is_there_is_looked_at_for_whether_it_lives() {
         asked.set(asked.get() + 1);
         of != client(2) && of != client(5)
     };
-    let moment = Moment {
+    let moment = DecisionContext {
         now: world.now,
         wall: world.wall,
         limits: &world.limits,

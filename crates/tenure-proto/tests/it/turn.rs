@@ -42,14 +42,14 @@ fn a_lease_is_passed_on_only_when_nothing_speaks_against_it() {
         ("the passes used up", AtRelease { token: last, ..release() }, false),
     ];
     for (case, release, passes) in cases {
-        let next = ProcessTurn::begin(at(0)).at_release(release);
+        let next = ProcessTurn::begin(at(0)).decide_pass(release);
         assert_eq!(matches!(next, Next::Pass(_)), passes, "{case}");
     }
 }
 
 #[test]
 fn a_pass_has_the_next_token() {
-    let next = ProcessTurn::begin(at(0)).at_release(release());
+    let next = ProcessTurn::begin(at(0)).decide_pass(release());
     assert_eq!(next, Next::Pass(token().next_pass().unwrap()));
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn passes(hold: u64) -> (u32, bool) {
     let (mut now, mut token, mut count, mut rise) = (at(0), token(), 0, true);
     loop {
         now = now.saturating_add(std::time::Duration::from_nanos(hold));
-        match turn.at_release(AtRelease { now, token, deadline: at(60_000), ..release() }) {
+        match turn.decide_pass(AtRelease { now, token, deadline: at(60_000), ..release() }) {
             Next::Pass(next) if count < 10_000 => {
                 rise &= next > token;
                 token = next;
@@ -95,7 +95,7 @@ proptest! {
             now = now.saturating_add(std::time::Duration::from_nanos(hold));
             let deadline = now.saturating_add(std::time::Duration::from_nanos(rest));
             let at = AtRelease { now, token, deadline, renewal_unanswered, ..release() };
-            if let Next::Pass(next) = turn.at_release(at) {
+            if let Next::Pass(next) = turn.decide_pass(at) {
                 passes += 1;
                 prop_assert!(next > token);
                 prop_assert!(passes <= PASSES);

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, time::Duration};
 use tenure_proto::{
     Owner, Renewed, Timestamp, Token,
     queue::{
-        Answer, Ask, Client, Intent, Kind, Limits, Mode, Moment, NameState, Order, Position,
-        QueueError, Released, Snapshot, TakeOver, TakenOver, Wake,
+        Answer, Ask, Client, DecisionContext, Intent, Kind, Limits, Mode, NameState, Order,
+        Position, QueueError, Released, Snapshot, TakeOver, TakenOver, Wake,
     },
 };
 
@@ -109,10 +109,10 @@ impl World {
 
     pub(crate) fn decide<T>(
         &mut self,
-        decision: impl FnOnce(&mut NameState, &Moment<'_>) -> (T, Vec<Wake>),
+        decision: impl FnOnce(&mut NameState, &DecisionContext<'_>) -> (T, Vec<Wake>),
     ) -> T {
         let (dead, cut_off) = (&self.dead, &self.cut_off);
-        let moment = Moment {
+        let moment = DecisionContext {
             now: self.now,
             wall: self.wall,
             limits: &self.limits,

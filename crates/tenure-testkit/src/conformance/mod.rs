@@ -71,7 +71,7 @@ macro_rules! conformance {
                 a_place_ends_when_it_is_not_asked_for
                 asking_again_keeps_the_place
                 a_waiter_passed_over_gets_its_place_back
-                a_place_that_ended_is_given_back
+                a_waiter_whose_position_ended_gets_it_back
                 a_waiter_that_asks_when_told_needs_no_hint
                 a_waiter_far_back_is_told_to_keep_its_place
             }

@@ -108,7 +108,7 @@ pub async fn a_waiter_passed_over_gets_its_place_back(scene: Scene) {
 }
 
 /// Clause 2: a waiter whose position ended gets it back by naming it.
-pub async fn a_place_that_ended_is_given_back(scene: Scene) {
+pub async fn a_waiter_whose_position_ended_gets_it_back(scene: Scene) {
     let holder = scene.client().await;
     holder.lock(&holder.tries()).await;
     if without_queue(&scene, &holder).await {

@@ -18,7 +18,7 @@ const FROZEN: Duration = Duration::from_secs(6);
 
 /// What a transaction does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum TransactionStep {
     /// It has read, and writes.
     Write,
     /// It has written, and checks the fence.
@@ -27,7 +27,7 @@ pub enum Step {
     Commit,
 }
 
-impl Step {
+impl TransactionStep {
     /// Where a process freezes, if it does.
     pub(super) fn of_process(process: u64) -> Option<Self> {
         let step = match process % 16 {
@@ -46,13 +46,18 @@ pub struct Hold<'a> {
     id: u64,
     guard: &'a Guard,
     began: Timestamp,
-    freezes: Option<Step>,
+    freezes: Option<TransactionStep>,
     hangs_up: bool,
     frozen: AtomicBool,
 }
 
 impl<'a> Hold<'a> {
-    pub(super) fn new(id: u64, guard: &'a Guard, freezes: Option<Step>, hangs_up: bool) -> Self {
+    pub(super) fn new(
+        id: u64,
+        guard: &'a Guard,
+        freezes: Option<TransactionStep>,
+        hangs_up: bool,
+    ) -> Self {
         let (began, frozen) = (SystemClock.now(), AtomicBool::new(false));
         Self { id, guard, began, freezes, hangs_up, frozen }
     }
@@ -82,7 +87,7 @@ impl<'a> Hold<'a> {
     ///
     /// # Panics
     /// When it cannot be stopped.
-    pub fn reaches(&self, step: Step) {
+    pub fn reaches(&self, step: TransactionStep) {
         if self.freezes != Some(step) || self.frozen.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -100,7 +105,7 @@ impl<'a> Hold<'a> {
         &self,
         commit: impl Future<Output = Result<(), E>> + Send,
     ) -> Result<(), Refusal> {
-        self.reaches(Step::Commit);
+        self.reaches(TransactionStep::Commit);
         if self.hangs_up {
             // Once polled it is sent.
             let _ = tokio::time::timeout(Duration::ZERO, commit).await;

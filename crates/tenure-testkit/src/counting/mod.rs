@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use tenure_core::{AcquireError, Tenure, Token};
 
 pub use history::{Entry, proven};
-pub use hold::{Hold, Step, TTL};
+pub use hold::{Hold, TTL, TransactionStep};
 pub use processes::{Size, run};
 pub use tally::Tally;
 
@@ -65,7 +65,8 @@ pub async fn count<L: Ledger>(tenure: &Tenure, url: &str, process: u64, rounds: 
     for round in 0..rounds {
         let id = process * rounds + round;
         // Some freeze once, not all at the same step, and some do not hear what became of their commit.
-        let mut freezes = Step::of_process(process).filter(|_| round == process % rounds);
+        let mut freezes =
+            TransactionStep::of_process(process).filter(|_| round == process % rounds);
         let mut hangs_up = id % 8 == 5;
         let mut in_doubt = false;
         loop {

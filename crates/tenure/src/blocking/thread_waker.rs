@@ -144,14 +144,14 @@ mod tests {
 
     /// Receives what comes: a hint for a waiter, which rings a waker, or an interruption.
     #[derive(Debug)]
-    struct Source {
+    struct ChannelHintSource {
         waker: Arc<ThreadWaker>,
         comes: Mutex<mpsc::Receiver<bool>>,
         send: mpsc::Sender<bool>,
         called_back: Arc<AtomicU32>,
     }
 
-    impl HintSource for Source {
+    impl HintSource for ChannelHintSource {
         fn wait(&self, until: Option<Instant>) -> io::Result<()> {
             let left = until.map_or(LONG, |until| until.saturating_duration_since(Instant::now()));
             match self.comes.lock().unwrap().recv_timeout(left) {
@@ -175,7 +175,7 @@ mod tests {
     ) -> (Option<DirectWait>, mpsc::Sender<bool>, Arc<AtomicU32>) {
         let (send, comes) = mpsc::channel();
         let called_back = Arc::new(AtomicU32::new(0));
-        let hints = DirectHints::new(Source {
+        let hints = DirectHints::new(ChannelHintSource {
             waker: waker.clone(),
             comes: Mutex::new(comes),
             send: send.clone(),

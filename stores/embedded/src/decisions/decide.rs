@@ -13,7 +13,7 @@ use tenure_core::{
     Fault, FaultKind, LockName, may_block,
     proto::{
         Timestamp,
-        queue::{Moment, NameState, QueueError, Wake},
+        queue::{DecisionContext, NameState, QueueError, Wake},
     },
     runtime::begin_to_block,
 };
@@ -75,7 +75,7 @@ impl Inner {
     ) -> Result<T, Fault>
     where
         T: Send,
-        F: Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T> + Send + Sync,
+        F: Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<T> + Send + Sync,
     {
         let mut patience = Backoff::of(PATIENCE);
         loop {
@@ -112,7 +112,7 @@ impl Inner {
         given_up: &CancelFlag,
     ) -> Result<T, Fault>
     where
-        F: Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T>,
+        F: Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<T>,
     {
         self.decide_within(&mut Backoff::of(PATIENCE), name, decision, given_up)
     }
@@ -126,7 +126,7 @@ impl Inner {
         given_up: &CancelFlag,
     ) -> Result<T, Fault>
     where
-        F: Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T>,
+        F: Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<T>,
     {
         loop {
             match self.step(name, decision, Some(given_up))? {
@@ -151,7 +151,7 @@ impl Inner {
         given_up: Option<&CancelFlag>,
     ) -> Result<AttemptOutcome<T>, Fault>
     where
-        F: Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T>,
+        F: Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<T>,
     {
         self.check_process()?;
         let Some(file) = self.file(name, decision.creates)? else {
@@ -192,7 +192,7 @@ impl Inner {
         decision: &Decision<F>,
     ) -> Result<AttemptOutcome<(T, Vec<Wake>)>, Fault>
     where
-        F: Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T>,
+        F: Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<T>,
     {
         let ground = self.store_context();
         let mut room = ReadBuffer::new();
@@ -256,7 +256,7 @@ impl Inner {
     pub(crate) fn moment<'a>(
         &self,
         alive: &'a dyn Fn(tenure_core::proto::queue::Client) -> bool,
-    ) -> Result<Moment<'a>, Fault> {
+    ) -> Result<DecisionContext<'a>, Fault> {
         let clock = self.machine.clock();
         let now = clock.now();
         if now == Timestamp::NEVER {
@@ -267,7 +267,13 @@ impl Inner {
                 "look at what keeps this process from reading clocks (seccomp, an old kernel)",
             ));
         }
-        Ok(Moment { now, wall: clock.wall(), limits: &LIMITS, alive, reachable: &|_| true })
+        Ok(DecisionContext {
+            now,
+            wall: clock.wall(),
+            limits: &LIMITS,
+            alive,
+            reachable: &|_| true,
+        })
     }
 }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 use tenure_core::proto::{
     HoldId, Owner, Token,
     queue::{
-        Answer, Ask, Evicted, Moment, NameState, Raised, Released, Snapshot, TakeOver, TakenOver,
+        Answer, Ask, DecisionContext, Evicted, NameState, Raised, Released, Snapshot, TakeOver,
+        TakenOver,
     },
 };
 
@@ -22,10 +23,14 @@ use crate::{
 pub(crate) fn acquire<'a>(
     inner: &'a Inner,
     ask: &'a Ask,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Answer> + Send + Sync + 'a> {
+) -> Decision<
+    impl Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<Answer> + Send + Sync + 'a,
+> {
     let client = inner.members.own();
     Decision {
-        decide: move |state: &mut NameState, at: &Moment<'_>| state.acquire(ask, client, at),
+        decide: move |state: &mut NameState, at: &DecisionContext<'_>| {
+            state.acquire(ask, client, at)
+        },
         creates: true,
         repairs: false,
     }
@@ -35,10 +40,14 @@ pub(crate) fn turn<'a>(
     inner: &'a Inner,
     owner: &'a Owner,
     ask: &'a Ask,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Answer> + Send + Sync + 'a> {
+) -> Decision<
+    impl Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<Answer> + Send + Sync + 'a,
+> {
     let client = inner.members.own();
     Decision {
-        decide: move |state: &mut NameState, at: &Moment<'_>| state.turn(owner, ask, client, at),
+        decide: move |state: &mut NameState, at: &DecisionContext<'_>| {
+            state.turn(owner, ask, client, at)
+        },
         creates: true,
         repairs: false,
     }
@@ -47,11 +56,14 @@ pub(crate) fn turn<'a>(
 pub(crate) fn take_over<'a>(
     inner: &'a Inner,
     over: &'a TakeOver,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<TakenOver> + Send + Sync + 'a>
-{
+) -> Decision<
+    impl Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<TakenOver> + Send + Sync + 'a,
+> {
     let client = inner.members.own();
     Decision {
-        decide: move |state: &mut NameState, at: &Moment<'_>| state.take_over(over, client, at),
+        decide: move |state: &mut NameState, at: &DecisionContext<'_>| {
+            state.take_over(over, client, at)
+        },
         creates: false,
         repairs: false,
     }
@@ -60,9 +72,13 @@ pub(crate) fn take_over<'a>(
 pub(crate) fn release(
     owner: &Owner,
     keep: Duration,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Released> + Send + Sync + '_> {
+) -> Decision<
+    impl Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<Released> + Send + Sync + '_,
+> {
     Decision {
-        decide: move |state: &mut NameState, at: &Moment<'_>| Ok(state.release(owner, keep, at)),
+        decide: move |state: &mut NameState, at: &DecisionContext<'_>| {
+            Ok(state.release(owner, keep, at))
+        },
         creates: false,
         repairs: false,
     }
@@ -71,9 +87,11 @@ pub(crate) fn release(
 pub(crate) fn raise(
     owner: &Owner,
     token: Token,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Raised> + Send + Sync + '_> {
+) -> Decision<
+    impl Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<Raised> + Send + Sync + '_,
+> {
     Decision {
-        decide: move |state: &mut NameState, at: &Moment<'_>| {
+        decide: move |state: &mut NameState, at: &DecisionContext<'_>| {
             Ok((state.raise(owner, token, at), Vec::new()))
         },
         creates: false,
@@ -82,18 +100,22 @@ pub(crate) fn raise(
 }
 
 pub(crate) fn inspect()
--> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Snapshot> + Send + Sync> {
+-> Decision<impl Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<Snapshot> + Send + Sync>
+{
     Decision {
-        decide: |state: &mut NameState, at: &Moment<'_>| Ok((state.inspect(at), Vec::new())),
+        decide: |state: &mut NameState, at: &DecisionContext<'_>| {
+            Ok((state.inspect(at), Vec::new()))
+        },
         creates: false,
         repairs: false,
     }
 }
 
 pub(crate) fn evict()
--> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Evicted> + Send + Sync> {
+-> Decision<impl Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<Evicted> + Send + Sync>
+{
     Decision {
-        decide: |state: &mut NameState, at: &Moment<'_>| Ok(state.evict(at)),
+        decide: |state: &mut NameState, at: &DecisionContext<'_>| Ok(state.evict(at)),
         creates: false,
         repairs: true,
     }
@@ -101,9 +123,12 @@ pub(crate) fn evict()
 
 pub(crate) fn evict_hold(
     hold: HoldId,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Evicted> + Send + Sync> {
+) -> Decision<impl Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<Evicted> + Send + Sync>
+{
     Decision {
-        decide: move |state: &mut NameState, at: &Moment<'_>| Ok(state.evict_hold(hold, at)),
+        decide: move |state: &mut NameState, at: &DecisionContext<'_>| {
+            Ok(state.evict_hold(hold, at))
+        },
         creates: false,
         repairs: false,
     }

@@ -6,7 +6,7 @@ use tenure_core::{
     Fault, FaultKind,
     proto::{
         Renewed,
-        queue::{Moment, NameState},
+        queue::{DecisionContext, NameState},
     },
     store::Renewal,
 };
@@ -64,9 +64,9 @@ impl Inner {
 
 fn renew(
     hold: &Renewal,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<Renewed> + '_> {
+) -> Decision<impl Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<Renewed> + '_> {
     Decision {
-        decide: |state: &mut NameState, at: &Moment<'_>| {
+        decide: |state: &mut NameState, at: &DecisionContext<'_>| {
             Ok((state.renew(&hold.owner, hold.ttl, at), Vec::new()))
         },
         creates: false,

@@ -9,7 +9,7 @@ use crate::{
     disk::{
         access::FilePermissions,
         dir::{Dir, unfinished},
-        slots::{PAGE, Record, SlotFile, SlotFileKind, WriteError},
+        slots::{PAGE, SlotFile, SlotFileKind, SlotRecord, WriteError},
     },
     machine::{Machine, check_size},
 };
@@ -20,7 +20,7 @@ pub(crate) fn file(
     (dir, name): (&Dir, &str),
     access: FilePermissions,
     kind: SlotFileKind,
-    first: &Record<'_>,
+    first: &SlotRecord<'_>,
 ) -> io::Result<Option<File>> {
     let unfinished = TemporaryFile { dir, name: unfinished(name)? };
     let file = dir.create_file(&unfinished.name, access)?;

@@ -47,7 +47,7 @@ pub(crate) struct ReadBuffer {
 
 /// What a slot holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Record<'p> {
+pub(crate) struct SlotRecord<'p> {
     /// Counts the writes of the file; the slot with the higher one is in force.
     pub(crate) seq: u64,
     /// Marks of the file's kind, below 2^15.
@@ -106,7 +106,7 @@ impl ReadBuffer {
 
 impl SlotFile<'_> {
     /// The record in force, which is read into `room`.
-    pub(crate) fn read<'p>(&self, room: &'p mut ReadBuffer) -> Result<Record<'p>, Damage> {
+    pub(crate) fn read<'p>(&self, room: &'p mut ReadBuffer) -> Result<SlotRecord<'p>, Damage> {
         let ReadBuffer { page, area } = room;
         let length = self.machine.read_at(self.file, page, 0).map_err(Damage::Io)?;
         let page = page.get(..length).unwrap_or_default();
@@ -116,7 +116,7 @@ impl SlotFile<'_> {
             if self.is_whole(&slot, area).map_err(Damage::Io)? {
                 let Slot { seq, flags, boot, inline, .. } = slot;
                 let payload = if flags & IN_AREA == 0 { inline } else { area };
-                return Ok(Record { seq, flags: flags & !IN_AREA, boot, payload });
+                return Ok(SlotRecord { seq, flags: flags & !IN_AREA, boot, payload });
             }
         }
         Err(Damage::Torn)
@@ -130,14 +130,14 @@ impl SlotFile<'_> {
     }
 
     /// Puts `record` into force, over the older slot.
-    pub(crate) fn write(&self, record: &Record<'_>) -> Result<(), WriteError> {
+    pub(crate) fn write(&self, record: &SlotRecord<'_>) -> Result<(), WriteError> {
         if record.payload.len() as u64 > AREA {
             return Err(WriteError::TooLarge(record.payload.len()));
         }
         self.put(record).or_else(|error| self.settle(record.seq, error))
     }
 
-    fn put(&self, record: &Record<'_>) -> io::Result<()> {
+    fn put(&self, record: &SlotRecord<'_>) -> io::Result<()> {
         let second = record.seq % 2 == 1;
         let slot_at = if second { SLOT as u64 } else { 0 };
         if record.payload.len() <= INLINE {
@@ -211,7 +211,7 @@ fn area_at(seq: u64) -> u64 {
     PAGE as u64 + (seq % 2) * AREA
 }
 
-fn encode(kind: SlotFileKind, record: &Record<'_>, area_sum: u32, inline: &[u8]) -> Vec<u8> {
+fn encode(kind: SlotFileKind, record: &SlotRecord<'_>, area_sum: u32, inline: &[u8]) -> Vec<u8> {
     let in_area = if inline.len() == record.payload.len() { 0 } else { IN_AREA };
     // The caller has checked the length against the size of an area.
     let length = u32::try_from(record.payload.len()).unwrap_or(u32::MAX);

@@ -21,7 +21,7 @@ use crate::{
         age::touch,
         create,
         patience::{Backoff, FileLock},
-        slots::{Damage, ReadBuffer, Record, SlotFile, SlotFileKind, WriteError},
+        slots::{Damage, ReadBuffer, SlotFile, SlotFileKind, SlotRecord, WriteError},
     },
     error,
     files::layout::{CLOCK, Root},
@@ -148,13 +148,13 @@ impl TokenClockFile {
     fn read(&self) -> Result<(u64, [u8; 16], TokenBounds), Fault> {
         let torn = |damage| error::damaged(&self.path, damage, CURE);
         let mut room = ReadBuffer::new();
-        let Record { seq, boot, payload, .. } = self.slots().read(&mut room).map_err(torn)?;
+        let SlotRecord { seq, boot, payload, .. } = self.slots().read(&mut room).map_err(torn)?;
         let bounds = TokenBounds::decode(payload).ok_or_else(|| torn(Damage::Torn))?;
         Ok((seq, boot, bounds))
     }
 
     fn write(&self, seq: u64, bounds: TokenBounds) -> Result<(), Fault> {
-        let record = Record { seq, flags: 0, boot: self.boot, payload: &bounds.encode() };
+        let record = SlotRecord { seq, flags: 0, boot: self.boot, payload: &bounds.encode() };
         self.slots().write(&record).map_err(|error| match error {
             // A ceiling in doubt is as harmless as one that was not written: nobody counts on it.
             WriteError::NoEffect(why) | WriteError::Unknown(why) => {
@@ -187,7 +187,7 @@ impl TokenClockFile {
 fn first(machine: &dyn Machine, root: &Root, boot: [u8; 16]) -> Result<File, Fault> {
     let failed = |why| error::io("create", &root.dir.path_of(CLOCK), why);
     let bounds = TokenBounds { base: 0, durable: 0, announced: 0 };
-    let record = Record { seq: 1, flags: 0, boot, payload: &bounds.encode() };
+    let record = SlotRecord { seq: 1, flags: 0, boot, payload: &bounds.encode() };
     let place = (&root.dir, CLOCK);
     let created =
         create::file(machine, place, root.access, SlotFileKind::Clock, &record).map_err(failed)?;

@@ -15,7 +15,7 @@ use crate::{
         age::touch,
         create,
         patience::{Backoff, FileLock},
-        slots::{Damage, ReadBuffer, Record, SlotFile, SlotFileKind},
+        slots::{Damage, ReadBuffer, SlotFile, SlotFileKind, SlotRecord},
     },
     error,
     files::layout::{FLOOR, Layout},
@@ -50,7 +50,7 @@ impl TokenFloorFile {
         let file = match open().map_err(failed)? {
             Some(file) => file,
             None => {
-                let record = Record { seq: 1, flags: 0, boot, payload: &[0; 8] };
+                let record = SlotRecord { seq: 1, flags: 0, boot, payload: &[0; 8] };
                 let place = (&layout.boot, FLOOR);
                 create::file(&*machine, place, layout.access(), SlotFileKind::Floor, &record)
                     .and_then(|made| made.map_or_else(open, |made| Ok(Some(made))))
@@ -97,7 +97,7 @@ impl TokenFloorFile {
             return Ok(());
         }
         let payload = &time.to_le_bytes();
-        let record = Record { seq: seq + 1, flags: 0, boot: self.boot, payload };
+        let record = SlotRecord { seq: seq + 1, flags: 0, boot: self.boot, payload };
         self.slots().write(&record).map_err(|why| error::unwritten(&self.path, why))?;
         *known = time;
         Ok(())

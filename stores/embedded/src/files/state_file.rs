@@ -16,7 +16,7 @@ use crate::{
         dir::Dir,
         links,
         patience::FileLock,
-        slots::{Damage, ReadBuffer, Record, SlotFile, SlotFileKind},
+        slots::{Damage, ReadBuffer, SlotFile, SlotFileKind, SlotRecord},
     },
     error,
     files::{
@@ -84,7 +84,7 @@ impl StateFile {
         let layout = ground.layout;
         let shelf = layout.locks.make(&place.shelf, layout.access())?;
         let payload = &wire::encode(name.as_str(), &NameState::default());
-        let record = Record { seq: 1, flags: FRESH, boot: ground.boot, payload };
+        let record = SlotRecord { seq: 1, flags: FRESH, boot: ground.boot, payload };
         let file = (&shelf, place.file.as_str());
         let file =
             create::file(ground.machine, file, layout.access(), SlotFileKind::State, &record)?;
@@ -224,7 +224,7 @@ impl StateFileGuard<'_> {
         flags: u16,
         payload: &[u8],
     ) -> Result<(), Fault> {
-        let record = Record { seq: seq + 1, flags, boot: ground.boot, payload };
+        let record = SlotRecord { seq: seq + 1, flags, boot: ground.boot, payload };
         let written = self.file.slots(ground.machine).write(&record);
         written.map_err(|why| error::unwritten(&self.file.path, why))
     }

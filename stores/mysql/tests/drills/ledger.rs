@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use mysql_async::{Conn, Transaction, TxOpts, prelude::Queryable};
 use tenure_core::Token;
 use tenure_mysql::{Fence, FenceError};
-use tenure_testkit::counting::{Entry, Hold, LOCK, Ledger, Refusal, Step, proven};
+use tenure_testkit::counting::{Entry, Hold, LOCK, Ledger, Refusal, TransactionStep, proven};
 
 use crate::support::{name, run};
 
@@ -66,11 +66,11 @@ impl Table {
         let count: Option<u64> = transaction.query_first("select count from counted").await?;
         let next = count.unwrap_or_default() + 1;
         let [began, ended] = hold.times();
-        hold.reaches(Step::Write);
+        hold.reaches(TransactionStep::Write);
         transaction.exec_drop("update counted set count = ?", (next,)).await?;
         let row = (hold.id(), hold.token().as_i64(), next, began, ended);
         transaction.exec_drop("insert into increments values (?, ?, ?, ?, ?)", row).await?;
-        hold.reaches(Step::Check);
+        hold.reaches(TransactionStep::Check);
         fence().check(&mut transaction, &name(LOCK), hold.token()).await?;
         Ok(transaction)
     }

@@ -81,7 +81,7 @@ pub(crate) async fn hear(mut polled: PolledConnection, heard: Arc<ConnectionNoti
         match message {
             AsyncMessage::Notification(message) => mail.heard(message.payload()),
             // It comes before the end of the answer, which is handed on after this.
-            AsyncMessage::Notice(notice) if is_doubt(&notice) => {
+            AsyncMessage::Notice(notice) if is_replication_wait_canceled(&notice) => {
                 heard.doubts.fetch_add(1, Ordering::AcqRel);
                 tracing::warn!(store = "postgres", "{}", notice.message());
             }
@@ -93,7 +93,7 @@ pub(crate) async fn hear(mut polled: PolledConnection, heard: Arc<ConnectionNoti
 
 /// Whether this says that a commit was not waited for until a replica had it. One that does not say where it comes
 /// from may say so.
-fn is_doubt(notice: &DbError) -> bool {
+fn is_replication_wait_canceled(notice: &DbError) -> bool {
     // The word for people is in the language of the server.
     let is_warning = notice.parsed_severity().is_none_or(|severity| severity == Severity::Warning);
     is_warning && notice.routine().is_none_or(|routine| routine == WAITS_FOR_REPLICAS)

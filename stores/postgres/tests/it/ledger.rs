@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use tenure_core::Token;
 use tenure_postgres::{Fence, FenceError};
-use tenure_testkit::counting::{Entry, Hold, LOCK, Ledger, Refusal, Step, proven};
+use tenure_testkit::counting::{Entry, Hold, LOCK, Ledger, Refusal, TransactionStep, proven};
 use tokio_postgres::{Client, Transaction};
 
 use crate::support::{name, session, sql};
@@ -57,12 +57,12 @@ impl Table {
         let row = transaction.query_one("select count from counted", &[]).await?;
         let next = row.get::<_, i64>(0) + 1;
         let [began, ended] = hold.times().map(number);
-        hold.reaches(Step::Write);
+        hold.reaches(TransactionStep::Write);
         transaction.execute("update counted set count = $1", &[&next]).await?;
         let leave = "insert into increments values ($1, $2, $3, $4, $5)";
         let (id, token) = (number(hold.id()), hold.token().as_i64());
         transaction.execute(leave, &[&id, &token, &next, &began, &ended]).await?;
-        hold.reaches(Step::Check);
+        hold.reaches(TransactionStep::Check);
         fence().check(&transaction, &name(LOCK), hold.token()).await?;
         Ok(transaction)
     }

@@ -16,16 +16,16 @@ use crate::{
     assembly::PATIENCE,
     members::{
         Member, MemberAnswer, MemberCall, MemberCalls, mark_name, note_name,
-        standing::{MemberInspection, look},
+        standing::{MarkInspection, look},
         within,
     },
 };
 
 impl QuorumStore {
     /// A claim for each member, not sent yet. What is said of its memory was seen before.
-    pub(crate) fn marks(&self, looks: &[Option<MemberInspection>]) -> Result<Vec<Ask>, Fault> {
+    pub(crate) fn marks(&self, looks: &[Option<MarkInspection>]) -> Result<Vec<Ask>, Fault> {
         let entropy = &self.shared.options.entropy;
-        let mark = |look: &Option<MemberInspection>| {
+        let mark = |look: &Option<MarkInspection>| {
             let owner = entropy.owner()?;
             let (high, _) = owner.as_bytes().split_at(8);
             let serial = high.iter().fold(0, |serial: u64, byte| serial << 8 | u64::from(*byte));
@@ -99,7 +99,7 @@ impl QuorumStore {
     pub(crate) async fn mark_as_new(
         &self,
         marks: &[Ask],
-        looks: &[Option<MemberInspection>],
+        looks: &[Option<MarkInspection>],
     ) -> Result<(), Fault> {
         let (name, note) = (mark_name()?, note_name()?);
         let each = self.members.iter().zip(marks).zip(looks);

@@ -20,7 +20,7 @@ use crate::{
     QuorumStore,
     members::{
         Member, MemberAnswer, MemberCalls, ask_all,
-        standing::{MemberInspection, UPGRADE, is_unread, look},
+        standing::{MarkInspection, UPGRADE, is_unread, look},
     },
 };
 
@@ -138,8 +138,8 @@ impl QuorumStore {
     }
 
     /// What a look at each member shows; `None` where no answer came.
-    async fn looks(&self, all: bool) -> Result<Vec<Option<MemberInspection>>, Fault> {
-        let mut looks: Vec<Option<MemberInspection>> = vec![None; self.members.len()];
+    async fn looks(&self, all: bool) -> Result<Vec<Option<MarkInspection>>, Fault> {
+        let mut looks: Vec<Option<MarkInspection>> = vec![None; self.members.len()];
         let (mut answered, mut counted, mut is_new, mut claimed) = (0, 0, true, false);
         let needed = majority(self.members.len());
         let charter = self.shared.charter;
@@ -172,7 +172,7 @@ impl QuorumStore {
         }
         self.no_member_twice(&looks)?;
         for (look, place) in looks.iter().zip(&self.shared.places) {
-            if let Some(MemberInspection { standing: Standing::Foreign(words), .. }) = look {
+            if let Some(MarkInspection { standing: Standing::Foreign(words), .. }) = look {
                 return Err(self.foreign(place, words));
             }
         }
@@ -203,7 +203,7 @@ impl QuorumStore {
         )
     }
 
-    fn no_member_twice(&self, looks: &[Option<MemberInspection>]) -> Result<(), Fault> {
+    fn no_member_twice(&self, looks: &[Option<MarkInspection>]) -> Result<(), Fault> {
         let known: Vec<_> = looks.iter().map(|look| mark::identity(&look.as_ref()?.mark)).collect();
         for (index, one) in known.iter().enumerate() {
             let Some(first) = known.iter().take(index).position(|other| other == one) else {

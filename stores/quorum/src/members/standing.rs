@@ -19,7 +19,7 @@ pub(crate) const UPGRADE: &str = "https://github.com/tenure-rs/tenure/blob/main/
 
 /// What a look at one member showed.
 #[derive(Clone, Debug)]
-pub(crate) struct MemberInspection {
+pub(crate) struct MarkInspection {
     pub(crate) mark: Snapshot,
     /// The member's present incarnation; `None` where restarts change nothing.
     pub(crate) now: Option<Incarnation>,
@@ -33,7 +33,7 @@ pub(crate) struct MemberInspection {
 ///
 /// # Errors
 /// A fault of the member, or one that [`is_unread`] knows.
-pub(crate) async fn look(member: &Member, charter: &Charter) -> Result<MemberInspection, Fault> {
+pub(crate) async fn look(member: &Member, charter: &Charter) -> Result<MarkInspection, Fault> {
     let name = mark_name()?;
     let inspect = async {
         // As where the member keeps it in the layout of another version.
@@ -64,7 +64,7 @@ pub(crate) async fn look(member: &Member, charter: &Charter) -> Result<MemberIns
         }
         standing => standing,
     };
-    Ok(MemberInspection { mark, now, standing })
+    Ok(MarkInspection { mark, now, standing })
 }
 
 fn unread(why: &str) -> Fault {

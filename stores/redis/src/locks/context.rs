@@ -27,7 +27,7 @@ use crate::{
         wakeups::WakeupSubscription,
     },
     options::{RedisOptions, Replicas},
-    servers::{NodeRef, ReplyOrPart, Topology, Transport},
+    servers::{BatchedReply, NodeRef, Topology, Transport},
 };
 
 /// What all ways to lock have in common. Clones are the same client.
@@ -174,10 +174,10 @@ impl Context {
         kind: &'static BatchKind,
         echo: &OwnerText,
         call: ScriptCall,
-    ) -> Result<ReplyOrPart<Reply>, Fault> {
+    ) -> Result<BatchedReply<Reply>, Fault> {
         Ok(match self.transport.run_batched(kind, echo, call).await? {
-            ReplyOrPart::Whole(whole) => ReplyOrPart::Whole(Reply::from(whole)),
-            ReplyOrPart::Part(part) => ReplyOrPart::Part(part),
+            BatchedReply::Whole(whole) => BatchedReply::Whole(Reply::from(whole)),
+            BatchedReply::Part(part) => BatchedReply::Part(part),
         })
     }
 

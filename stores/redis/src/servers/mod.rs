@@ -14,5 +14,5 @@ pub(crate) mod transport;
 
 pub(crate) use self::{
     route::{NodeRef, Topology, TopologyClients},
-    transport::{ReplyOrPart, Transport},
+    transport::{BatchedReply, Transport},
 };

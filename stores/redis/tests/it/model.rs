@@ -12,8 +12,8 @@ use tenure_core::{
     proto::{
         Renewed, Timestamp,
         queue::{
-            Answer, Ask, Client, Intent, Kind, Limits, Mode, Moment, NameState, Order, Position,
-            Presence, QueueError, Released, Snapshot, TakeOver, TakenOver,
+            Answer, Ask, Client, DecisionContext, Intent, Kind, Limits, Mode, NameState, Order,
+            Position, Presence, QueueError, Released, Snapshot, TakeOver, TakenOver,
         },
     },
     store::Renewal,
@@ -78,10 +78,10 @@ struct Both<'a> {
 type Told = Result<String, String>;
 
 impl Both<'_> {
-    fn rules<T>(&mut self, call: impl FnOnce(&mut NameState, &Moment<'_>) -> T) -> T {
+    fn rules<T>(&mut self, call: impl FnOnce(&mut NameState, &DecisionContext<'_>) -> T) -> T {
         self.passed += 1;
         let (is_heard, asking) = (self.ear.is_some(), client(&self.asking));
-        let at = Moment {
+        let at = DecisionContext {
             now: Timestamp::from_nanos(1 << 60).saturating_add(Duration::from_micros(self.passed)),
             wall: 1_700_000_000_000_000 + self.passed * 1_000,
             limits: &self.limits,

@@ -16,8 +16,8 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{
-            Answer, Ask, Contender, Evicted, Intent, Mode, Moment, NameState, Raised, Released,
-            Snapshot, TakeOver, TakenOver, Together,
+            Answer, Ask, Contender, DecisionContext, Evicted, Intent, Mode, NameState, Raised,
+            Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
     store::{Capabilities, Diagnostic, Listing, Renewal, Severity},
@@ -116,7 +116,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
         &self,
         name: &LockName,
         seen: Option<Box<RowSnapshot>>,
-        decide: impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T> + Send + Sync,
+        decide: impl Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<T> + Send + Sync,
     ) -> Result<T, Fault> {
         change(&*self.0, name, (self.0.response_timeout(), YIELDS), seen, decide).await
     }
@@ -230,8 +230,9 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
                 Some(snapshot) => snapshot,
                 None => Box::new(self.0.read(name).await?),
             };
-            let decide =
-                |state: &mut NameState, at: &Moment<'_>| ask.decide(state, self.0.client(), at);
+            let decide = |state: &mut NameState, at: &DecisionContext<'_>| {
+                ask.decide(state, self.0.client(), at)
+            };
             if let Some(answer) = decide_unwritten(&*self.0, name, &snapshot, decide)? {
                 return Ok(answer);
             }

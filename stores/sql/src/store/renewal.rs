@@ -7,7 +7,7 @@ use tenure_core::{
     Fault, FaultKind,
     proto::{
         Renewed,
-        queue::{Moment, NameState},
+        queue::{DecisionContext, NameState},
     },
     store::Renewal,
 };
@@ -76,7 +76,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
             if !has_alone(&snapshot, hold) {
                 let limit = self.0.response_timeout().min(hold.ttl / 5);
                 let yields = YIELDS.min(hold.ttl / 8);
-                let renew = |state: &mut NameState, at: &Moment<'_>| {
+                let renew = |state: &mut NameState, at: &DecisionContext<'_>| {
                     Ok((state.renew(&hold.owner, hold.ttl, at), Notifications::default()))
                 };
                 let seen = Some(Box::new(snapshot));

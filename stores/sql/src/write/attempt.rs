@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Fault, FaultKind, LockName,
-    proto::queue::{Moment, NameState},
+    proto::queue::{DecisionContext, NameState},
 };
 use tokio::time::{Instant, sleep};
 
@@ -30,7 +30,7 @@ pub(crate) async fn attempt<D: Database + ?Sized>(
     database: &D,
     name: &LockName,
     seen: Option<Box<RowSnapshot>>,
-    decide: impl FnOnce(&mut NameState, &Moment<'_>) -> (Notifications, bool) + Send,
+    decide: impl FnOnce(&mut NameState, &DecisionContext<'_>) -> (Notifications, bool) + Send,
 ) -> Result<AttemptOutcome, Fault> {
     let began = Instant::now();
     let snapshot = match seen {
@@ -70,7 +70,7 @@ pub(crate) async fn change<D: Database + ?Sized, T: Response + Send>(
     name: &LockName,
     (limit, yields): (Duration, Duration),
     mut seen: Option<Box<RowSnapshot>>,
-    decide: impl Fn(&mut NameState, &Moment<'_>) -> DecisionResult<T> + Send + Sync,
+    decide: impl Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<T> + Send + Sync,
 ) -> Result<T, Fault> {
     let now = Instant::now();
     let mut retry = WriteRetry::new(now + limit, now + yields);

@@ -5,7 +5,8 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{
-            Answer, Contender, Moment, NameState, Presence, QueueError, Raised, Released, TakenOver,
+            Answer, Contender, DecisionContext, NameState, Presence, QueueError, Raised, Released,
+            TakenOver,
         },
     },
 };
@@ -65,7 +66,7 @@ pub(crate) fn decided<D: Database + ?Sized>(
     database: &D,
     name: &LockName,
     snapshot: &RowSnapshot,
-    decide: impl FnOnce(&mut NameState, &Moment<'_>) -> (Notifications, bool),
+    decide: impl FnOnce(&mut NameState, &DecisionContext<'_>) -> (Notifications, bool),
 ) -> Result<Decision, Fault> {
     let read = snapshot.row.state_and_reservations(snapshot.floor);
     let (mut before, reservations) = read.map_err(|_| corrupt(database, name))?;
@@ -99,7 +100,7 @@ pub(crate) fn decide_unwritten<D: Database + ?Sized, T: Response>(
     database: &D,
     name: &LockName,
     snapshot: &RowSnapshot,
-    decide: impl FnOnce(&mut NameState, &Moment<'_>) -> DecisionResult<T>,
+    decide: impl FnOnce(&mut NameState, &DecisionContext<'_>) -> DecisionResult<T>,
 ) -> Result<Option<T>, Fault> {
     let mut answered = None;
     let decided = decided(database, name, snapshot, |state, at| {
@@ -112,9 +113,12 @@ pub(crate) fn decide_unwritten<D: Database + ?Sized, T: Response>(
 }
 
 /// What a decision is told of the world. No database notices the death of a process.
-pub(crate) fn at<'a, D: Database + ?Sized>(snapshot: &RowSnapshot, database: &'a D) -> Moment<'a> {
+pub(crate) fn at<'a, D: Database + ?Sized>(
+    snapshot: &RowSnapshot,
+    database: &'a D,
+) -> DecisionContext<'a> {
     let wall = u64::try_from(snapshot.now).unwrap_or_default();
-    Moment {
+    DecisionContext {
         now: moment(snapshot.now),
         wall,
         limits: database.limits(),

@@ -22,7 +22,7 @@ use futures_util::{
 };
 use tenure_core::{
     Fault, FaultKind, LockName, Owner,
-    proto::queue::{Moment, NameState, QueueError},
+    proto::queue::{DecisionContext, NameState, QueueError},
 };
 use tokio::{
     sync::{Notify, oneshot},
@@ -112,7 +112,7 @@ impl<W: Request> WriteGroup<W> {
         name: &LockName,
     ) -> Result<AttemptOutcome, Fault> {
         let (members, client) = (&mut self.members, database.client());
-        let decide = |state: &mut NameState, at: &Moment<'_>| {
+        let decide = |state: &mut NameState, at: &DecisionContext<'_>| {
             let (mut all, mut needs_own_commit) = (Notifications::default(), false);
             for member in members {
                 let (answer, (notifications, counts)) =

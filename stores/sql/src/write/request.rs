@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Owner,
-    proto::queue::{Answer, Ask, Client, Moment, NameState, Released},
+    proto::queue::{Answer, Ask, Client, DecisionContext, NameState, Released},
 };
 
 use crate::write::decision::{DecisionResult, Response};
@@ -20,7 +20,7 @@ pub(crate) trait Request: Send + 'static {
         &self,
         state: &mut NameState,
         client: Client,
-        at: &Moment<'_>,
+        at: &DecisionContext<'_>,
     ) -> DecisionResult<Self::Response>;
 }
 
@@ -35,7 +35,7 @@ impl Request for Ask {
         &self,
         state: &mut NameState,
         client: Client,
-        at: &Moment<'_>,
+        at: &DecisionContext<'_>,
     ) -> DecisionResult<Answer> {
         let (answer, wakes) = state.acquire(self, client, at)?;
         Ok((answer, wakes.into()))
@@ -59,7 +59,7 @@ impl Request for Release {
         &self,
         state: &mut NameState,
         _: Client,
-        at: &Moment<'_>,
+        at: &DecisionContext<'_>,
     ) -> DecisionResult<Released> {
         let (released, wakes) = state.release(&self.owner, self.keep, at);
         Ok((released, wakes.into()))

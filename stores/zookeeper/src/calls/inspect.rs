@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// A node with what stands in it.
-struct NodeDetails {
+struct ContenderNode {
     node: Node,
     label: String,
     token: Option<tenure_core::Token>,
@@ -54,13 +54,13 @@ impl Shared {
         Ok(seen.map(|seen| contender(seen, None)))
     }
 
-    fn seen(&self, node: Node, data: &[u8], stat: &Stat) -> NodeDetails {
+    fn seen(&self, node: Node, data: &[u8], stat: &Stat) -> ContenderNode {
         let (label, token) = data::read(data);
         // What a writer became keeps the writer's, which stands in it.
         let token = token.filter(|_| node.base() == NodePrefix::Read);
         let token = token.or_else(|| data::token_of(stat.czxid, self.options.epoch));
         let since = u64::try_from(stat.ctime).ok().map(|millis| millis.saturating_mul(1000));
-        NodeDetails { node, label, token, since }
+        ContenderNode { node, label, token, since }
     }
 
     pub(crate) async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
@@ -106,7 +106,7 @@ impl Shared {
         let queued = self.read_all(session, &dir, queue.nodes()).await?;
         let taken = self.read_all(session, &place.leases(), leases.nodes()).await?;
         let marks: Vec<_> = queue.nodes().iter().filter_map(Node::mark).collect();
-        let mut takers: Vec<(NodeDetails, u32)> = Vec::new();
+        let mut takers: Vec<(ContenderNode, u32)> = Vec::new();
         for seen in taken {
             // Who has the inner mutex still waits, whatever it has made.
             if seen.node.mark().is_some_and(|mark| marks.contains(&mark)) {
@@ -140,7 +140,7 @@ impl Shared {
         session: &Session,
         dir: &str,
         nodes: &[Node],
-    ) -> Result<Vec<NodeDetails>, Fault> {
+    ) -> Result<Vec<ContenderNode>, Fault> {
         let mut all = Vec::with_capacity(nodes.len());
         for batch in nodes.chunks(BATCH) {
             let mut reader = session.client().new_multi_reader();
@@ -313,7 +313,7 @@ fn id_of(node: &Node) -> HoldId {
     }
 }
 
-fn contender(seen: NodeDetails, mode: Option<Mode>) -> Contender {
+fn contender(seen: ContenderNode, mode: Option<Mode>) -> Contender {
     let mut contender = Contender::new(seen.label, mode.unwrap_or(seen.node.base().mode()));
     contender.token = seen.token;
     contender.since = seen.since;
@@ -322,7 +322,7 @@ fn contender(seen: NodeDetails, mode: Option<Mode>) -> Contender {
     contender
 }
 
-fn waiter(seen: NodeDetails) -> Waiting {
+fn waiter(seen: ContenderNode) -> Waiting {
     let mut waiting = Waiting::new(seen.label, seen.node.base().mode());
     waiting.since = seen.since;
     waiting.kind = Some(seen.node.base().kind());

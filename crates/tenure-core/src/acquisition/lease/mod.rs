@@ -214,7 +214,7 @@ impl Lease {
 
     /// If the hold of `generation` exists, limits it to `max_hold` from now on, and keeps the name taken for
     /// `hold_at_least`.
-    pub(crate) fn count_from_now(
+    pub(crate) fn bound_hold_from_now(
         self: &Arc<Self>,
         generation: u32,
         max_hold: Option<Duration>,

@@ -169,7 +169,7 @@ impl HeldGuards {
             return None;
         }
         for (guard, part) in self.0.iter().zip(parts) {
-            guard.count_from_now(part.max_hold, part.hold_at_least);
+            guard.bound_hold_from_now(part.max_hold, part.hold_at_least);
         }
         Some(AllGuard::new(std::mem::take(&mut self.0)))
     }

@@ -83,19 +83,19 @@ pub(crate) fn reply(bytes: &[u8]) -> Result<Result<(Value, usize), usize>, Nonse
     let mut reader = ReplyParser { rest: bytes, room: LONGEST };
     match reader.value(0) {
         Ok(value) => Ok(Ok((value, bytes.len() - reader.rest.len()))),
-        Err(Stop::More(more)) if more <= LONGEST => Ok(Err(more)),
-        Err(Stop::More(_) | Stop::Nonsense) => Err(Nonsense),
+        Err(ParseStop::More(more)) if more <= LONGEST => Ok(Err(more)),
+        Err(ParseStop::More(_) | ParseStop::Nonsense) => Err(Nonsense),
     }
 }
 
 /// Why there is no reply.
-enum Stop {
+enum ParseStop {
     /// So much is not there, or more.
     More(usize),
     Nonsense,
 }
 
-impl Stop {
+impl ParseStop {
     /// The same where so many values have to come behind it.
     const fn before(self, values: usize) -> Self {
         match self {
@@ -113,11 +113,11 @@ struct ReplyParser<'a> {
 }
 
 impl<'a> ReplyParser<'a> {
-    fn value(&mut self, depth: usize) -> Result<Value, Stop> {
+    fn value(&mut self, depth: usize) -> Result<Value, ParseStop> {
         if depth > DEEPEST {
-            return Err(Stop::Nonsense);
+            return Err(ParseStop::Nonsense);
         }
-        let (kind, rest) = self.rest.split_first().ok_or(Stop::More(SHORTEST))?;
+        let (kind, rest) = self.rest.split_first().ok_or(ParseStop::More(SHORTEST))?;
         self.rest = rest;
         self.take(EACH)?;
         let value = match kind {
@@ -133,7 +133,7 @@ impl<'a> ReplyParser<'a> {
                 // Three letters and a colon say how it is meant to be shown.
                 let block = self.told_block()?;
                 let shown = block.get(3..).and_then(|rest| rest.strip_prefix(b":"));
-                Some(Value::Text(text(shown.ok_or(Stop::Nonsense)?)))
+                Some(Value::Text(text(shown.ok_or(ParseStop::Nonsense)?)))
             }
             b'-' => Some(error(self.line()?)),
             b'!' => Some(error(self.told_block()?)),
@@ -147,17 +147,17 @@ impl<'a> ReplyParser<'a> {
                 self.pairs(depth)?;
                 return self.value(depth + 1);
             }
-            _ => return Err(Stop::Nonsense),
+            _ => return Err(ParseStop::Nonsense),
         };
         Ok(value.unwrap_or(Value::Nil))
     }
 
-    fn take(&mut self, room: usize) -> Result<(), Stop> {
-        self.room = self.room.checked_sub(room).ok_or(Stop::Nonsense)?;
+    fn take(&mut self, room: usize) -> Result<(), ParseStop> {
+        self.room = self.room.checked_sub(room).ok_or(ParseStop::Nonsense)?;
         Ok(())
     }
 
-    fn values(&mut self, count: usize, depth: usize) -> Result<Vec<Value>, Stop> {
+    fn values(&mut self, count: usize, depth: usize) -> Result<Vec<Value>, ParseStop> {
         let mut values = Vec::with_capacity(count.min(FEW));
         for at in 0..count {
             let value = self.value(depth + 1);
@@ -166,7 +166,7 @@ impl<'a> ReplyParser<'a> {
         Ok(values)
     }
 
-    fn pairs(&mut self, depth: usize) -> Result<Vec<(Value, Value)>, Stop> {
+    fn pairs(&mut self, depth: usize) -> Result<Vec<(Value, Value)>, ParseStop> {
         let count = self.count()?;
         let mut pairs = Vec::with_capacity(count.min(FEW));
         for at in 0..count {
@@ -180,58 +180,58 @@ impl<'a> ReplyParser<'a> {
     }
 
     /// So many bytes, and the end of a line.
-    fn block(&mut self, length: usize) -> Result<&'a [u8], Stop> {
+    fn block(&mut self, length: usize) -> Result<&'a [u8], ParseStop> {
         self.take(length)?;
         let missing = length.saturating_sub(self.rest.len());
-        let more = Stop::More(missing.saturating_add(2));
+        let more = ParseStop::More(missing.saturating_add(2));
         let (block, rest) = self.rest.split_at_checked(length).ok_or(more)?;
         match rest {
             [b'\r', b'\n', rest @ ..] => self.rest = rest,
-            [] | [b'\r'] => return Err(Stop::More(1)),
-            _ => return Err(Stop::Nonsense),
+            [] | [b'\r'] => return Err(ParseStop::More(1)),
+            _ => return Err(ParseStop::Nonsense),
         }
         Ok(block)
     }
 
     /// A block behind its length.
-    fn told_block(&mut self) -> Result<&'a [u8], Stop> {
+    fn told_block(&mut self) -> Result<&'a [u8], ParseStop> {
         let length = self.count()?;
         self.block(length)
     }
 
     /// How much there is of what cannot be missing.
-    fn count(&mut self) -> Result<usize, Stop> {
-        self.length()?.ok_or(Stop::Nonsense)
+    fn count(&mut self) -> Result<usize, ParseStop> {
+        self.length()?.ok_or(ParseStop::Nonsense)
     }
 
     /// How much there is; `None` for what is not there.
-    fn length(&mut self) -> Result<Option<usize>, Stop> {
+    fn length(&mut self) -> Result<Option<usize>, ParseStop> {
         match self.number()? {
             -1 => Ok(None),
-            length => usize::try_from(length).map(Some).map_err(|_| Stop::Nonsense),
+            length => usize::try_from(length).map(Some).map_err(|_| ParseStop::Nonsense),
         }
     }
 
-    fn number(&mut self) -> Result<i64, Stop> {
+    fn number(&mut self) -> Result<i64, ParseStop> {
         let window = &self.rest[..self.rest.len().min(LONGEST_NUMBER)];
         if window.len() == LONGEST_NUMBER && !window.contains(&b'\r') {
-            return Err(Stop::Nonsense);
+            return Err(ParseStop::Nonsense);
         }
         let digits = str::from_utf8(self.line()?).ok();
-        digits.and_then(|digits| digits.parse().ok()).ok_or(Stop::Nonsense)
+        digits.and_then(|digits| digits.parse().ok()).ok_or(ParseStop::Nonsense)
     }
 
     /// What stands before the end of the line.
-    fn line(&mut self) -> Result<&'a [u8], Stop> {
+    fn line(&mut self) -> Result<&'a [u8], ParseStop> {
         let window = self.rest.get(..LONGEST_LINE);
         let end = window.unwrap_or(self.rest).iter().position(|byte| *byte == b'\r');
-        let missing = if window.is_some() { Stop::Nonsense } else { Stop::More(1) };
+        let missing = if window.is_some() { ParseStop::Nonsense } else { ParseStop::More(1) };
         let (line, rest) = self.rest.split_at(end.ok_or(missing)?);
         self.take(line.len())?;
         match rest {
             [_, b'\n', rest @ ..] => self.rest = rest,
-            [_] => return Err(Stop::More(1)),
-            _ => return Err(Stop::Nonsense),
+            [_] => return Err(ParseStop::More(1)),
+            _ => return Err(ParseStop::Nonsense),
         }
         Ok(line)
     }

@@ -21,7 +21,7 @@ use crate::{
         scripted::ScriptedMethod,
         scripts,
     },
-    servers::ReplyOrPart,
+    servers::BatchedReply,
 };
 
 impl ScriptedMethod {
@@ -46,7 +46,7 @@ impl ScriptedMethod {
             let answer = if matches!(ask.intent, Intent::Try) {
                 // Who does not wait is told here who has it.
                 call.argument(&[wire::manner(ask).as_bytes()]);
-                ReplyOrPart::Whole(self.0.run(&scripts::ACQUIRE_ALONE, &owner, call).await?)
+                BatchedReply::Whole(self.0.run(&scripts::ACQUIRE_ALONE, &owner, call).await?)
             } else {
                 self.0.run_batched(&scripts::ACQUIRES, &owner, call).await?
             };
@@ -60,14 +60,18 @@ impl ScriptedMethod {
     }
 
     /// What an ask was answered that knew of nobody else; `None` when it met others.
-    fn answer_alone(&self, ask: &Ask, answer: ReplyOrPart<Reply>) -> Result<Option<Answer>, Fault> {
+    fn answer_alone(
+        &self,
+        ask: &Ask,
+        answer: BatchedReply<Reply>,
+    ) -> Result<Option<Answer>, Fault> {
         let refused = |refused| self.0.refused(refused);
         let (alone, mut answer) = match answer {
-            ReplyOrPart::Whole(reply) if reply.is_crowd() => return Ok(None),
-            ReplyOrPart::Whole(reply) => {
+            BatchedReply::Whole(reply) if reply.is_crowd() => return Ok(None),
+            BatchedReply::Whole(reply) => {
                 (reply.is_alone(), reply.answer(ask.ttl).map_err(refused)?)
             }
-            ReplyOrPart::Part(part) => match part_granted(part).map_err(refused)? {
+            BatchedReply::Part(part) => match part_granted(part).map_err(refused)? {
                 Some(token) => {
                     let left = Duration::from_millis(ceil_millis(ask.ttl));
                     (true, Answer::Granted { token, left, others_waiting: false })

@@ -29,7 +29,7 @@ use crate::{
         },
         scripts,
     },
-    servers::ReplyOrPart,
+    servers::BatchedReply,
 };
 
 /// Locks names by scripts: all kinds, and queues that the server keeps.
@@ -103,9 +103,9 @@ impl LockingMethod for ScriptedMethod {
             let mut call = self.0.call(name, &[Key::Lock]);
             call.argument(&[&text]);
             match self.0.run_batched(&scripts::RELEASES, &text, call).await? {
-                ReplyOrPart::Whole(reply) if reply.is_crowd() => {}
-                ReplyOrPart::Whole(reply) => return released(reply),
-                ReplyOrPart::Part(part) => {
+                BatchedReply::Whole(reply) if reply.is_crowd() => {}
+                BatchedReply::Whole(reply) => return released(reply),
+                BatchedReply::Part(part) => {
                     if let Some(released) = part_released(part).map_err(|no| self.0.refused(no))? {
                         return Ok(released);
                     }

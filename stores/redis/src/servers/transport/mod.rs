@@ -42,7 +42,7 @@ const MOST_LEFT_OPEN: usize = 64;
 const REDIRECTS: u32 = 5;
 
 /// The answer to a call that others may have gone with.
-pub(crate) enum ReplyOrPart<Whole = Value> {
+pub(crate) enum BatchedReply<Whole = Value> {
     /// The reply behind its echo, as if it had gone alone.
     Whole(Whole),
     /// Its part of the reply to all of them.
@@ -210,16 +210,16 @@ impl Transport {
         kind: &'static BatchKind,
         echo: &CorrelationId,
         call: ScriptCall,
-    ) -> Result<ReplyOrPart, Fault> {
+    ) -> Result<BatchedReply, Fault> {
         let at = self.reach(call.tag).await?;
         let connection = &*at.open.connection;
         let goes_alone = connection.wants_in_full(kind.alone);
         if goes_alone || !connection.gathers.load(Ordering::Relaxed) {
-            return self.run(kind.alone, echo, call).await.map(ReplyOrPart::Whole);
+            return self.run(kind.alone, echo, call).await.map(BatchedReply::Whole);
         }
         let answer = match connection.gather(kind, &call, echo).await {
             Ok(CallReply::Part(Value::Error(error))) => Err(Failure::Server(error)),
-            Ok(CallReply::Part(part)) => return Ok(ReplyOrPart::Part(part)),
+            Ok(CallReply::Part(part)) => return Ok(BatchedReply::Part(part)),
             Ok(CallReply::Whole(value)) => Ok(value),
             Ok(CallReply::Refused(error)) => {
                 return match error.code() {
@@ -228,12 +228,12 @@ impl Transport {
                         if connection.gathers.swap(false, Ordering::Relaxed) {
                             connection.learn(self.batches).await;
                         }
-                        self.run(kind.alone, echo, call).await.map(ReplyOrPart::Whole)
+                        self.run(kind.alone, echo, call).await.map(BatchedReply::Whole)
                     }
                     // Names of several slots, or one that this user may not touch.
                     "CROSSSLOT" | "NOPERM" if !error::is_midway(error.detail()) => {
                         connection.gathers.store(false, Ordering::Relaxed);
-                        self.run(kind.alone, echo, call).await.map(ReplyOrPart::Whole)
+                        self.run(kind.alone, echo, call).await.map(BatchedReply::Whole)
                     }
                     _ => Err(self.failed(&at, Failure::Server(error))),
                 };
@@ -243,7 +243,7 @@ impl Transport {
             }
             Err(error) => Err(error),
         };
-        self.reply(&at, echo, answer).map(ReplyOrPart::Whole)
+        self.reply(&at, echo, answer).map(BatchedReply::Whole)
     }
 
     /// What a script answered to this owner.
