@@ -20,7 +20,7 @@ pub enum AcquireError {
     InDoubt(Box<StoreFailure>),
     /// The store could not be asked; nothing was acquired.
     Unreachable(Box<StoreFailure>),
-    /// Something in the configuration must change first; nothing was acquired.
+    /// Something must be changed first; nothing was acquired.
     Misconfigured(Box<StoreFailure>),
     /// The store has as many waiters for this lock as it allows; nothing was acquired. Try again after a pause. While
     /// this continues, one caller of a process asks the store for all earlier callers, at most 40 times a second unless

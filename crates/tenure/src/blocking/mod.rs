@@ -6,7 +6,7 @@
 //! # let url = "memory:";
 //! use tenure::blocking::Tenure;
 //!
-//! let tenure = Tenure::open(url)?;                           // "" is the default directory on this machine
+//! let tenure = Tenure::open(url)?;                           // "file:" is the default directory on this machine
 //! let guard = tenure.mutex("order:pay:42").lock()?;          // waits; the lease is renewed while it lives
 //! println!("paying with token {}", guard.check()?);
 //! guard.release()?;                                          // dropping it releases in the background
