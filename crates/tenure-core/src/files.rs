@@ -47,10 +47,10 @@ pub const fn is_open(mode: u32, is_of_root: bool) -> bool {
 
 /// Reads a file of at most `longest` bytes. `/dev/null` is an empty one.
 ///
-/// It waits for nobody and reads no device: what is no regular file is refused, as is one that is longer.
+/// It waits for nobody and reads no device: what is not a regular file is refused, as is one that is longer.
 ///
 /// # Errors
-/// What the system says, or that it is no regular file, or too long.
+/// What the system says, or that it is not a regular file, or too long.
 ///
 /// ```
 /// let none = tenure_core::files::read("/dev/null".as_ref(), 10)?;
@@ -78,7 +78,7 @@ pub fn read(path: &Path, longest: u64) -> io::Result<NamedFile> {
         }
     }
     if !about.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     file.take(longest.saturating_add(1)).read_to_end(&mut read.bytes)?;
     if read.bytes.len() as u64 > longest {

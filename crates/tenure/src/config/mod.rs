@@ -139,7 +139,7 @@ impl Config {
         let mut diagnostics = Vec::new();
         if let Some(owner) = self.access.stranger {
             let found = format!("{file} belongs to user {owner}, who chooses where locks are kept");
-            let help = "let it belong to root, or to the user that tenure runs as";
+            let help = "chown it to root, or to the user that tenure runs as";
             diagnostics.push(Diagnostic::warning("configuration", found, "S1", help));
         }
         if self.access.is_read_by_all && self.has_password {
