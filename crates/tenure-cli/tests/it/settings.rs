@@ -145,7 +145,7 @@ fn doctor_warns_of_a_password_that_everybody_may_read() {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         let looked = scene.tenure(["doctor"]).env_remove("TENURE_STORE").output().unwrap();
         let said = text(&looked.stdout);
-        assert_eq!(said.contains("everybody may read"), warns, "{mode:o}: {said}");
+        assert_eq!(said.contains("every user can read"), warns, "{mode:o}: {said}");
         assert!(!said.contains("s3ntinel"), "{said}");
     }
 }

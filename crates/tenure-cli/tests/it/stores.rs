@@ -143,7 +143,7 @@ fn a_scheme_that_no_store_has_is_wrong_usage() {
         is_refused(
             &refused,
             &[
-                "is no kind of store",
+                "is not a kind of store",
                 "file:, redis:, rediss:, valkey:, valkeys:, unix:, redis-sentinel:, rediss-sentinel:, \
                  redis-cluster:, rediss-cluster:, quorum:",
             ],

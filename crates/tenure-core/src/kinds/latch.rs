@@ -50,7 +50,7 @@ use crate::{
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
-#[must_use = "a handle does nothing until somebody arrives or waits"]
+#[must_use = "a handle does nothing until you arrive or wait"]
 pub struct Latch {
     target: LockTarget,
     count: u32,

@@ -20,7 +20,7 @@ use crate::{
 /// be free is asked sooner, but no more often than every 20 ms. What began and ended in between is not seen.
 ///
 /// Between two calls of [`next`](Watcher::next) nothing is asked, so dropping a watcher leaves nothing behind.
-#[must_use = "it asks only while it is asked for news"]
+#[must_use = "it watches only while you ask for the next change"]
 pub struct Watcher {
     context: Arc<StoreContext>,
     name: Result<LockName, NameError>,
