@@ -153,7 +153,7 @@ fn memory(place: &str, standing: &Standing, keep_out: Duration) -> Diagnostic {
             warning(found.to_owned(), RESTARTED)
         }
         Standing::Unmarked | Standing::Claimed => {
-            warning("it has no mark yet".to_owned(), "look again in a moment")
+            warning("it has no mark yet".to_owned(), "check again in a moment")
         }
         Standing::Foreign(words) => {
             Diagnostic::bad("memory", format!("it belongs to a {words:?}"), "S1", SAME_RULES)

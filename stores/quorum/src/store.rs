@@ -167,14 +167,14 @@ const NO_PERMITS: Reason = Reason {
     help: "keep the semaphore in one store",
 };
 const NO_READERS: Reason =
-    Reason { what: "a member of the quorum knows no readers", help: "use a mutex" };
+    Reason { what: "a member of the quorum does not support shared locks", help: "use a mutex" };
 const NO_DETACHING: Reason = Reason {
     what: "a member of the quorum lets no hold outlive its process or change hands",
-    help: "release it, and lock again where the work goes on; or choose other members",
+    help: "release it, and lock again where the work continues; or choose other members",
 };
 const NO_QUEUE: Reason = Reason {
     what: "a quorum keeps no queue, as its members would not agree on who comes first",
-    help: "do without fair(), or keep the lock in one store",
+    help: "leave out fair(), or keep the lock in one store",
 };
 
 /// The names of marks and gates are nobody's to lock.

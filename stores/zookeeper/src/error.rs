@@ -132,7 +132,7 @@ pub(crate) fn too_short(place: &str, session: std::time::Duration) -> Fault {
 
 pub(crate) fn other_kind(used_as: Kind) -> Fault {
     let what = format!("the name is used as another kind of lock: {used_as}");
-    let help = "use each name for one kind of lock, or wait until nobody uses it as the other";
+    let help = "use each name for one kind of lock, or wait until no process uses it as the other";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 
@@ -171,7 +171,7 @@ pub(crate) fn full(max_waiters: usize) -> Fault {
 
 pub(crate) fn permits(take: u32, of: u32) -> Fault {
     let what = format!("{take} of {of} permits can never be granted");
-    let help = "take at least one and at most as many as there are";
+    let help = "take at least one permit, and at most all of them";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 

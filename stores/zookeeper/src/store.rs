@@ -196,7 +196,7 @@ impl Store for ZookeeperStore {
     async fn take_over(&self, _name: &LockName, _over: &TakeOver) -> Result<TakenOver, Fault> {
         Err(error::cannot(
             "on ZooKeeper a hold belongs to the session that acquired it, and ends with it",
-            "release it, and lock again where the work goes on; or use another store",
+            "release it, and lock again where the work continues; or use another store",
         ))
     }
 

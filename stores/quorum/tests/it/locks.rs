@@ -122,7 +122,7 @@ async fn what_a_quorum_cannot_do_is_refused_with_why_and_what_to_do() {
         (&permits, "two permits each would admit three holders"),
         (&permits, "keep the semaphore in one store"),
         (&fair, "would not agree on who comes first"),
-        (&fair, "do without fair()"),
+        (&fair, "leave out fair()"),
     ] {
         assert!(error.contains("\"order\"") && error.contains(says), "{error:#}");
     }

@@ -181,7 +181,7 @@ impl TlsOptions {
         let hosts: Vec<_> = hosts.into_iter().collect();
         let mut diagnostic = Diagnostic::in_clear(hosts.iter().copied(), help)?;
         diagnostic.found = format!(
-            "nothing shows that {} is the server: whoever stands in between can {can}",
+            "nothing shows that {} is the server: an attacker on the network can {can}",
             hosts.join(", ")
         );
         Some(diagnostic)
