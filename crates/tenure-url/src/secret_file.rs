@@ -4,7 +4,7 @@ use tenure_core::files::NamedFile;
 
 /// What to do where others may read or write one.
 pub(crate) const KEEP_CLOSED: &str =
-    "let its owner alone read it: chmod 600; in Kubernetes defaultMode: 0400 or 0440";
+    "let only its owner read it: chmod 600; in Kubernetes defaultMode: 0400 or 0440";
 
 /// Whether others than its owner may read or write it. Where containers have their secrets, all that is in there may
 /// read.
