@@ -31,8 +31,8 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
         Error::AuthFailed => (
             Misconfigured,
             "refuses this user and password",
-            "correct them in the URL, where what is special is percent-encoded, or where they are read from; if the user is known by \
-             digest, write auth=digest",
+            "correct them in the URL, with special characters percent-encoded, or where they are \
+             read from; if the user is known by digest, write auth=digest",
         ),
         Error::Unproven => (
             Misconfigured,

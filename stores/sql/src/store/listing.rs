@@ -72,8 +72,7 @@ fn out_of_order<D: Database + ?Sized>(database: &D, name: &str) -> Fault {
         "{} lists the names of locks in another order than theirs: {name:?} comes twice, or too late",
         database.location(),
     );
-    let help =
-        "see what stands between this process and the server, and whether its indexes are sound";
+    let help = "check which proxies are between this process and the server, and whether its indexes are sound";
     Fault::new(FaultKind::Corrupt, what, help)
 }
 
