@@ -5,7 +5,7 @@ use tenure_core::{Fault, FaultKind, proto::queue::Kind, store::certificate_cure}
 use crate::client::Error;
 
 const ANSWERS: &str = "answered as no server does, and the connection was ended";
-const BETWEEN: &str = "see that servers of ZooKeeper listen there, and who may stand in between";
+const BETWEEN: &str = "see that servers of ZooKeeper listen there, and what may be in between";
 
 /// What an error in answer to a call means. Without a word from the ensemble a call that writes may have
 /// taken effect.

@@ -117,7 +117,7 @@ impl Detach {
     /// hold is detached.
     ///
     /// # Errors
-    /// [`DetachError::Store`] when the system gives no random numbers.
+    /// [`DetachError::Store`] when the system provides no random numbers.
     pub fn handle(&self) -> Result<&Handle, DetachError> {
         self.handle.as_ref().map_err(|fault| {
             let fault = Fault::new(fault.kind(), fault.message_and_cause(), fault.help());

@@ -95,7 +95,7 @@ impl Members {
         getrandom::fill(&mut id).map_err(|why| {
             Fault::new(
                 FaultKind::Unreachable,
-                "the system gives no random numbers",
+                "the system provides no random numbers",
                 "try again later",
             )
             .because(why)

@@ -42,7 +42,7 @@ impl fmt::Display for Error {
         match self {
             Self::Server(said) => write!(f, "{} ({})", said.message, said.code),
             Self::Io(error) => error.fmt(f),
-            Self::Odd(what) => write!(f, "the server does not keep to the protocol: {what}"),
+            Self::Odd(what) => write!(f, "the server violates the protocol: {what}"),
             Self::NoTls => f.write_str("the server speaks no TLS"),
             Self::Plugin(name) => {
                 write!(f, "the server wants the user to log in by the plugin {name:?}")

@@ -65,19 +65,19 @@ pub(crate) const REFUSED: &[RefusedSettings] = &[
     RefusedSettings {
         settings: "ssl-crl",
         harmless: &[],
-        why: "no list of revoked certificates is looked at",
+        why: "tenure checks no certificate revocation lists",
         help: "leave it out",
     },
     RefusedSettings {
         settings: "sslidentity",
         harmless: &[],
-        why: "PKCS#12 is not read",
+        why: "PKCS#12 is not supported",
         help: "convert it to PEM, and name the parts in ssl-cert= and ssl-key=",
     },
     RefusedSettings {
         settings: "sslpassword",
         harmless: &[""],
-        why: "keys with a passphrase are not read",
+        why: "keys with a passphrase are not supported",
         help: "name one without in ssl-key=: openssl pkey -in KEY -out BARE",
     },
     RefusedSettings {
@@ -95,7 +95,7 @@ pub(crate) const REFUSED: &[RefusedSettings] = &[
     RefusedSettings {
         settings: "enabledTLSProtocols",
         harmless: &["TLSv1.2,TLSv1.3"],
-        why: "TLS 1.2 and 1.3 are spoken, as the server likes",
+        why: "tenure uses TLS 1.2 or 1.3, as the server chooses",
         help: "leave it out",
     },
 ];

@@ -240,7 +240,7 @@ impl ServerVariables {
         let found =
             format!("{shown}: a holder that freezes in a transaction keeps what it locked there");
         let help =
-            format!("set {} for those who work under locks", settings.first().unwrap_or(&""));
+            format!("set {} for the users that work under locks", settings.first().unwrap_or(&""));
         Diagnostic::warning("transactions", found, "S2", help)
     }
 
@@ -309,7 +309,7 @@ impl ServerVariables {
             return Diagnostic::good("replicas", found);
         }
         let found = format!(
-            "{seen}, and none has what is committed for sure: a fail-over can lose the last locks"
+            "{seen}, and none is sure to have every commit: a fail-over can lose the last locks"
         );
         let help = format!("turn on semi-synchronous replication, or {wait}");
         Diagnostic::warning("replicas", found, "S1", help)

@@ -134,7 +134,7 @@ impl ConnectionFactory {
                 if fault.kind() != FaultKind::Misconfigured {
                     return fault;
                 }
-                let what = format!("this user cannot make the tables {tables}_…");
+                let what = format!("this user cannot create the tables {tables}_…");
                 let help = "let their owner run what `tenure schema mysql` prints, and grant this user what it says";
                 Fault::new(FaultKind::Misconfigured, what, help).because(format!("{fault:#}"))
             })?;
@@ -187,6 +187,6 @@ fn has_all(columns: i64, ours: usize) -> bool {
 }
 
 fn of_another(table: &str) -> Fault {
-    let what = format!("{table} is there and is not of tenure: it stays as it is");
+    let what = format!("{table} exists and does not belong to tenure: it was not changed");
     Fault::new(FaultKind::Misconfigured, what, "name other tables in the URL: tables=")
 }

@@ -60,7 +60,7 @@ async fn what_is_wrong_is_said_without_the_password() {
     let server = MariadbServer::start();
     let url = user(&server, &["select on tenure.*"]).await;
     let mut cases = vec![
-        (url.clone(), "cannot make the tables"),
+        (url.clone(), "cannot create the tables"),
         (format!("{url}&create=no"), "tables of tenure are not there"),
         (url.replace("s3ntinel", "s3ntinel2"), "user and the password"),
         (url.replace("/tenure", "/nowhere"), "nowhere"),

@@ -223,7 +223,7 @@ async fn whoever_passes_for_the_server_is_noticed_where_the_login_is_bound() {
     opened(&url("channel_binding=disable")).await;
     for settings in ["channel_binding=require", "channel_binding=prefer", ""] {
         let why = refused(&url(settings)).await;
-        assert!(why.contains("stands in between"), "{settings}: {why}");
+        assert!(why.contains("is in between"), "{settings}: {why}");
     }
 }
 

@@ -103,7 +103,7 @@ impl fmt::Display for Error {
             Self::ConnectionLoss => "the connection broke",
             Self::Away(why) | Self::Untrusted(why) => why,
             Self::Odd(what) => {
-                return write!(f, "the server does not keep to the protocol: {what}");
+                return write!(f, "the server violates the protocol: {what}");
             }
         })
     }
