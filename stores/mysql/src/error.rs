@@ -113,11 +113,11 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         1044 | 1045 | 1142 | 1143 | 1227 | 1370 => Failure::Fault(because(Fault::new(
             FaultKind::Misconfigured,
             "this user lacks rights on the tables of tenure",
-            "grant them, as the last lines of what `tenure schema mysql` prints do",
+            "grant them as in the last lines of `tenure schema mysql`",
         ))),
         1054 | 1136 | 1364 | 1366 | 1406 => fault(
             FaultKind::Misconfigured,
-            "the tables are of another make: name others in the URL, by tables=",
+            "the tables are not those of tenure: name others in the URL with tables=",
         ),
         // A setting that the server does not have.
         1193 => fault(FaultKind::Misconfigured, "use MySQL 8.0 or later, or MariaDB 10.6 or later"),
@@ -171,7 +171,8 @@ pub(crate) fn of_connecting(error: &Error, server: &str, is_encrypted: bool) -> 
         // It comes after a password that was right.
         Error::Server(said) if said.code == 1044 => (
             FaultKind::Misconfigured,
-            "create the database if it is not there, and grant it to this user: grant all on DATABASE.* to USER; or name another one in the URL",
+            "create the database if it does not exist, and grant it to this user: grant all on \
+             DATABASE.* to USER; or name another one in the URL",
         ),
         Error::Server(said) if said.code == 1130 => (
             FaultKind::Misconfigured,

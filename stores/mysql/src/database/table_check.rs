@@ -95,8 +95,8 @@ impl ConnectionFactory {
         }
         for (table, engine) in [("locks", text(1)?), ("meta", text(2)?)] {
             if !engine.eq_ignore_ascii_case("InnoDB") {
-                let what = format!("the table {tables}_{table} is kept by {engine}");
-                let help = "alter table … engine = InnoDB: no other keeps what it committed";
+                let what = format!("the table {tables}_{table} uses the engine {engine}");
+                let help = "alter table … engine = InnoDB: no other engine keeps what it committed";
                 return Err(Fault::new(FaultKind::Misconfigured, what, help));
             }
         }
@@ -146,7 +146,8 @@ impl ConnectionFactory {
             Some(_) => tracing::warn!(
                 store = "mysql",
                 location = self.options.location(),
-                "{tables}_holders is not of tenure and stays as it is: there is no view of the holders"
+                "{tables}_holders does not belong to tenure and was not changed: there is no view \
+                 of the holders"
             ),
         }
         Ok(())

@@ -63,7 +63,7 @@ async fn without_tls_at_the_server_preferred_goes_on_in_the_clear_and_required_d
     let url = server.url();
     take(&opened(&format!("{url}?ssl-mode=PREFERRED")).await, "lock", owner(1)).await;
     let why = refused(&format!("{url}?ssl-mode=REQUIRED")).await;
-    assert!(why.contains("speaks no TLS"), "{why}");
+    assert!(why.contains("does not support TLS"), "{why}");
 }
 
 /// MariaDB asks for a sum of the password alone. What stands in the place of a server is in the tests of `tenure`.
