@@ -48,7 +48,7 @@ async fn each_mode_takes_the_servers_that_it_should() {
         (format!("{named}?ssl-mode=REQUIRED&ssl-ca={other}"), "certificate"),
         (format!("{named}?ssl-mode=PREFERRED&ssl-ca={other}"), "certificate"),
         (format!("{named}?ssl-mode=VERIFY_CA"), "verify the name"),
-        (format!("{named}?ssl-mode=DISABLED&ssl-ca={ours}"), "TLS alone"),
+        (format!("{named}?ssl-mode=DISABLED&ssl-ca={ours}"), "need TLS"),
         (format!("{named}?ssl-mode=REQUIRED&tls=yes"), "contradicts"),
         (format!("{named}?ssl-mode=yes"), "VERIFY_CA or VERIFY_IDENTITY"),
     ] {

@@ -77,7 +77,7 @@ async fn each_mode_takes_the_servers_that_it_should() {
         (format!("{named}?sslmode=prefer&sslrootcert={other}"), "certificate"),
         (format!("{named}?sslmode=verify-ca"), "verify the name"),
         (format!("{named}?sslmode=require&sslrootcert=system"), "verify-full"),
-        (format!("{named}?sslmode=disable&sslrootcert={ours}"), "TLS alone"),
+        (format!("{named}?sslmode=disable&sslrootcert={ours}"), "need TLS"),
         (format!("{named}?sslmode=require&tls=yes"), "contradicts"),
         (format!("{named}?sslmode=verify"), "verify-ca or verify-full"),
     ] {

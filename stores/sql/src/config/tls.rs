@@ -17,7 +17,7 @@ pub fn encryption(options: &TlsOptions) -> Result<Arc<ClientConfig>, Fault> {
     let provider = Arc::new(ring::default_provider());
     let unusable = |error: rustls::Error| {
         let what = format!("TLS cannot be used: {error:#}");
-        Fault::new(FaultKind::Misconfigured, what, "see to the certificates that the URL names")
+        Fault::new(FaultKind::Misconfigured, what, "check the certificates that the URL names")
     };
     let config = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
