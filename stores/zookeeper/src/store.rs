@@ -183,7 +183,7 @@ impl Store for ZookeeperStore {
         if !keep.is_zero() {
             return Err(error::cannot(
                 "on ZooKeeper no name stays taken after its release",
-                "do without hold_at_least, or use another store",
+                "leave out hold_at_least, or use another store",
             ));
         }
         self.shared.release(name, owner).await
@@ -224,7 +224,7 @@ impl Store for ZookeeperStore {
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
-        let what = "ZooKeeper does not tell which memory it is";
+        let what = "ZooKeeper does not identify its memory";
         Err(Fault::new(FaultKind::Unsupported, what, "use another store as a member of a quorum"))
     }
 

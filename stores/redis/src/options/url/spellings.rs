@@ -81,7 +81,7 @@ fn of_tls(settings: &mut Settings, scheme: Scheme) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whoever wrote it takes the connection for encrypted.
+/// Whoever wrote it accepts the connection for encrypted.
 fn without_tls(settings: &Settings, setting: &str) -> Result<(), Fault> {
     if !settings.has(setting) {
         return Ok(());
