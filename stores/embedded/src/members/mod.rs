@@ -217,7 +217,7 @@ impl Members {
                 self.file().as_ref().map(touch);
             }
             Err(fault) => {
-                tracing::debug!(fault = %format_args!("{fault:#}"), "others cannot see this store any more")
+                tracing::debug!(fault = %format_args!("{fault:#}"), "other processes cannot see this store any more")
             }
         }
         true
