@@ -173,14 +173,14 @@ const NO_DETACHING: Reason = Reason {
     help: "release it, and lock again where the work continues; or choose other members",
 };
 const NO_QUEUE: Reason = Reason {
-    what: "a quorum keeps no queue, as its members would not agree on who comes first",
+    what: "a quorum keeps no queue, as its members would not agree on the first waiter",
     help: "leave out fair(), or keep the lock in one store",
 };
 
 /// The names of marks and gates are nobody's to lock.
 pub(crate) fn refuse_reserved(name: &LockName) -> Result<(), Fault> {
     if is_reserved(name) {
-        let what = "this name is kept for what the quorum itself notes at its members";
+        let what = "this name is reserved for the quorum's own entries at its members";
         return Err(Fault::new(FaultKind::Misconfigured, what, "choose another name"));
     }
     Ok(())
@@ -230,7 +230,7 @@ fn check(members: &[Member], places: &[String], durable: bool) -> Result<(), Fau
             return wrong(what, "choose stores that can raise tokens, or use it alone");
         }
         if !can.incarnation && !durable {
-            let what = format!("{place} cannot be a member: nobody could tell that it restarted");
+            let what = format!("{place} cannot be a member: its restarts could not be detected");
             let help = "choose stores that tell, or, if no restart can lose what a member confirmed, say \
                         durable_members=yes";
             return wrong(what, help);
@@ -358,8 +358,8 @@ impl Store for QuorumStore {
         }
         self.admit(name, &over.as_ask())?;
         if over.from == over.owner {
-            let what = "a hold is to be taken over by the owner that it has";
-            return Err(Fault::new(FaultKind::Misconfigured, what, "take it over to a new one"));
+            let what = "a hold cannot be taken over by its present owner";
+            return Err(Fault::new(FaultKind::Misconfigured, what, "use a new owner"));
         }
         self.take_over_by_majority(name, over).await
     }
@@ -369,7 +369,7 @@ impl Store for QuorumStore {
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
-        Err(unsupported("a quorum as a whole has no memory to lose", "ask its members"))
+        Err(unsupported("a quorum itself has no memory to lose", "ask its members"))
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
