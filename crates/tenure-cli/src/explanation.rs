@@ -60,7 +60,7 @@ impl FailureDetails {
 
 /// What to do where the system refuses something that any process may have.
 const LIMITS: &str =
-    "see how many files, threads and processes this user and this container may have (ulimit -a)";
+    "raise this user's and this container's limits on files, threads and processes (ulimit -a)";
 
 impl Explanation {
     /// What failed.

@@ -31,7 +31,7 @@ pub(crate) fn load(common: &args::CommonArgs) -> Result<Config, Failure> {
         && let Some(slip) = unknown_variables().into_iter().find(|name| meant(name) == Some(STORE))
     {
         let why = Explanation::new(format!(
-            "the variable {slip} is set, but tenure knows none of that name, and nothing chooses a store"
+            "the variable {slip} is set, but tenure has no such setting, and no store is chosen"
         ));
         let help = format!(
             "write {STORE}, or unset it; --store file: is the embedded store on this machine"

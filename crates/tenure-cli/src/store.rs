@@ -55,7 +55,7 @@ fn refuse_own_memory(config: &Config) -> Result<(), Failure> {
     }
     Err(Failure::Usage(
         (
-            "the store memory: is seen by this one command alone, so it locks nothing",
+            "the store memory: is visible to this command only, so it locks nothing",
             "use file:/dir, or name no store for the embedded one in its default directory",
         )
             .into(),

@@ -34,7 +34,7 @@ fn built(builder: &mut Builder) -> io::Result<Runtime> {
 pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(Failure::failed((
-            "tenure itself panicked, by a bug or for want of threads or memory",
+            "tenure itself panicked, from a bug or a lack of threads or memory",
             "report it with the lines above",
         )))
     })

@@ -33,7 +33,7 @@ impl Entropy for OsEntropy {
     fn owner(&self) -> Result<Owner, Fault> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).map_err(|error| {
-            let what = "the system gives no random bytes to make an owner of";
+            let what = "the system provides no random bytes for an owner";
             Fault::new(FaultKind::Misconfigured, what, "see that /dev/urandom can be read")
                 .because(error)
         })?;

@@ -79,7 +79,7 @@ pub fn read(path: &Path, longest: u64) -> io::Result<NamedFile> {
         }
     }
     if !about.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     file.take(longest.saturating_add(1)).read_to_end(&mut read.bytes)?;
     if read.bytes.len() as u64 > longest {

@@ -54,7 +54,7 @@ pub enum NameError {
     },
     /// The name has a control character.
     #[error(
-        "a lock's name cannot have control characters: {character:?} stands at byte {at}, take it out"
+        "a lock's name cannot have control characters: {character:?} is at byte {at}, remove it"
     )]
     Control {
         /// The character.

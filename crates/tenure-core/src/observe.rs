@@ -104,7 +104,7 @@ impl StoreTelemetry {
     pub(crate) fn release_requested(&self, name: &LockName, token: Token) {
         counter!("tenure_release_requests_total", "store" => self.store).increment(1);
         // The field lets the command recognize an event that it reports itself.
-        warn!(lock = %name, %token, request = "release", "asked to let go");
+        warn!(lock = %name, %token, request = "release", "asked to release");
     }
 
     pub(crate) fn released(&self, name: &LockName, token: Token, held: Duration) {
@@ -173,13 +173,13 @@ impl StoreTelemetry {
     /// Only for the first such lock: other locks mostly have the same ttl.
     pub(crate) fn ttl_is_short(&self, name: &LockName, ttl: Duration) {
         let store = self.store;
-        warn!(store, lock = %name, ?ttl, "a ttl so short is often lost on a busy machine; choose {ENOUGH:?} or more");
+        warn!(store, lock = %name, ?ttl, "a lock with so short a ttl is often lost on a busy machine; choose {ENOUGH:?} or more");
     }
 
     /// Only for the first such lock, too.
     pub(crate) fn renewals_are_slow(&self, name: &LockName, ttl: Duration, took: Duration) {
         let store = self.store;
-        warn!(store, lock = %name, ?ttl, ?took, "renewals take long beside the ttl, so that a short failure loses locks; choose a longer ttl, or a store that is nearer or less busy");
+        warn!(store, lock = %name, ?ttl, ?took, "renewals take a large part of the ttl, so that a short failure loses locks; choose a longer ttl, or a store that is nearer or less busy");
     }
 
     pub(crate) fn renewals_succeeded(&self, news: Option<OutageReport>) {

@@ -120,7 +120,7 @@ fn probe(mark: &str, fits: impl Fn(&LockName) -> bool) -> Option<LockName> {
 }
 
 fn unusual(what: &str) -> Fault {
-    Fault::new(FaultKind::InDoubt, format!("the trial lock {what}"), "look again in a minute")
+    Fault::new(FaultKind::InDoubt, format!("the trial lock {what}"), "check again in a minute")
 }
 
 /// Returns the finding of such a trial. For the time of its renewal, see [`measure_latency`].

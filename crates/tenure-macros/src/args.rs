@@ -48,13 +48,13 @@ impl Parse for Args {
         let mut seen: Vec<Ident> = Vec::new();
         while !input.is_empty() {
             if input.peek(LitStr) {
-                let what = "say what this is: name = \"…\" for one lock, key = \"…{parameter}…\" for \
+                let what = "name the argument: name = \"…\" for one lock, key = \"…{parameter}…\" for \
                      one per parameter";
                 return Err(input.error(what));
             }
             let argument: Ident = input.parse()?;
             if seen.contains(&argument) {
-                let what = format!("`{argument}` is given twice: take one out");
+                let what = format!("`{argument}` is given twice: remove one");
                 return Err(Error::new(argument.span(), what));
             }
             args.take(&argument, input)?;
@@ -135,7 +135,7 @@ fn text(argument: &Ident, input: ParseStream<'_>) -> Result<LitStr> {
         "label" => "worker-7",
         _ => "30s",
     };
-    let what = format!("`{argument}` is a text in quotes, as in {argument} = \"{example}\"");
+    let what = format!("`{argument}` needs text in quotes, as in {argument} = \"{example}\"");
     Err(Error::new_spanned(given, what))
 }
 
@@ -146,7 +146,7 @@ fn fixed_name(name: LitStr) -> Result<LitStr> {
     } else if text.len() > 512 {
         "this name is too long: choose 1 to 512 bytes"
     } else if text.chars().any(char::is_control) {
-        "a lock's name cannot have control characters: take them out"
+        "a lock's name cannot have control characters: remove them"
     } else if text.contains('{') {
         "a name is the same for every call: write key = \"…\" to have parameters in it"
     } else {
@@ -192,7 +192,7 @@ fn on_busy(argument: &Ident, input: ParseStream<'_>) -> Result<bool> {
         "skip" => Ok(true),
         other => {
             let what = format!(
-                "`{other}` is nothing that a busy lock can lead to: use on_busy = error, the \
+                "`{other}` is not a value of `on_busy`: use on_busy = error, the \
                  default, or on_busy = skip"
             );
             Err(Error::new(choice.span(), what))

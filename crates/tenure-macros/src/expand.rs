@@ -16,8 +16,8 @@ use crate::{
 /// Locks `function` as `args` say.
 pub(crate) fn expand(args: &Args, mut function: Function) -> Result<TokenStream> {
     let Some(output) = function.output() else {
-        let what = "this function could not say that the lock was not acquired: give back \
-             Result<(), E> with an E made From<tenure::LockedError>";
+        let what = "this function cannot report that the lock was not acquired: return \
+             Result<(), E> with an E: From<tenure::LockedError>";
         return Err(Error::new(function.item.sig.ident.span(), what));
     };
     let named = nameable(output.clone());

@@ -72,8 +72,8 @@ impl Function {
         let FunctionForm::Future { .. } = self.form else { return Ok(&mut self.item.block) };
         let output = &self.item.sig.output;
         tail(&mut self.item.block).ok_or_else(|| {
-            let what = "the future that is made here runs later, without the lock: write \
-                 `async fn`, or nothing but `async move { … }` in the body";
+            let what = "the future that is created here runs later, without the lock: write \
+                 `async fn`, or only `async move { … }` in the body";
             Error::new(output_type(output).map_or_else(Span::call_site, Spanned::span), what)
         })
     }
@@ -90,7 +90,7 @@ fn refuse(item: &ItemFn) -> Result<()> {
     let sig = &item.sig;
     if let Some(token) = &sig.constness {
         let what = "a `const fn` cannot be locked: nothing can be awaited or asked at compile time; \
-             take `const` away";
+             remove `const`";
         return Err(Error::new_spanned(token, what));
     }
     if let Safety::Unsafe(token) = &sig.safety {

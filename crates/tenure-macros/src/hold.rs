@@ -64,7 +64,7 @@ fn binding(parameter: &PatType) -> Result<TokenStream> {
     let named = matches!(&**pat, Pat::Ident(_));
     if !named || !matches!(&**ty, Type::Reference(_)) {
         let what =
-            "the hold is given as a reference with a name: #[hold] hold: &tenure::locked::Current";
+            "the hold is passed as a reference with a name: #[hold] hold: &tenure::locked::Current";
         return Err(Error::new_spanned(parameter, what));
     }
     let hold = quote_spanned!(ty.span()=> &::tenure::locked::expanded::hold());

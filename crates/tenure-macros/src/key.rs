@@ -40,7 +40,7 @@ fn template(key: &LitStr, parameters: &[String]) -> Result<(String, Vec<TokenStr
         else {
             let brace = &from[..1];
             let what = format!(
-                "this `{brace}` has no partner: write {{parameter}}, or `{brace}{brace}` for the \
+                "this `{brace}` is unmatched: write {{parameter}}, or `{brace}{brace}` for the \
                  character itself"
             );
             return Err(wrong(what));
@@ -75,9 +75,9 @@ fn placeholder(text: &str, span: Span, parameters: &[String]) -> Result<TokenStr
     let variable = root.starts_with(|first: char| first.is_lowercase()) && root != "self";
     if variable && !parameters.contains(&root) {
         let what = if parameters.is_empty() {
-            format!("`{root}` is no parameter: this function has none")
+            format!("`{root}` is not a parameter: this function has none")
         } else {
-            format!("`{root}` is no parameter: this function has {}", parameters.join(", "))
+            format!("`{root}` is not a parameter: this function has {}", parameters.join(", "))
         };
         return Err(Error::new(span, what));
     }

@@ -55,7 +55,7 @@ impl Dialect {
         }
         let (rest, fragment) = match rest.split_once('#') {
             Some((_, behind)) if behind.contains('@') => {
-                return Err(self.not_encoded("a # stands before the @", '#'));
+                return Err(self.not_encoded("a # comes before the @", '#'));
             }
             Some((rest, fragment)) => (rest, Some(self.decoded(fragment)?)),
             None => (rest, None),
@@ -66,18 +66,18 @@ impl Dialect {
             Some(place) => place.find('/').map_or((place, ""), |slash| place.split_at(slash)),
             None if place.starts_with('/') => ("", place),
             None => {
-                return Err(self.wrong(format!("nothing like {scheme}:// or {scheme}:/ begins it")));
+                return Err(self.wrong(format!("it does not begin with {scheme}:// or {scheme}:/")));
             }
         };
         // Part of a password would be mistaken for a path.
         if path.contains('@') {
-            return Err(self.not_encoded("a / stands before the @", '/'));
+            return Err(self.not_encoded("a / comes before the @", '/'));
         }
         let (credentials, servers) = match authority.rsplit_once('@') {
             Some((before, _)) if before.contains('@') => {
                 return Err(self.wrong_but(
                     "it has more than one @ before the path",
-                    format!("{}; user and password stand once, before all hosts", encode('@')),
+                    format!("{}; write user and password once, before all hosts", encode('@')),
                 ));
             }
             Some((credentials, servers)) => (Some(credentials), servers),
@@ -109,7 +109,8 @@ impl Dialect {
         let mut in_brackets = servers.split('[').skip(1).filter_map(|rest| rest.split(']').next());
         if in_brackets.any(|address| address.contains('%')) {
             return Err(self.wrong_but(
-                "an address in brackets has a zone, which means another network on each machine",
+                "an address in brackets has a zone, which means a different network on each \
+                 machine",
                 "name the host, or an address without a zone such as [2001:db8::1]",
             ));
         }
@@ -123,7 +124,7 @@ impl Dialect {
         let (name, behind) = match text.strip_prefix('[').map(|rest| rest.split_once(']')) {
             Some(Some((address, behind))) => {
                 if address.parse::<Ipv6Addr>().is_err() {
-                    return Err(self.wrong("what stands in brackets is not an IPv6 address"));
+                    return Err(self.wrong("the text in brackets is not an IPv6 address"));
                 }
                 (address, behind)
             }
@@ -133,7 +134,7 @@ impl Dialect {
         let port = match behind.strip_prefix(':') {
             None if behind.is_empty() => None,
             // A variable for the port may have been empty.
-            Some("") => return Err(self.wrong("no port stands behind the colon")),
+            Some("") => return Err(self.wrong("no port follows the colon")),
             Some(port) if port.contains(':') => {
                 return Err(self.wrong_but(
                     "a host has several colons",
@@ -156,7 +157,7 @@ impl Dialect {
         };
         let is_strange = |c: char| c.is_whitespace() || c.is_control() || "@[]\\?#".contains(c);
         if name.contains(is_strange) {
-            return Err(self.wrong("a host has a space or a character that none can have"));
+            return Err(self.wrong("a host has a space or another invalid character"));
         }
         Ok(Host { name: name.to_owned(), port })
     }
@@ -200,7 +201,7 @@ impl Url {
     pub fn no_fragment(&self) -> Result<(), Fault> {
         match self.fragment {
             None => Ok(()),
-            Some(_) => Err(self.dialect.not_encoded("something stands behind a #", '#')),
+            Some(_) => Err(self.dialect.not_encoded("it has text after a #", '#')),
         }
     }
 }

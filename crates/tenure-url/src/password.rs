@@ -151,7 +151,7 @@ impl Password {
             PasswordSource::Function(read) => (
                 "the program's function".to_owned(),
                 read,
-                "correct what it says; the next login calls it again",
+                "correct what it returns; the next login calls it again",
             ),
         };
         let failed = |why: String, help| {

@@ -34,7 +34,7 @@ impl Pem {
     /// Makes a PEM text from bytes that the program has.
     #[must_use]
     pub fn text(text: &[u8]) -> Self {
-        Self { origin: "the PEM text that was given".into(), text: text.into() }
+        Self { origin: "the given PEM text".into(), text: text.into() }
     }
 
     /// Reads the file at `path`, which the setting `setting` names. It reads no pipes or devices, and at most 8 MiB.
@@ -62,7 +62,8 @@ impl Pem {
             Fault::new(FaultKind::Misconfigured, what, help).because(error)
         })?;
         if is_key && is_open(path, &read) {
-            let what = format!("others may read or change the key {path} that {setting} names");
+            let what =
+                format!("other users can read or change the key {path} that {setting} names");
             return Err(Fault::new(FaultKind::Misconfigured, what, KEEP_CLOSED));
         }
         Ok(Self {
@@ -105,7 +106,8 @@ impl Pem {
         let help = match kind {
             KEY => "name a file that begins with -----BEGIN and the kind of key",
             _ => {
-                "name a file with -----BEGIN CERTIFICATE-----; from DER it is made so: openssl x509 -inform der -in ca.der -out ca.pem"
+                "name a file with -----BEGIN CERTIFICATE-----; to convert DER: openssl x509 \
+                 -inform der -in ca.der -out ca.pem"
             }
         };
         Err(self.wrong(what, help))
@@ -188,7 +190,7 @@ impl Certificates {
                 let (certificate, key) = (certificate.0, key.0);
                 return Err(Fault::new(
                     FaultKind::Misconfigured,
-                    format!("of {certificate} and {key} only one is given"),
+                    format!("only one of {certificate} and {key} is given"),
                     format!("give both: {certificate}=/path/client.pem&{key}=/path/client.key"),
                 ));
             }
@@ -243,7 +245,7 @@ mod tests {
         assert!(refused(0o600).contains("holds no PRIVATE KEY"));
         for mode in [0o604, 0o620, 0o666] {
             let said = refused(mode);
-            assert!(said.contains("others may read") && said.contains("chmod 600"), "{said}");
+            assert!(said.contains("other users can read") && said.contains("chmod 600"), "{said}");
             Pem::key_file("key", path).unwrap_err();
             Pem::file("cert", path).unwrap();
         }
@@ -259,7 +261,7 @@ mod tests {
         fs::write(&file, "-----BEGIN CERTIFICATE-----").unwrap();
         let cert = ("cert", file.to_str());
         let said = Certificates::read(NONE, cert, ("key", None)).unwrap_err().to_string();
-        assert!(said.contains("of cert and key only one is given"), "{said}");
+        assert!(said.contains("only one of cert and key is given"), "{said}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(crate) fn decode(text: &str) -> Result<String, &'static str> {
             .is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit))
     };
     if !text.split('%').skip(1).all(is_whole) {
-        return Err("a % comes before two hexadecimal digits; write one by itself as %25");
+        return Err("two hexadecimal digits follow a %; write a plain % as %25");
     }
     let decoded =
         percent_decode_str(text).decode_utf8().map_err(|_| "it has bytes that are not UTF-8")?;

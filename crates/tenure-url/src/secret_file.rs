@@ -4,7 +4,7 @@ use tenure_core::files::NamedFile;
 
 /// What to do if other users may read or write one.
 pub(crate) const KEEP_CLOSED: &str =
-    "let its owner alone read it: chmod 600; in Kubernetes defaultMode: 0400 or 0440";
+    "let only its owner read it: chmod 600; in Kubernetes defaultMode: 0400 or 0440";
 
 /// Whether other users may read or write it. In the directory where containers keep their secrets, every user may read.
 pub(crate) fn is_open(path: &str, file: &NamedFile) -> bool {

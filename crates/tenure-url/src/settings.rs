@@ -47,14 +47,14 @@ impl Settings {
         let mut settings =
             Self { dialect, given: BTreeMap::new(), known: BTreeSet::new(), secret: None };
         if query.contains('?') {
-            return Err(dialect.not_encoded("a second ? stands behind the first", '?'));
+            return Err(dialect.not_encoded("a second ? follows the first", '?'));
         }
         for (at, pair) in query.split('&').enumerate().filter(|(_, pair)| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let is_secret = is_secret(key);
             // The end of a password whose `?` seems to end the hosts.
             if pair.contains('@') && !(is_secret && is_key(key)) {
-                return Err(dialect.not_encoded("an @ stands behind the ?", '?'));
+                return Err(dialect.not_encoded("an @ comes after the ?", '?'));
             }
             if is_secret {
                 settings.secret.get_or_insert(at);
@@ -175,7 +175,7 @@ impl Settings {
         let may_show = is_key(key) && (self.may_show(key, given.at) || meant.is_some());
         let known = self.known.iter().copied().collect::<Vec<_>>().join(", ");
         if !may_show {
-            let message = "an unknown setting, not shown as it may be a piece of a password";
+            let message = "an unknown setting, hidden because it may be part of a password";
             return Err(self
                 .dialect
                 .wrong_but(message, format!("{}; known settings: {known}", encode('&'))));

@@ -80,7 +80,7 @@ impl Certificates {
             let is_encrypted = String::from_utf8_lossy(key.expose()).contains("ENCRYPTED");
             if is_encrypted {
                 key.wrong(
-                    "holds a key that is encrypted",
+                    "holds an encrypted key",
                     "decrypt it: openssl pkey -in client.key -out plain.key",
                 )
             } else {
@@ -99,7 +99,7 @@ impl Certificates {
             Some((certificate, key)) if matches!(error, rustls::Error::InconsistentKeys(_)) => key
                 .wrong(
                     format!("does not belong to {}", certificate.origin()),
-                    "name the key that the certificate was made from",
+                    "name the key that the certificate was created from",
                 ),
             _ => unusable(format!("the client's certificate cannot be used: {error:#}")),
         }
@@ -130,9 +130,9 @@ fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, Fault> {
 /// What is wrong, without any line of the text: a key may be named by mistake.
 const fn broken(error: &PemError) -> &'static str {
     match error {
-        PemError::MissingSectionEnd { .. } => "is not whole: an -----END is missing",
-        PemError::IllegalSectionStart { .. } => "has a -----BEGIN that is not one",
-        PemError::Base64Decode(_) => "is not whole: it has bytes that are not base64",
+        PemError::MissingSectionEnd { .. } => "is incomplete: an -----END is missing",
+        PemError::IllegalSectionStart { .. } => "has an invalid -----BEGIN",
+        PemError::Base64Decode(_) => "is damaged: it has bytes that are not base64",
         _ => "is not PEM",
     }
 }
@@ -148,8 +148,9 @@ fn of_system() -> Result<RootCertStore, Fault> {
         }
         let fault = Fault::new(
             FaultKind::Misconfigured,
-            "this system trusts no authority, so no certificate can be checked",
-            "install its certificates (ca-certificates), or name a file with those to trust in the URL",
+            "this system trusts no authority, so tenure cannot verify certificates",
+            "install its certificates (ca-certificates), or name a file of authorities to trust \
+             in the URL",
         );
         let why: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
         return Err(if why.is_empty() { fault } else { fault.because(why.join("; ")) });
@@ -162,8 +163,8 @@ fn of_system() -> Result<RootCertStore, Fault> {
     }
     let fault = Fault::new(
         FaultKind::Misconfigured,
-        "SSL_CERT_FILE and SSL_CERT_DIR name no authority",
-        "correct them, unset them, or name a file with those to trust in the URL",
+        "SSL_CERT_FILE and SSL_CERT_DIR contain no authority",
+        "correct them, unset them, or name a file of authorities to trust in the URL",
     );
     Err(if named.unread.is_empty() { fault } else { fault.because(named.unread.join("; ")) })
 }

@@ -29,7 +29,7 @@ impl ValueError {
     #[must_use]
     pub const fn help(self) -> &'static str {
         match self {
-            Self::Empty => "write a value behind the =, or leave the setting out",
+            Self::Empty => "write a value after the =, or leave the setting out",
             Self::MissingUnit | Self::UnknownUnit | Self::NotDuration => {
                 "write a number and its unit: 500ms, 2s, 1m, 1h, 1d, or several as 1m30s"
             }

@@ -98,7 +98,7 @@ impl OpenError {
     fn parts(&self) -> ErrorParts<'_> {
         match self {
             Self::UnknownScheme { scheme, known } => {
-                ErrorParts::new(format!("{scheme:?} is no kind of store")).help(use_one_of(scheme, known))
+                ErrorParts::new(format!("{scheme:?} is not a kind of store")).help(use_one_of(scheme, known))
             }
             Self::Url { url, fault } => {
                 let message = format!("the store {url:?} cannot be used: {fault}");

@@ -35,7 +35,7 @@ fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
     if matches!(errno, Some(Errno::EEXIST | Errno::ELOOP)) {
         return (
             Misconfigured,
-            "something else has its name, or a link that leads nowhere",
+            "another file has its name, or a broken link",
             "name a directory, as in file:/path",
         );
     }
@@ -43,13 +43,13 @@ fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
         return (
             Misconfigured,
             "",
-            "see who put it there: tenure follows and removes nothing that it did not make",
+            "find out what put it there: tenure follows and removes only what it made",
         );
     }
     match error.kind() {
         ErrorKind::FileTooLarge => (
             Misconfigured,
-            "this process may not make a file so large",
+            "this process may not create so large a file",
             "raise the limit of the size of files (ulimit -f)",
         ),
         ErrorKind::StorageFull => (
@@ -68,8 +68,8 @@ fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
         ErrorKind::PermissionDenied => (
             Misconfigured,
             "permission denied",
-            "run as the user who owns it, or name a directory of your own, as in file:/path; where root has used yours, \
-             give the files in it back: chown -R",
+            "run as the user that owns it, or name your own directory, as in file:/path; if root \
+             has used yours, restore the owner of its files: chown -R",
         ),
         ErrorKind::NotADirectory => (
             Misconfigured,
@@ -81,7 +81,7 @@ fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
             "it is not there",
             "if the store's files were removed while it was in use, start its processes again",
         ),
-        _ => (Unreachable, "", "look at the machine's disk and its log (dmesg)"),
+        _ => (Unreachable, "", "check the machine's disk and its log (dmesg)"),
     }
 }
 
@@ -106,8 +106,8 @@ pub(crate) fn stays_locked(path: &Path) -> Fault {
     let path = path.display();
     Fault::new(
         FaultKind::Unreachable,
-        format!("another process keeps {path} locked: it is stopped or hangs in the middle of it"),
-        format!("find it with `fuser {path}`, then let it go on or kill it"),
+        format!("another process keeps {path} locked: it is stopped, or hangs"),
+        format!("find it with `fuser {path}`, then continue it or kill it"),
     )
 }
 
@@ -122,7 +122,8 @@ pub(crate) fn damaged(path: &Path, damage: Damage, help: impl Into<String>) -> F
         Damage::OtherVersion(version) => Fault::new(
             FaultKind::Misconfigured,
             format!("{shown} was written by another version of tenure (format {version})"),
-            "use one version on this machine, or give each a directory of its own; https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#embedded says \
+            "use one version on this machine, or give each a separate directory; \
+             https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#embedded says \
              how to change from one to the other",
         ),
     }
@@ -133,8 +134,8 @@ pub(crate) fn not_a_state(path: &Path) -> Fault {
     let path = path.display();
     Fault::new(
         FaultKind::Misconfigured,
-        format!("{path} was never the state of a lock, and is left as it is"),
-        "see who put it there, and move it away",
+        format!("{path} was never the state of a lock, and was not changed"),
+        "find out what put it there, and move it away",
     )
 }
 
@@ -145,7 +146,7 @@ pub(crate) fn unwritten(path: &Path, error: WriteError) -> Fault {
         WriteError::Unknown(error) => Fault::new(
             FaultKind::InDoubt,
             format!("{} could not be read back after a failed write", path.display()),
-            "look at the machine's disk and its log (dmesg)",
+            "check the machine's disk and its log (dmesg)",
         )
         .because(error),
         WriteError::TooLarge(bytes) => Fault::new(

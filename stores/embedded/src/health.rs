@@ -56,11 +56,12 @@ impl Inner {
     fn file_system_found(&self) -> Diagnostic {
         if self.file_system.is_a_layer() {
             let found = format!(
-                "{}: local, its locks hold; in a container it is a layer of that container alone, and goes with it",
+                "{}: local, its locks hold; in a container it is a layer of that container alone, \
+                 and is lost with it",
                 self.file_system
             );
             let help =
-                "in a container name a directory on a volume that all who share the locks have";
+                "in a container, name a directory on a volume that all sharers of the locks mount";
             return Diagnostic::warning("file system", found, "S1", help);
         }
         if self.file_system.lasts() {
@@ -71,7 +72,10 @@ impl Inner {
         }
         Diagnostic::warning(
             "file system",
-            format!("{}: a reboot empties it, tokens then go on from the clock", self.file_system),
+            format!(
+                "{}: a reboot empties it, tokens then continue from the clock",
+                self.file_system
+            ),
             "S2",
             "keep the store on a disk if the clock may be set back across a reboot",
         )
@@ -132,7 +136,7 @@ impl Inner {
                     "tokens",
                     format!("they have run {hours} h ahead of the clock, which was once set ahead"),
                     "S2",
-                    "nothing: they go on rising. Check that the clock is right now",
+                    "nothing: they keep rising. Check that the clock is right now",
                 )
             }
             Ok(_) if !self.file_system.lasts() => Diagnostic::good(
@@ -163,7 +167,7 @@ impl Inner {
             None => Diagnostic::good("hints", "a release wakes the next waiter at once"),
             Some(trouble) => Diagnostic::warning(
                 "hints",
-                format!("none ({trouble:#}): the first waiter looks every 50 ms, others later"),
+                format!("none ({trouble:#}): the first waiter asks every 50 ms, others later"),
                 "S6",
                 "see that sockets can be made in the store's directory",
             ),
@@ -173,14 +177,15 @@ impl Inner {
     fn members_found(&self) -> Diagnostic {
         match self.members.sweep(usize::MAX, self.machine.clock().now()) {
             Ok(living) => {
-                let found = format!("{living} live, this one included; the killed are noticed");
+                let found =
+                    format!("{living} live, including this one; killed processes are noticed");
                 Diagnostic::good("members", found).touches("S5")
             }
             Err(error) => Diagnostic::warning(
                 "members",
                 format!("cannot be listed: {error:#}"),
                 "S5",
-                "look at the permissions of the store's directory",
+                "check the permissions of the store's directory",
             ),
         }
     }

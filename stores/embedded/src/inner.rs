@@ -186,7 +186,7 @@ impl Inner {
         Err(Fault::new(
             FaultKind::Misconfigured,
             format!(
-                "this store was opened by another process than {}, before a fork into it",
+                "this store was opened before this process ({}) was forked",
                 std::process::id()
             ),
             "open the store again after a fork, and use no guard from before it",

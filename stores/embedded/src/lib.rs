@@ -21,7 +21,7 @@
 
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 compile_error!(
-    "tenure's embedded store needs Linux or macOS: it stands on their file locks, their clock \
+    "tenure's embedded store needs Linux or macOS: it relies on their file locks, their clock \
      that counts suspension and their unix sockets. Turn off the feature `embedded` here and use \
      another store."
 );

@@ -10,7 +10,7 @@ const OTHER_PLUGIN: &str =
     "give this user another plugin: caching_sha2_password, or mysql_native_password on MariaDB";
 
 /// What to do about a server that wants to see the password.
-const EXPOSED: &str = "write tls=yes (ssl-mode=VERIFY_IDENTITY) in the URL; or get_server_public_key=yes where nobody can stand between this machine and the server";
+const EXPOSED: &str = "write tls=yes (ssl-mode=VERIFY_IDENTITY) in the URL; or get_server_public_key=yes if no attacker can be between this machine and the server";
 
 const NEW_PASSWORD: &str = "give this user a new password, and put it into the URL";
 
@@ -77,7 +77,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
     let Error::Server(said) = &error else {
         let help = "see that the server can be reached, and try again";
         let what = match &error {
-            Error::Odd(_) => "the database answered as none does, and the connection was ended",
+            Error::Odd(_) => "the database sent an invalid answer, so tenure closed the connection",
             _ => "the connection to the database broke",
         };
         return Failure::Fault(Fault::new(unclear, what, help).because(error));
@@ -95,28 +95,29 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         // have been written (1026, 1180), the server stops and finds it there when it starts again (1598), or the
         // others of its group have it (3100).
         1026 | 1053 | 1180 | 1317 | 1598 | 1927 | 1969 | 3024 | 3100 | 3169 | 4031 => {
-            fault(unclear, "try again once the server is there")
+            fault(unclear, "try again once the server is up")
         }
         1290 | 1792 | 1836 => Failure::Fault(because(Fault::new(
             FaultKind::Unreachable,
             "the server takes no writes: it is a replica, or its transactions are read-only",
-            "name the primary in the URL, or several hosts of which one is it; if this one is, see read_only and \
-             transaction_read_only of the server",
+            "name the primary in the URL, or several hosts that include it; if this server is the \
+             primary, see read_only and transaction_read_only of the server",
         ))),
         1146 => Failure::NoTables(because(Fault::new(
             FaultKind::Misconfigured,
-            "the tables of tenure are not there",
-            "make them as `tenure schema mysql` says (with --schema for other names), or name others in the URL: tables=",
+            "the tables of tenure do not exist",
+            "create them as `tenure schema mysql` says (with --schema for other names), or name \
+             others in the URL: tables=",
         ))),
         1820 | 1862 => fault(FaultKind::Misconfigured, NEW_PASSWORD),
         1044 | 1045 | 1142 | 1143 | 1227 | 1370 => Failure::Fault(because(Fault::new(
             FaultKind::Misconfigured,
             "this user lacks rights on the tables of tenure",
-            "grant them, as the last lines of what `tenure schema mysql` prints do",
+            "grant them as in the last lines of `tenure schema mysql`",
         ))),
         1054 | 1136 | 1364 | 1366 | 1406 => fault(
             FaultKind::Misconfigured,
-            "the tables are of another make: name others in the URL, by tables=",
+            "the tables are not those of tenure: name others in the URL with tables=",
         ),
         // A setting that the server does not have.
         1193 => fault(FaultKind::Misconfigured, "use MySQL 8.0 or later, or MariaDB 10.6 or later"),
@@ -170,7 +171,8 @@ pub(crate) fn of_connecting(error: &Error, server: &str, is_encrypted: bool) -> 
         // It comes after a password that was right.
         Error::Server(said) if said.code == 1044 => (
             FaultKind::Misconfigured,
-            "create the database if it is not there, and grant it to this user: grant all on DATABASE.* to USER; or name another one in the URL",
+            "create the database if it does not exist, and grant it to this user: grant all on \
+             DATABASE.* to USER; or name another one in the URL",
         ),
         Error::Server(said) if said.code == 1130 => (
             FaultKind::Misconfigured,
@@ -199,7 +201,7 @@ pub(crate) fn of_connecting(error: &Error, server: &str, is_encrypted: bool) -> 
         Error::Exposed => (FaultKind::Misconfigured, EXPOSED),
         Error::Odd(_) => (
             FaultKind::Unreachable,
-            "see that a MySQL or MariaDB server listens there, and who may stand in between",
+            "see that a MySQL or MariaDB server listens there, and what may be in between",
         ),
         Error::Io(_) if said.contains("certificate") => (
             FaultKind::Misconfigured,

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// What is said where the tables are not there.
-pub(crate) const NO_TABLES: &str = "the tables of tenure are not there";
+pub(crate) const NO_TABLES: &str = "the tables of tenure do not exist";
 
 /// What became of a statement that failed.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Failure {
         };
         match fault.kind() {
             FaultKind::Unreachable => {
-                let what = "the database refused what was asked, or what another client of the pooler asked";
+                let what = "the database refused a statement, which may be one of another client of the pooler";
                 Self::Fault(Fault::new(FaultKind::InDoubt, what, "try again").because(fault))
             }
             FaultKind::InDoubt => Self::Fault(fault),
@@ -80,7 +80,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         let kind = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
         let help = "see that the server can be reached, and try again";
         let what = match refused(&error) {
-            Some(_) => "the database answered as none does, and the connection was ended",
+            Some(_) => "the database sent an invalid answer, so tenure closed the connection",
             None => "the connection to the database broke",
         };
         return Failure::Fault(Fault::new(kind, what, help).because(error));
@@ -97,7 +97,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         // What is ended while it waits for a replica may have been committed.
         _ if is_over => {
             let kind = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
-            fault(kind, "try again once the server is there")
+            fault(kind, "try again once the server is up")
         }
         // Ours is the division that undoes a write of several rows.
         SqlState::DIVISION_BY_ZERO
@@ -111,8 +111,9 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
             Fault::new(
                 FaultKind::Unreachable,
                 "the server takes no writes: it is a replica, or its transactions are read-only",
-                "name the primary in the URL, or several hosts of which one is it; if this one is, see \
-                 default_transaction_read_only of the server, the database and the user",
+                "name the primary in the URL, or several hosts that include it; if this server is \
+                 the primary, see default_transaction_read_only of the server, the database and \
+                 the user",
             )
             .because(text(&error)),
         ),
@@ -120,7 +121,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
             Fault::new(
                 FaultKind::Misconfigured,
                 "this user lacks rights on the tables of tenure",
-                "grant them, as the last lines of what `tenure schema postgres` prints do",
+                "grant them as in the last lines of `tenure schema postgres`",
             )
             .because(text(&error)),
         ),
@@ -128,13 +129,15 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
             Fault::new(
                 FaultKind::Misconfigured,
                 NO_TABLES,
-                "make them as `tenure schema postgres` says (with --schema for another one), or name another schema in the URL",
+                "create them as `tenure schema postgres` says (with --schema for another one), or \
+                 name another schema in the URL",
             )
             .because(text(&error)),
         ),
-        SqlState::UNDEFINED_COLUMN | SqlState::DATATYPE_MISMATCH => {
-            fault(FaultKind::Misconfigured, "the tables are of another make: name another schema")
-        }
+        SqlState::UNDEFINED_COLUMN | SqlState::DATATYPE_MISMATCH => fault(
+            FaultKind::Misconfigured,
+            "the tables are not those of tenure: name another schema",
+        ),
         SqlState::SYNTAX_ERROR | SqlState::RESERVED_NAME => fault(
             FaultKind::Misconfigured,
             "name another schema in the URL: this one is a word of SQL",
@@ -174,7 +177,9 @@ pub(crate) fn of_connecting(error: &ConnectError, location: &str) -> Fault {
     match refused(error) {
         Some(refused @ ConnectionEndReason::Login(login)) => {
             let help = format!(
-                "write tls=yes (sslmode=verify-full) in the URL, and let the server keep the password for scram-sha-256; or require_auth={} where nobody can stand between this machine and the server",
+                "write tls=yes (sslmode=verify-full) in the URL, and let the server keep the \
+                 password for scram-sha-256; or require_auth={} if no attacker can be between \
+                 this machine and the server",
                 login.name()
             );
             return Fault::new(FaultKind::Misconfigured, what, help).because(refused);
@@ -182,18 +187,19 @@ pub(crate) fn of_connecting(error: &ConnectError, location: &str) -> Fault {
         Some(refused @ ConnectionEndReason::Rounds(rounds)) => {
             let help = if rounds < FEWEST {
                 format!(
-                    "write tls=yes (sslmode=verify-full) in the URL, or set the password anew at the server with a scram_iterations of \
-                     {FEWEST} or more: by fewer it can be guessed from the proof. If the server keeps it by more, \
-                     see who stands in between"
+                    "write tls=yes (sslmode=verify-full) in the URL, or set the password again on \
+                     the server with a scram_iterations of {FEWEST} or more: with fewer it can be \
+                     guessed from the proof. If the server keeps it with more, find out what is \
+                     in between"
                 )
             } else {
-                "set the password anew at the server with a lower scram_iterations".to_owned()
+                "set the password again on the server with a lower scram_iterations".to_owned()
             };
             return Fault::new(FaultKind::Misconfigured, what, help).because(refused);
         }
         Some(refused @ ConnectionEndReason::Unproven) => return unproven(what).because(refused),
         Some(refused @ (ConnectionEndReason::Odd(_) | ConnectionEndReason::Others)) => {
-            let help = "see that a PostgreSQL server listens there, and who may stand in between";
+            let help = "see that a PostgreSQL server listens there, and what may be in between";
             return Fault::new(FaultKind::Unreachable, what, help).because(refused);
         }
         None => {}
@@ -210,7 +216,7 @@ pub(crate) fn of_connecting(error: &ConnectError, location: &str) -> Fault {
         if !said.contains("unsupported") {
             return unproven(what).because(said);
         }
-        let help = "let the server have this user recognized by scram-sha-256 (pg_hba.conf)";
+        let help = "let the server authenticate this user with scram-sha-256 (pg_hba.conf)";
         return Fault::new(FaultKind::Misconfigured, what, help).because(said);
     }
     let (kind, help) = match error.code() {
@@ -235,8 +241,9 @@ pub(crate) fn of_connecting(error: &ConnectError, location: &str) -> Fault {
         {
             (
                 FaultKind::Misconfigured,
-                "write tls=yes (sslmode=verify-full) in the URL if the server takes this user over TLS alone; if it has no line for \
-                 this user, database and address in pg_hba.conf, add one, and reload it",
+                "write tls=yes (sslmode=verify-full) in the URL if the server takes this user \
+                 only over TLS; if it has no line for this user, database and address in \
+                 pg_hba.conf, add one, and reload it",
             )
         }
         Some(code)
@@ -255,7 +262,8 @@ pub(crate) fn of_connecting(error: &ConnectError, location: &str) -> Fault {
         {
             (
                 FaultKind::Misconfigured,
-                "see who stands in between and ends the encryption; where that is a proxy of yours, write channel_binding=disable",
+                "find out what is in between and ends the encryption; if that is your own proxy, \
+                 write channel_binding=disable",
             )
         }
         Some(code)
@@ -296,7 +304,8 @@ pub(crate) fn of_connecting(error: &ConnectError, location: &str) -> Fault {
         // A pooler.
         _ if said.contains("unsupported startup parameter") => (
             FaultKind::Misconfigured,
-            "leave options= out of the URL, or give tenure one that leads straight to the server",
+            "leave options= out of the URL, or give tenure one that connects directly to the \
+             server",
         ),
         _ => (FaultKind::Unreachable, help_unreachable(&said)),
     };
@@ -306,8 +315,7 @@ pub(crate) fn of_connecting(error: &ConnectError, location: &str) -> Fault {
 /// The server was given a proof that the password is known here, and gave none in return.
 fn unproven(what: String) -> Fault {
     let what = format!("{what}: the server did not prove that it knows the password");
-    let help = "see who may listen there or stand in between, and whether it is PostgreSQL; with sslmode=verify-full nobody can. \
-                If anybody can, choose another password: from what was sent this one can be guessed";
+    let help = "find out what listens there or is in between, and whether it is PostgreSQL; sslmode=verify-full excludes others. If there may be others, choose another password: this one can be guessed from what was sent";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 

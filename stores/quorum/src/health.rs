@@ -91,8 +91,9 @@ impl QuorumStore {
             all.push(Diagnostic::failed("rules", &fault).touches("S1"));
         }
         if self.members.len().is_multiple_of(2) {
-            let found = format!("{} members survive no more losses than one fewer", each.len());
-            all.push(Diagnostic::warning("number of members", found, "S1", "take an odd number"));
+            let found =
+                format!("{} members survive no more losses than with one member less", each.len());
+            all.push(Diagnostic::warning("number of members", found, "S1", "use an odd number"));
         }
         all.extend(independence);
         all.extend(each.into_iter().flatten());
@@ -108,7 +109,7 @@ impl QuorumStore {
         let help = if unread > members - needed {
             UPGRADE
         } else {
-            "bring back the members that are missing; those that are kept out come back by themselves"
+            "bring back the members that are missing; those that are kept out return on their own"
         };
         if counted < needed {
             return Diagnostic::bad("majority", found, "S1", help);
@@ -126,11 +127,11 @@ fn forgetful(place: &str, diagnostics: &[Diagnostic]) -> Option<Diagnostic> {
     let persistence = diagnostics.iter().find(|diagnostic| diagnostic.what == "persistence")?;
     (persistence.severity != Severity::Good).then(|| {
         let found = format!(
-            "durable_members=yes says that no restart of it loses what it confirmed, but: {}",
+            "durable_members=yes promises that its restarts lose nothing that it confirmed, but: \
+             {}",
             persistence.found
         );
-        let help = "let it keep what it confirms (Redis: appendonly yes, appendfsync always), or take durable_members \
-                    out at all clients";
+        let help = "make it keep what it confirms (Redis: appendonly yes, appendfsync always), or remove durable_members from all clients";
         Diagnostic::warning("durability", found, "S1", help).of(place)
     })
 }
@@ -153,7 +154,7 @@ fn memory(place: &str, standing: &Standing, keep_out: Duration) -> Diagnostic {
             warning(found.to_owned(), RESTARTED)
         }
         Standing::Unmarked | Standing::Claimed => {
-            warning("it has no mark yet".to_owned(), "look again in a moment")
+            warning("it has no mark yet".to_owned(), "check again in a moment")
         }
         Standing::Foreign(words) => {
             Diagnostic::bad("memory", format!("it belongs to a {words:?}"), "S1", SAME_RULES)

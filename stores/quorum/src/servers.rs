@@ -62,14 +62,14 @@ impl QuorumStore {
         let one = self.one_server(servers).map(|found| Diagnostic::bad(WHAT, found, "S1", CURE));
         let untold: Vec<_> = self.places_with(servers, |told| !matches!(told, Ok(Some(_))));
         let untold = (!untold.is_empty()).then(|| {
-            let found = format!("which server it is is not told by {}", untold.join(", nor by "));
-            let help = "see that no two members are one server; give this user +info on Redis, or see why it is away";
+            let found = format!("the server's identity is not reported by {}", untold.join(", nor by "));
+            let help = "see that no two members are one server; give this user +info on Redis, or see why it is unreachable";
             Diagnostic::warning(WHAT, found, "S1", help)
         });
         let found: Vec<_> = one.into_iter().chain(untold).collect();
         if found.is_empty() {
             // Whether they share a machine, a disk or a cable is not looked at.
-            let found = "no two members are one server, by their own word";
+            let found = "no two members report the same server";
             return vec![Diagnostic::good(WHAT, found)];
         }
         found

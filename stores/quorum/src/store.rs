@@ -168,20 +168,20 @@ const NO_PERMITS: Reason = Reason {
     help: "keep the semaphore in one store",
 };
 const NO_READERS: Reason =
-    Reason { what: "a member of the quorum knows no readers", help: "use a mutex" };
+    Reason { what: "a member of the quorum does not support shared locks", help: "use a mutex" };
 const NO_DETACHING: Reason = Reason {
     what: "a member of the quorum lets no hold outlive its process or change hands",
-    help: "release it, and lock again where the work goes on; or choose other members",
+    help: "release it, and lock again where the work continues; or choose other members",
 };
 const NO_QUEUE: Reason = Reason {
-    what: "a quorum keeps no queue, as its members would not agree on who comes first",
-    help: "do without fair(), or keep the lock in one store",
+    what: "a quorum keeps no queue, as its members would not agree on the first waiter",
+    help: "leave out fair(), or keep the lock in one store",
 };
 
 /// Refuses the names of marks and gates, which no program may lock.
 pub(crate) fn refuse_reserved(name: &LockName) -> Result<(), Fault> {
     if is_reserved(name) {
-        let what = "this name is kept for what the quorum itself notes at its members";
+        let what = "this name is reserved for the quorum's own entries at its members";
         return Err(Fault::new(FaultKind::Misconfigured, what, "choose another name"));
     }
     Ok(())
@@ -231,7 +231,7 @@ fn check(members: &[Member], places: &[String], durable: bool) -> Result<(), Fau
             return wrong(what, "choose stores that can raise tokens, or use it alone");
         }
         if !can.incarnation && !durable {
-            let what = format!("{place} cannot be a member: nobody could tell that it restarted");
+            let what = format!("{place} cannot be a member: its restarts could not be detected");
             let help = "choose stores that tell, or, if no restart can lose what a member confirmed, say \
                         durable_members=yes";
             return wrong(what, help);
@@ -359,8 +359,8 @@ impl Store for QuorumStore {
         }
         self.admit(name, &over.as_ask())?;
         if over.from == over.owner {
-            let what = "a hold is to be taken over by the owner that it has";
-            return Err(Fault::new(FaultKind::Misconfigured, what, "take it over to a new one"));
+            let what = "a hold cannot be taken over by its present owner";
+            return Err(Fault::new(FaultKind::Misconfigured, what, "use a new owner"));
         }
         self.take_over_by_majority(name, over).await
     }
@@ -370,7 +370,7 @@ impl Store for QuorumStore {
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
-        Err(unsupported("a quorum as a whole has no memory to lose", "ask its members"))
+        Err(unsupported("a quorum itself has no memory to lose", "ask its members"))
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {

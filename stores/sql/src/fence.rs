@@ -6,7 +6,8 @@ use tenure_core::{LockName, Token};
 #[must_use]
 pub fn stale(name: &LockName, token: Token) -> String {
     format!(
-        "a later holder of lock {:?} was here before token {token}; roll back, and begin anew under a new lock",
+        "a later holder of lock {:?} got here before token {token}; roll back, and start again \
+         under a new lock",
         name.as_str()
     )
 }

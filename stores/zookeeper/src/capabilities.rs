@@ -8,7 +8,7 @@ use crate::{ZookeeperOptions, validity};
 
 const NO_DETACHING: Reason = Reason {
     what: "on ZooKeeper a hold belongs to the session that acquired it, and ends with it",
-    help: "release it, and lock again where the work goes on; or use another store",
+    help: "release it, and lock again where the work continues; or use another store",
 };
 
 pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {

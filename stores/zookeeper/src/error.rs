@@ -4,8 +4,8 @@ use tenure_core::{Fault, FaultKind, proto::queue::Kind, store::certificate_cure}
 
 use crate::client::Error;
 
-const ANSWERS: &str = "answered as no server does, and the connection was ended";
-const BETWEEN: &str = "see that servers of ZooKeeper listen there, and who may stand in between";
+const ANSWERS: &str = "sent an invalid answer, so tenure closed the connection";
+const BETWEEN: &str = "see that servers of ZooKeeper listen there, and what may be in between";
 
 /// What an error in answer to a call means. Without a word from the ensemble a call that writes may have
 /// taken effect.
@@ -15,8 +15,9 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
         Error::NoAuth | Error::InvalidAcl => (
             Misconfigured,
             "does not permit this user what a lock needs",
-            "see who may do what: zkCli.sh getAcl PATH, from the base path down; give the user create, delete, read and write \
-             (cdrw). By auth=digest each password is taken at login, and a wrong one is another user",
+            "check the rights: zkCli.sh getAcl PATH, from the base path down; give the user \
+             create, delete, read and write (cdrw). With auth=digest every password is accepted \
+             at login, and a wrong one means another user",
         ),
         Error::Stale => (
             Unreachable,
@@ -25,20 +26,21 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
         ),
         Error::NoSasl => (
             Misconfigured,
-            "has no login by SASL",
+            "has no SASL login",
             "write auth=digest in the URL, or give the servers a SASLAuthenticationProvider and a section Server in their JAAS file",
         ),
         Error::AuthFailed => (
             Misconfigured,
             "refuses this user and password",
-            "correct them in the URL, where what is special is percent-encoded, or where they are read from; if the user is known by \
-             digest, write auth=digest",
+            "correct them in the URL, with special characters percent-encoded, or where they are \
+             read from; if the user is known by digest, write auth=digest",
         ),
         Error::Unproven => (
             Misconfigured,
-            "did not prove that it knows the password, though each server does that keeps it",
-            "see who may listen there or stand in between, and whether servers of ZooKeeper do; with tls=yes nobody \
-             can. If anybody can, choose another password: from what was sent this one can be guessed",
+            "did not prove that it knows the password, as each server that keeps it does",
+            "find out what listens there or is in between, and whether it is ZooKeeper; tls=yes \
+             excludes others. If there may be others, choose another password: this one can be \
+             guessed from what was sent",
         ),
         Error::Untrusted(why) => (
             Misconfigured,
@@ -55,7 +57,7 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
         ),
         Error::NoChildrenForEphemerals => (
             Misconfigured,
-            "has an ephemeral node of somebody else where the lock's directory is to be",
+            "has an ephemeral node of another program at the lock's directory",
             "choose another name, or another base path",
         ),
         Error::NotReadOnly => (
@@ -63,7 +65,7 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
             "has no majority at the moment, and takes no writes",
             "see that a majority of its servers runs",
         ),
-        Error::Throttled => (Unreachable, "is busy and took nothing", "try again"),
+        Error::Throttled => (Unreachable, "is busy and accepted nothing", "try again"),
         Error::Odd(_) if writes => (InDoubt, ANSWERS, BETWEEN),
         Error::Odd(_) => (Unreachable, ANSWERS, BETWEEN),
         Error::SessionExpired | Error::ClientClosed => (
@@ -75,13 +77,11 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
             (FaultKind::Unsupported, "is too old: 3.6 or later is needed", "update its servers")
         }
         Error::NoNode | Error::NodeExists | Error::NotEmpty | Error::BadVersion => {
-            (Unreachable, "was changed meanwhile by somebody else", "try again")
+            (Unreachable, "was changed meanwhile by another client", "try again")
         }
-        _ if writes => (
-            InDoubt,
-            "did not answer while a call was under way",
-            "see that its servers run and can be reached",
-        ),
+        _ if writes => {
+            (InDoubt, "did not answer during a call", "see that its servers run and can be reached")
+        }
         _ => (Unreachable, "did not answer", "see that its servers run and can be reached"),
     };
     Fault::new(kind, format!("ZooKeeper at {place} {what}"), help).because(error)
@@ -114,7 +114,7 @@ pub(crate) fn away(place: &str, over_tls: bool) -> Fault {
 
 /// The ensemble's answers are of another session than the one that has the holds.
 pub(crate) fn replaced(place: &str) -> Fault {
-    let what = format!("ZooKeeper at {place} has begun another session by itself");
+    let what = format!("ZooKeeper at {place} began another session on its own");
     Fault::new(FaultKind::Unreachable, what, "try again; all holds of the old one are lost")
 }
 
@@ -125,14 +125,14 @@ pub(crate) fn too_short(place: &str, session: std::time::Duration) -> Fault {
     Fault::new(
         FaultKind::Misconfigured,
         what,
-        "raise session= in the URL and maxSessionTimeout of the servers; if their tickTime is less than 2 s, say \
-         it: tick=500ms",
+        "raise session= in the URL and maxSessionTimeout of the servers; if their tickTime is \
+         less than 2 s, write it: tick=500ms",
     )
 }
 
 pub(crate) fn other_kind(used_as: Kind) -> Fault {
     let what = format!("the name is used as another kind of lock: {used_as}");
-    let help = "use each name for one kind of lock, or wait until nobody uses it as the other";
+    let help = "use each name for one kind of lock, or wait until no process uses it as the other";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 
@@ -140,15 +140,14 @@ pub(crate) fn other_program(path: &str, program: &str) -> Fault {
     let what = format!(
         "the name is used by another program: {path} is a node of {program}, which tenure's locks do not exclude"
     );
-    let help = "let one library use each name, and give the other one another name or base path; a node that nobody \
-                needs any more can be deleted";
+    let help = "let one library use each name, and give the other one another name or base path; a node that no program needs any more can be deleted";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 /// The server's counter is at its end: who came first is not to be told any more.
 pub(crate) fn used_up(name: &str) -> Fault {
     let what = format!("{name:?} had two billion contenders, and the server has no more numbers");
-    let help = "let nobody use it until its node is gone, a minute or so; or use another name";
+    let help = "stop using it until its node is gone, about a minute; or use another name";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 
@@ -160,7 +159,7 @@ pub(crate) fn other_mode() -> Fault {
 /// An owner stands for one acquisition.
 pub(crate) fn other_name() -> Fault {
     let what = "the owner has another name, or waits for it";
-    Fault::new(FaultKind::Unsupported, what, "take another owner for each acquisition")
+    Fault::new(FaultKind::Unsupported, what, "use a new owner for each acquisition")
 }
 
 /// More may be there at the moment: others that come, and are refused too.
@@ -171,7 +170,7 @@ pub(crate) fn full(max_waiters: usize) -> Fault {
 
 pub(crate) fn permits(take: u32, of: u32) -> Fault {
     let what = format!("{take} of {of} permits can never be granted");
-    let help = "take at least one and at most as many as there are";
+    let help = "take at least one permit, and at most all of them";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 

@@ -185,7 +185,7 @@ impl Store for ZookeeperStore {
         if !keep.is_zero() {
             return Err(error::cannot(
                 "on ZooKeeper no name stays taken after its release",
-                "do without hold_at_least, or use another store",
+                "leave out hold_at_least, or use another store",
             ));
         }
         self.shared.release(name, owner).await
@@ -198,7 +198,7 @@ impl Store for ZookeeperStore {
     async fn take_over(&self, _name: &LockName, _over: &TakeOver) -> Result<TakenOver, Fault> {
         Err(error::cannot(
             "on ZooKeeper a hold belongs to the session that acquired it, and ends with it",
-            "release it, and lock again where the work goes on; or use another store",
+            "release it, and lock again where the work continues; or use another store",
         ))
     }
 
@@ -226,7 +226,7 @@ impl Store for ZookeeperStore {
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
-        let what = "ZooKeeper does not tell which memory it is";
+        let what = "ZooKeeper does not identify its memory";
         Err(Fault::new(FaultKind::Unsupported, what, "use another store as a member of a quorum"))
     }
 

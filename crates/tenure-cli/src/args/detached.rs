@@ -70,8 +70,8 @@ impl HandleArgs {
     /// The file, if it was named and nothing else was.
     pub(crate) fn file(&self) -> Result<Option<&Path>, Failure> {
         const HINT: (&str, &str) = (
-            "a handle is wanted, by --handle FILE or in TENURE_HANDLE, and no name",
-            "a lock whose handle is gone is taken away with `tenure break NAME`",
+            "expected a handle, by --handle FILE or in TENURE_HANDLE, and not a name",
+            "to free a lock whose handle is gone, run `tenure break NAME`",
         );
         match &self.name {
             None => Ok(self.handle.as_deref()),

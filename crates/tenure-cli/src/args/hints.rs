@@ -17,9 +17,9 @@ const WAIT: &str =
     "write --wait TIME to give up waiting for the lock, --max-hold TIME to end the command";
 const NO_WAIT: &str = "write --no-wait to give up at once if the lock is not free";
 const BUSY: &str = "write --busy-exit-code N for the exit code when the lock is busy";
-const ALONE: &str = "leave it out: tenure run takes the lock alone unless you write --shared";
+const ALONE: &str = "leave it out: without --shared, tenure run takes the lock exclusively";
 const SHARED: &str = "write --shared to run beside other readers";
-const CLOSED: &str = "leave it out: the command gets no file of the lock";
+const CLOSED: &str = "leave it out: the command inherits no lock file";
 
 /// Options of other tools, and what stands for them here.
 const ELSEWHERE: [(&str, &str); 11] = [
@@ -98,7 +98,7 @@ fn hint(error: &Error, words: &[OsString]) -> Option<&'static str> {
         return None;
     }
     Some(if has("--") {
-        "see tenure run --help for the options; what belongs to the command comes behind --"
+        "see tenure run --help for the options; write the command and its options after --"
     } else {
         "write -- before the command: tenure run NAME -- CMD ARGS…"
     })

@@ -11,7 +11,7 @@ use crate::handle;
 /// A lock's name, unless it is a handle by mistake: names are shown to everybody.
 pub(super) fn name(text: &str) -> Result<LockName, String> {
     if handle::words::is_one(text.as_ref()) {
-        return Err("a handle is no name".to_owned());
+        return Err("this is a handle, not a name".to_owned());
     }
     LockName::new(text).map_err(|error| error.to_string())
 }

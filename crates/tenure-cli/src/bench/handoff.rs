@@ -73,7 +73,7 @@ fn handoffs(mut holds: Vec<(u64, u64, usize)>) -> Vec<u64> {
 }
 
 fn nonsense() -> Failure {
-    Failure::failed("a process of the handoff answered another question")
+    Failure::failed("a process of the handoff sent an unexpected answer")
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ impl BenchWorker {
                         "a process of the handoff did not answer for {} and was killed",
                         human::length(within)
                     ),
-                    "see by `tenure doctor` whether the store answers",
+                    "check with `tenure doctor` whether the store answers",
                 )
                     .into(),
             ));

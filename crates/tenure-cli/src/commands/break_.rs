@@ -30,7 +30,7 @@ pub(super) async fn break_(
             let tells = tenure.store().capabilities().tells_evictions;
             if !ask_confirmation(name, seen.as_ref(), &meant, tells)? {
                 return Err(Failure::Declined(Explanation::new(format!(
-                    "lock {name:?} was left as it is"
+                    "lock {name:?} was not changed"
                 ))));
             }
             // Where a hold has no id, all that can be seen of it is to be as it was when the question was asked.
@@ -125,7 +125,7 @@ fn meant(
         return if args.token.is_none() && args.hold.is_none() {
             Ok(EvictTarget::Anybody)
         } else {
-            let what = "its state cannot be read, so no hold can be told from another";
+            let what = "its state cannot be read, so tenure cannot tell its holds apart";
             let what = format!("lock {:?}: {what}", args.name);
             Err(Failure::Usage((what, "leave out --token and --hold").into()))
         };
@@ -146,7 +146,8 @@ fn meant(
     let ids: Vec<_> = holders.iter().filter_map(|holder| holder.id).collect();
     if is_named && ids.len() < holders.len() {
         let what = format!(
-            "lock {:?} was left as it is: the hold has no id in this store, so it cannot be taken alone",
+            "lock {:?} was not changed: the hold has no id in this store, so it cannot be broken \
+             alone",
             args.name
         );
         let help = "leave out --token to take the lock from all holders";
@@ -167,7 +168,8 @@ fn another_holds(name: &LockName, now: &Snapshot) -> Failure {
         })
         .collect();
     let why = Explanation::new(format!(
-        "lock {name:?} was left as it is: the hold that you named is gone, and the lock is held by {}",
+        "lock {name:?} was not changed: the hold that you named is gone, and the lock is held by \
+         {}",
         holders.join(", ")
     ));
     Failure::Declined(why.advise(format!("see who holds it now: tenure show {name}")))
@@ -176,7 +178,7 @@ fn another_holds(name: &LockName, now: &Snapshot) -> Failure {
 fn tell_of_another(name: &LockName) {
     let name = plain(name.as_str());
     // Without a terminal to tell it on the question cannot be asked either.
-    let _ = writeln!(anstream::stderr(), "{name}: whoever held it holds it no more.");
+    let _ = writeln!(anstream::stderr(), "{name}: its holders have changed.");
 }
 
 /// Whether they look the same, but for what is left of their leases.
@@ -204,7 +206,7 @@ async fn doubtful(
         (Some(before), Ok(now)) => after_doubt(before, &now),
         _ => None,
     };
-    let told = told.unwrap_or_else(|| "it may have been taken away".into());
+    let told = told.unwrap_or_else(|| "it may have been broken".into());
     let why = Explanation::of_fault(name.as_str(), tenure.store().location(), fault);
     Failure::Failed(why.and(&told).advise(format!("see who holds it now: tenure show {name}")))
 }
@@ -221,8 +223,8 @@ fn after_doubt(before: &Snapshot, now: &Snapshot) -> Option<String> {
     let gone = each(&mut before.holders.iter().filter(|holder| !holds(holder)));
     let there = each(&mut now.holders.iter());
     match (gone.is_empty(), there.is_empty()) {
-        (_, false) => Some(format!("it is held by {there} now")),
-        (false, true) => Some(format!("{gone} holds it no more, and nobody else does")),
+        (_, false) => Some(format!("it is now held by {there}")),
+        (false, true) => Some(format!("{gone} lost it, and it has no other holder")),
         (true, true) => None,
     }
 }
@@ -232,7 +234,7 @@ fn shown(name: &LockName, seen: Option<&Snapshot>) -> String {
     match seen {
         Some(seen) => tables::snapshot(name, seen),
         None => format!(
-            "What the store keeps of {} makes no sense, so nobody can be told who holds it.",
+            "The state of {} makes no sense, so its holders are unknown.",
             plain(name.as_str())
         ),
     }
@@ -247,8 +249,8 @@ fn ask_confirmation(
     if !io::stdin().is_terminal() {
         return Err(Failure::Usage(
             (
-                "break asks first, and there is no terminal to ask on",
-                "write --yes to break the lock unasked",
+                "break asks for confirmation, and there is no terminal",
+                "write --yes to break the lock without confirmation",
             )
                 .into(),
         ));
@@ -263,7 +265,9 @@ fn ask_confirmation(
         .and_then(|()| io::stdin().lock().read_line(&mut answer))
         .map_err(|error| {
             let why = Explanation::new("the question cannot be asked on this terminal");
-            Failure::Failed(why.because(&error).advise("write --yes to break the lock unasked"))
+            Failure::Failed(
+                why.because(&error).advise("write --yes to break the lock without confirmation"),
+            )
         })?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
@@ -273,7 +277,8 @@ fn question(name: &LockName, seen: Option<&Snapshot>, meant: &EvictTarget, tells
     let when = if tells {
         "killed"
     } else {
-        "killed when it renews next, a third of its lease later at most, as this store tells it nothing"
+        "killed at its next renewal, at most a third of its lease from now, as this store does \
+         not notify it"
     };
     let holders = seen.map_or(&[][..], |seen| &seen.holders);
     let named: Vec<_> = holders.iter().filter(|holder| meant.is(holder)).collect();
@@ -285,8 +290,9 @@ fn question(name: &LockName, seen: Option<&Snapshot>, meant: &EvictTarget, tells
         (all, _) => format!(" from all {} (with --token, from one)", all.len()),
     };
     format!(
-        "{}\nIts holder is not asked. A command under `tenure run` is {when}; anything else works \
-         on until it looks, and only what checks tokens refuses it.\nTake {} away{from}? [y/N] ",
+        "{}\nIts holder is not asked. A command under `tenure run` is {when}; any other program \
+         continues until it checks, and only a resource that checks tokens refuses it.\nTake {} \
+         away{from}? [y/N] ",
         shown(name, seen),
         plain(name.as_str())
     )
@@ -296,18 +302,17 @@ fn result_message(name: &LockName, seen: Option<&Snapshot>, evicted: &[Contender
     let name = plain(name.as_str());
     if evicted.is_empty() && seen.is_none() {
         return format!(
-            "{name} was repaired: what the store kept of it made no sense. Whoever held it holds it \
-             no more."
+            "{name} was repaired: its state made no sense. No earlier holder has it any more."
         );
     }
     if evicted.is_empty() {
-        return format!("{name} was free already");
+        return format!("{name} was already free");
     }
     let each = evicted.iter().map(|holder| {
         let (who, token) = (human::quoted(&holder.label), human::token(holder.token));
         let then = match holder.mode {
             Mode::Permits { .. } => {
-                "What it took is free; no token keeps it from working on.".into()
+                "Its permits are free; no token keeps it from continuing.".into()
             }
             _ => format!(
                 "Its token {token} is fenced off: a resource that checks tokens refuses it once it \
@@ -327,10 +332,10 @@ mod tests {
     fn who_breaks_a_lock_is_told_when_its_command_ends() {
         let name = LockName::new("a").unwrap();
         let asked = |tells| question(&name, None, &EvictTarget::Anybody, tells);
-        assert!(asked(true).contains("`tenure run` is killed; anything"));
+        assert!(asked(true).contains("`tenure run` is killed; any other"));
         let later = asked(false);
         assert!(
-            later.contains("killed when it renews next, a third of its lease later"),
+            later.contains("killed at its next renewal, at most a third of its lease from now"),
             "{later}"
         );
     }

@@ -21,7 +21,7 @@ pub(super) async fn doctor(config: &Config, voice: &Reporter) -> Result<u8, Fail
             "Locks are kept in {}.\n{}\n\n{}",
             plain(&seen.location),
             chosen_by.map_or_else(
-                || "Nothing chooses another place.".to_owned(),
+                || "No setting chooses another store.".to_owned(),
                 |by| format!("That was chosen by {}.", plain(by)),
             ),
             diagnostics::list(&seen.diagnostics)

@@ -95,8 +95,8 @@ async fn hold(
 /// Why nothing stays held in a store, if that is so.
 fn refusal(can: &Capabilities) -> Option<Fault> {
     const NO: Reason = Reason {
-        what: "in this store no lock stays held without a process",
-        help: "run all that needs the lock under one `tenure run`, or use another store",
+        what: "this store holds no lock without a process",
+        help: "run everything that needs the lock under one `tenure run`, or use another store",
     };
     (!can.detach).then(|| can.reasons.detach.unwrap_or(NO).into())
 }

@@ -28,10 +28,7 @@ pub(super) async fn ls(args: args::Ls, tenure: Tenure, voice: &Reporter) -> Resu
     } else if wanted.is_all() && args.prefix.is_empty() {
         voice.remark(&format!("no lock is in use in {}", tenure.store().location()));
     } else {
-        voice.remark(&format!(
-            "no lock in use in {} is one of those asked for",
-            tenure.store().location()
-        ));
+        voice.remark(&format!("no lock in use in {} matches", tenure.store().location()));
     }
     Ok(0)
 }

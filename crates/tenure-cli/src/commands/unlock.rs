@@ -40,7 +40,7 @@ fn not_held(error: &HandleError, file: Option<&Path>) -> Failure {
                     the lock was attached or broken, or it was locked in another store"
         .to_owned();
     if let Some(file) = file {
-        help += &format!("; {} was left as it is", file.display());
+        help += &format!("; {} was not changed", file.display());
     }
     Failure::Lost(Explanation::from(error).help(Some(help.into())))
 }

@@ -63,7 +63,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Explanation {
 /// Why nothing secret can be in such a file, if that is so.
 fn unfit(is_file: bool, is_ours: bool, mode: u32) -> Option<FileProblem> {
     if !is_file {
-        Some(("FILE is not a regular file", "name another for the handle"))
+        Some(("FILE is not a regular file", "name another file for the handle"))
     } else if !is_ours {
         Some(("FILE belongs to another user, who can read the handle", "name a file of your own"))
     } else if mode & OTHERS != 0 {

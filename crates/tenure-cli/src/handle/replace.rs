@@ -36,7 +36,7 @@ impl HandleReplacePolicy {
             Self::OlderOf { name, store } => (found.name() != name || found.store_kind() != store)
                 .then_some(("FILE holds a handle of another lock", NAME_ANOTHER)),
             Self::This(handle) => (found != &**handle).then_some((
-                "FILE has got another handle meanwhile, which was not replaced",
+                "FILE received another handle meanwhile, which was not replaced",
                 NAME_ANOTHER,
             )),
         }

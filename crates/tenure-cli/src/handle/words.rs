@@ -7,9 +7,9 @@ const MARK: &str = "tenure-handle:";
 
 /// What is said instead of repeating it.
 pub(crate) const REFUSAL: (&str, &str) = (
-    "a handle stands on the command line, where everybody can read it",
-    "give it by --handle FILE, in the variable TENURE_HANDLE or on standard input, and get a new one: tenure unlock, \
-     then tenure lock",
+    "a handle is on the command line, where every user can read it",
+    "pass it by --handle FILE, in the variable TENURE_HANDLE or on standard input, and get a new \
+     one: tenure unlock, then tenure lock",
 );
 
 /// Whether this is a handle by its first letters.

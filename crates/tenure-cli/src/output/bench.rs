@@ -45,7 +45,8 @@ pub(crate) struct LatencyStats {
 }
 
 /// What figures are to be read with.
-const CAVEAT: &str = "These are of this moment and this machine; compare what is of one run.";
+const CAVEAT: &str =
+    "These figures hold for this machine at this moment; compare only figures of one run.";
 
 /// For programs.
 pub(crate) fn json(figures: &BenchResults) -> String {

@@ -35,7 +35,8 @@ pub(crate) fn can_hand_over() -> Result<(), Failure> {
     if writable && there.is_some() && !is_null {
         return Ok(());
     }
-    let why =
-        Explanation::new("nobody would read the handle: standard output is closed or /dev/null");
+    let why = Explanation::new(
+        "no program would read the handle: standard output is closed or /dev/null",
+    );
     Err(Failure::Failed(why.advise("read it there, or name a file for it: --handle FILE")))
 }

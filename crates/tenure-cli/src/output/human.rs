@@ -11,8 +11,8 @@ use crate::{exit::Failure, explanation::Explanation};
 
 /// What stands for something the store does not tell.
 pub(super) const UNKNOWN: &str = "?";
-pub(super) const PASSWORD_SHOWN: &str = "the password in --store can be read by every user of this machine, in its list of processes; put the URL into \
-     TENURE_STORE or into a configuration file";
+pub(super) const PASSWORD_SHOWN: &str = "every user of this machine can read the password in --store, in the list of processes; \
+     put the URL into TENURE_STORE or into a configuration file";
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// Now, in microseconds since the Unix epoch.
@@ -45,7 +45,7 @@ pub(crate) fn token(token: Option<Token>) -> String {
 
 /// Who a contender is, by its own word.
 pub(crate) fn who(label: &str) -> String {
-    if label.is_empty() { "somebody without a label".into() } else { plain(label) }
+    if label.is_empty() { "a holder without a label".into() } else { plain(label) }
 }
 
 /// The same as part of a sentence, where a label ends by its quotes.
@@ -84,38 +84,38 @@ fn sentence(event: &Event<'_>) -> String {
             format!("locks are kept in {location}, chosen by {by}")
         }
         Event::Store { location, chosen_by: None, .. } => {
-            format!("locks are kept in {location}, as nothing chooses another place")
+            format!("locks are kept in {location}, as no setting chooses another store")
         }
         Event::PasswordShown => PASSWORD_SHOWN.to_owned(),
         Event::ForeignConfiguration { file, owner } => format!(
-            "{} belongs to user {owner}, who chooses by it where locks are kept; let it belong to root, or to the user \
-             that tenure runs as",
+            "{} belongs to user {owner}, who can use it to choose where locks are kept; chown it \
+             to root, or to the user that tenure runs as",
             file.display()
         ),
         Event::UnknownVariable { name, meant } => {
             let meant = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
-            format!("the variable {name} is set, but tenure knows none of that name{meant}")
+            format!("the variable {name} is set, but tenure has no such setting{meant}")
         }
         Event::Waiting { name, holder: who, ahead: others } => {
-            let who = who.map_or("nobody holds it yet".into(), |who| holder(who, now()));
+            let who = who.map_or("no holder yet".into(), |who| holder(who, now()));
             format!("waiting for {name}: {who}{}", ahead(others))
         }
         Event::StoreUnreachable { name, why } => {
-            format!("waiting for {name}, also while the store is unreachable: {why}")
+            format!("waiting for {name}; the store is unreachable: {why}")
         }
         Event::QueueFull { name, why } => {
-            format!("waiting for {name}, also while its queue is full: {why}")
+            format!("waiting for {name}; its queue is full: {why}")
         }
         Event::Acquired { name, token, waited } => {
             format!("holding {name} with token {token} after waiting {}", length(waited))
         }
         Event::Stopped { name, left } => format!(
             "stopped, and so are the renewals: {name} is lost and the command killed in {} unless \
-             it goes on before",
+             tenure continues before",
             length(left)
         ),
         Event::ReleaseRequested { name } => {
-            format!("somebody asks for the release of {name}")
+            format!("another process asks for the release of {name}")
         }
         Event::Lost { name, reason, failure, fate } => {
             let why = match (reason, failure) {
@@ -127,8 +127,10 @@ fn sentence(event: &Event<'_>) -> String {
             let then = match fate {
                 CommandFate::NotStarted => "the command was not started",
                 CommandFate::Killed => "ending the command",
-                CommandFate::RunsOn => "the command runs on unlocked",
-                CommandFate::Ended => "the command had ended by then, but may have run unlocked",
+                CommandFate::RunsOn => "the command continues without the lock",
+                CommandFate::Ended => {
+                    "the command had ended by then, but may have run without the lock"
+                }
             };
             format!("{name} {why}; {then}")
         }
@@ -146,7 +148,7 @@ fn sentence(event: &Event<'_>) -> String {
             format!("{name} stays held for {} with token {token}, by its handle", length(left))
         }
         Event::FileStays { name, why } => {
-            format!("{name} was released, and its handle is worth nothing, but {why}")
+            format!("{name} was released, and its handle is no longer valid, but {why}")
         }
         // A store that answers after that may have ended the lease by itself.
         Event::ReleaseFailed { name, why, is_lost: true } => {
@@ -158,7 +160,7 @@ fn sentence(event: &Event<'_>) -> String {
             )
         }
         Event::CampaignFailed { name, why } => {
-            format!("no answer to the campaign for {name}, which goes on: {why}")
+            format!("no answer to the campaign for {name}, which continues: {why}")
         }
     }
 }

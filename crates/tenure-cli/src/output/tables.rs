@@ -44,11 +44,15 @@ fn listing_at(listing: &Listing, filtered: bool, now: u64) -> String {
         (false, _) => "",
         (true, false) => "There are more: give a longer prefix.",
         (true, true) => {
-            "This may not be all: there are more names than were looked at. Give a longer prefix."
+            "This may not be all: the store has more names than tenure inspected. Give a longer \
+             prefix."
         }
     };
-    let missing: String =
-        listing.missing.iter().map(|why| format!("Not all is here: {}.\n", plain(why))).collect();
+    let missing: String = listing
+        .missing
+        .iter()
+        .map(|why| format!("This list is incomplete: {}.\n", plain(why)))
+        .collect();
     format!("{rows}{missing}{more}").trim_end().to_owned()
 }
 
@@ -94,7 +98,7 @@ fn summary(seen: &Snapshot) -> String {
         (taken.saturating_add(take), most.max(of))
     });
     let held = if holders.is_empty() {
-        "held by nobody yet".into()
+        "no holder yet".into()
     } else if of > 0 {
         format!("{taken} of {of} permits taken")
     } else if taken > 0 {
@@ -105,7 +109,7 @@ fn summary(seen: &Snapshot) -> String {
     } else if holders.iter().all(|holder| holder.mode == Mode::Shared) {
         format!("shared by {}", holders.len())
     } else {
-        "held by one alone".into()
+        "held exclusively".into()
     };
     match seen.waiters.len() {
         0 => held,
@@ -201,11 +205,11 @@ mod tests {
         let mut kept = alone.clone();
         kept.lingering = true;
         assert_eq!(first(vec![], vec![]), "a is free");
-        assert_eq!(first(vec![alone.clone()], vec![]), "a: held by one alone");
+        assert_eq!(first(vec![alone.clone()], vec![]), "a: held exclusively");
         let some = Contender::new("x", Mode::Permits { take: 2, of: 0 });
         assert_eq!(first(vec![some], vec![]), "a: 2 permits taken");
         let next = || vec![waiting("y", Mode::Exclusive)];
-        assert_eq!(first(vec![], next()), "a: held by nobody yet, 1 waiting");
+        assert_eq!(first(vec![], next()), "a: no holder yet, 1 waiting");
         assert_eq!(first(vec![reader.clone(), reader], next()), "a: shared by 2, 1 waiting");
         assert_eq!(first(vec![kept], vec![]), "a: released, but kept taken");
     }

@@ -66,12 +66,12 @@ fn look(path: &Path) -> Result<ExistingFile, Failure> {
         Err(error) => return Err(cannot("read", path, &error)),
     };
     if !file.metadata().is_ok_and(|found| found.is_file()) {
-        return Ok(ExistingFile::Others("no regular file"));
+        return Ok(ExistingFile::Others("not a regular file"));
     }
     let mut first = [0; MARK.len()];
     Ok(match file.read_exact(&mut first) {
         Ok(()) if first == *MARK.as_bytes() => ExistingFile::Ours,
-        _ => ExistingFile::Others("no page that tenure wrote"),
+        _ => ExistingFile::Others("not a page that tenure wrote"),
     })
 }
 
@@ -91,5 +91,5 @@ fn put(dir: &Path, path: &Path, found: &ExistingFile, page: &PageFile) -> io::Re
 
 fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
     let why = Explanation::new(format!("{} cannot be {what}", path.display())).because(error);
-    Failure::Failed(why.advise("name a folder of your own: --dir DIR"))
+    Failure::Failed(why.advise("name a directory that this user can write to: --dir DIR"))
 }

@@ -99,7 +99,7 @@ fn explain(program: &OsStr, error: &io::Error, json: bool) -> u8 {
     let why = Explanation::new(format!("command {shown:?} cannot be run"));
     let why = why.because(error).kind(Some("not_run"));
     let (help, code) = if error.kind() == io::ErrorKind::NotFound {
-        ("correct its spelling, or name it by its whole path", exit::NOT_FOUND)
+        ("correct its spelling, or write its full path", exit::NOT_FOUND)
     } else {
         ("name an executable program; for a script write sh -c '…'", exit::NOT_EXECUTABLE)
     };

@@ -116,7 +116,7 @@ impl WaitTimer {
             "the store cannot be opened: {store} did not answer within {length}"
         ))
         .kind(Some("unreachable"))
-        .advise("see what tenure doctor says of it, or wait longer: --wait")
+        .advise("run tenure doctor, or wait longer: --wait")
         .of_store(store)
     }
 }

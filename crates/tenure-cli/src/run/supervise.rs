@@ -228,7 +228,7 @@ impl Supervisor<'_> {
     async fn replace_guardian(&mut self) -> Failure {
         self.child.take_over(PATIENCE.min(self.plan.margin / 2)).await;
         Failure::failed((
-            "the command was killed, as its guardian was killed or stood still",
+            "the command was killed, as its guardian was killed or frozen",
             "leave the process lock-guardian alone, and choose a longer ttl on a busy machine",
         ))
     }

@@ -76,9 +76,9 @@ fn a_waiter_says_with_v_once_that_the_store_is_away() {
     let address = away.server.address().to_string();
     away.server.kill();
     eventually("it says that the store is away", || {
-        said().contains("while the store is unreachable") && said().contains(&address)
+        said().contains("; the store is unreachable") && said().contains(&address)
     });
-    assert_eq!(said().matches("while the store is unreachable").count(), 1, "once: {}", said());
+    assert_eq!(said().matches("; the store is unreachable").count(), 1, "once: {}", said());
     drop(second);
 }
 

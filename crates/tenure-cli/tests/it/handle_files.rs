@@ -144,7 +144,7 @@ fn a_handle_that_cannot_be_written_in_the_end_releases_the_lock() {
     let foreign = lock(&Scene::new(), "--for 10m");
     for (script, reason) in [
         ("rm -r dir; exit 7".to_owned(), "cannot be written to dir/h"),
-        (format!("echo {foreign} > dir/h"), "dir/h has got another handle meanwhile"),
+        (format!("echo {foreign} > dir/h"), "dir/h received another handle meanwhile"),
         ("rm dir/h; mkdir dir/h".to_owned(), "dir/h is not a regular file"),
     ] {
         let scene = Scene::new();

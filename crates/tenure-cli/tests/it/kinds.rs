@@ -106,5 +106,5 @@ fn a_permit_that_is_broken_is_not_called_fenced_off() {
     scene.line("held");
     let broken = scene.output(["break", "name", "--yes"]);
     let said = text(&broken.stdout);
-    assert!(said.contains("What it took is free") && !said.contains("fenced"), "{said}");
+    assert!(said.contains("Its permits are free") && !said.contains("fenced"), "{said}");
 }

@@ -91,7 +91,7 @@ fn break_says_in_json_which_token_it_fences_off() {
     let broken = json(&scene.output(["break", "name", "--yes", "--json"]).stdout);
     assert_eq!(broken["evicted"][0]["token"], token.as_str());
     let again = scene.output(["break", "name", "--yes"]);
-    assert_eq!((code(&again), text(&again.stdout)), (0, "name was free already\n"));
+    assert_eq!((code(&again), text(&again.stdout)), (0, "name was already free\n"));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn break_takes_the_lock_from_the_hold_that_is_named_and_from_no_other() {
     let broken = scene.output(["break", "name", "--yes", "--token", &passed, "--hold", &id]);
     assert_eq!(code(&broken), 0, "{}", text(&broken.stderr));
     let again = scene.output(["break", "name", "--yes", "--hold", &id]);
-    assert_eq!((code(&again), text(&again.stdout)), (0, "name was free already\n"));
+    assert_eq!((code(&again), text(&again.stdout)), (0, "name was already free\n"));
 }
 
 #[test]

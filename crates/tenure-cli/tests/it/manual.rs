@@ -125,7 +125,7 @@ fn nothing_else_is_replaced_and_no_link_is_followed() {
     };
     for foreign in ["", ".TH TENURE-RUN 1\n", "no page"] {
         fs::write(&page, foreign).unwrap();
-        refused("no page that tenure wrote");
+        refused("not a page that tenure wrote");
         assert_eq!(fs::read_to_string(&page).unwrap(), foreign);
     }
     fs::remove_file(&page).unwrap();
@@ -136,7 +136,7 @@ fn nothing_else_is_replaced_and_no_link_is_followed() {
     assert_eq!(fs::read(&other).unwrap(), all);
     fs::remove_file(&page).unwrap();
     fs::create_dir(&page).unwrap();
-    refused("no regular file");
+    refused("not a regular file");
 }
 
 #[test]

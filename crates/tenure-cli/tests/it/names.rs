@@ -21,7 +21,7 @@ fn what_is_no_name_is_refused_with_the_reason() {
     let scene = Scene::new();
     let too_long = "x".repeat(513);
     let refused =
-        [("", "cannot be empty"), (&too_long, "513 bytes"), ("a\nb", "'\\n' stands at byte 1")];
+        [("", "cannot be empty"), (&too_long, "513 bytes"), ("a\nb", "'\\n' is at byte 1")];
     for (name, reason) in refused {
         for command in ["run", "show", "break"] {
             let mut args = vec![command, "--yes", "--", name];

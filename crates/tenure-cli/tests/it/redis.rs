@@ -194,7 +194,7 @@ fn a_lock_broken_on_redis_ends_its_command_and_gives_123() {
     let said = events(&output.stderr);
     assert_eq!(said.iter().find(|event| event["event"] == "lost").unwrap()["reason"], "taken");
     let again = scene.output(["break", "name", "--yes"]);
-    assert_eq!((code(&again), text(&again.stdout)), (0, "name was free already\n"));
+    assert_eq!((code(&again), text(&again.stdout)), (0, "name was already free\n"));
 }
 
 #[test]
@@ -286,5 +286,5 @@ fn a_pipe_that_is_named_as_the_authorities_is_not_waited_for() {
         .output()
         .unwrap();
     assert_eq!((code(&output), text(&output.stdout)), (125, ""));
-    assert!(text(&output.stderr).contains("it is no regular file"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("it is not a regular file"), "{}", text(&output.stderr));
 }

@@ -75,9 +75,9 @@ fn a_configuration_is_a_file_that_not_everybody_may_change() {
     fs::set_permissions(&open, fs::Permissions::from_mode(0o666)).unwrap();
     let with = |path: &Path| scene.tenure(["ls"]).env("TENURE_CONFIG", path).output().unwrap();
     for (path, told) in [
-        (fifo.as_path(), "no regular file"),
-        (Path::new("/dev/zero"), "no regular file"),
-        (Path::new("/proc"), "no regular file"),
+        (fifo.as_path(), "not a regular file"),
+        (Path::new("/dev/zero"), "not a regular file"),
+        (Path::new("/proc"), "not a regular file"),
         (&open, "chmod o-w"),
     ] {
         let refused = with(path);
@@ -128,7 +128,7 @@ fn files_of_certificates_are_neither_waited_for_nor_read_without_end() {
             let url = url.replace("FILE", file);
             let refused = scene.output(["ls", "--store", &url]);
             let said = text(&refused.stderr);
-            assert!(said.contains("no regular file") && said.contains(file), "{url}: {said}");
+            assert!(said.contains("not a regular file") && said.contains(file), "{url}: {said}");
         }
     }
 }
@@ -145,7 +145,7 @@ fn doctor_warns_of_a_password_that_everybody_may_read() {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         let looked = scene.tenure(["doctor"]).env_remove("TENURE_STORE").output().unwrap();
         let said = text(&looked.stdout);
-        assert_eq!(said.contains("everybody may read"), warns, "{mode:o}: {said}");
+        assert_eq!(said.contains("every user can read"), warns, "{mode:o}: {said}");
         assert!(!said.contains("s3ntinel"), "{said}");
     }
 }

@@ -49,7 +49,7 @@ fn a_variable_that_is_nearly_the_stores_is_refused_where_nothing_chooses_one() {
     for slip in ["TENURE_STOER", "TENURE_REDIS_URL"] {
         let mut alone = scene.run_command("name", "echo ran");
         let alone = alone.env_remove("TENURE_STORE").env(slip, "redis://a").output().unwrap();
-        is_refused(&alone, &[slip, "nothing chooses a store", "write TENURE_STORE"]);
+        is_refused(&alone, &[slip, "no store is chosen", "write TENURE_STORE"]);
         let chosen = scene.run_command("name", "echo ran").env(slip, "redis://a").output().unwrap();
         assert_eq!((code(&chosen), text(&chosen.stdout)), (0, "ran\n"), "{slip}");
     }
@@ -143,7 +143,7 @@ fn a_scheme_that_no_store_has_is_wrong_usage() {
         is_refused(
             &refused,
             &[
-                "is no kind of store",
+                "is not a kind of store",
                 "file:, redis:, rediss:, valkey:, valkeys:, unix:, redis-sentinel:, rediss-sentinel:, \
                  redis-cluster:, rediss-cluster:, quorum:",
             ],

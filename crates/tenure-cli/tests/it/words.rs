@@ -32,8 +32,8 @@ fn an_option_of_another_tool_is_told_what_it_is_called_here() {
         ("-w", "--wait TIME"),
         ("-n", "--no-wait"),
         ("-E", "--busy-exit-code N"),
-        ("-x", "takes the lock alone"),
-        ("-e", "takes the lock alone"),
+        ("-x", "takes the lock exclusively"),
+        ("-e", "takes the lock exclusively"),
         ("-s", "--shared"),
         ("-o", "leave it out"),
         ("-q", "tenure run --help"),
@@ -168,7 +168,7 @@ fn a_variable_that_tenure_does_not_know_is_told_where_one_of_its_own_was_meant_o
         text(&output.stderr).to_owned()
     };
     let loud = said("-v");
-    let slip = "tenure: the variable TENURE_WIAT is set, but tenure knows none of that name; \
+    let slip = "tenure: the variable TENURE_WIAT is set, but tenure has no such setting; \
                 did you mean TENURE_WAIT?\n";
     assert!(loud.contains(slip) && loud.contains("TENURE_BACKEND"), "{loud}");
     assert!(!loud.contains("TENURE_TOKEN_2"), "{loud}");

@@ -49,7 +49,10 @@ fn ports_that_refuse_are_told_of_at_once_or_within_the_wait() {
         let output = scene.start(options, "exit 7").wait();
         let said = text(&output.stderr);
         assert_eq!(code(&output), 125, "{said}");
-        assert!(said.contains("127.0.0.1:2: it takes no connection: Connection refused"), "{said}");
+        assert!(
+            said.contains("127.0.0.1:2: it accepts no connection: Connection refused"),
+            "{said}"
+        );
     }
 }
 

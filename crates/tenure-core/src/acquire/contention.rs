@@ -317,7 +317,7 @@ pub(crate) fn order(store: &dyn Store) -> Order {
 pub(crate) fn too_late() -> Fault {
     Fault::new(
         FaultKind::InDoubt,
-        "the store granted the lock so late that its lease was as good as over",
+        "the store granted the lock when its lease was nearly over",
         "choose a longer ttl, or see why the store is slow; what was acquired is taken back",
     )
 }

@@ -74,7 +74,8 @@ pub(super) async fn take_over(
 pub(super) fn lease_for(store: &dyn Store, length: Ttl) -> Result<Duration, Fault> {
     let longest = store.capabilities().longest_lease;
     if length.for_store() > longest {
-        let what = format!("this store grants no lease of {:?}, but {longest:?}", length.get());
+        let what =
+            format!("this store grants no lease of {:?}, only up to {longest:?}", length.get());
         return Err(Fault::new(
             FaultKind::Misconfigured,
             what,
@@ -88,7 +89,7 @@ pub(super) fn lease_for(store: &dyn Store, length: Ttl) -> Result<Duration, Faul
 pub(super) fn too_late() -> Fault {
     Fault::new(
         FaultKind::InDoubt,
-        "the store answered so late that the lease was as good as over",
+        "the store answered when the lease was nearly over",
         "choose a longer lease, or see why the store is slow; the lock is being released",
     )
 }

@@ -112,7 +112,7 @@ impl RetrySchedule {
 fn renewed_too_late() -> Fault {
     Fault::new(
         FaultKind::InDoubt,
-        "the store renewed it and answered so late that the lease was as good as over",
+        "the store renewed it, but answered when the lease was nearly over",
         "renew it for longer, or see why the store is slow",
     )
 }

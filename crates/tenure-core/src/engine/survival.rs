@@ -15,9 +15,9 @@ use crate::{Fault, FaultKind};
 pub(super) async fn call<F: Future + Send>(what: &str, call: F) -> Result<F::Output, Fault> {
     AssertUnwindSafe(call).catch_unwind().await.map_err(|panic| {
         let text = text(&*panic);
-        tracing::error!(panic = text, "the store panicked in {what}; tenure goes on");
+        tracing::error!(panic = text, "the store panicked in {what}; tenure continues");
         let what = format!("the store panicked in {what}: {text}");
-        Fault::new(FaultKind::InDoubt, what, "look at what panicked, and report it to its authors")
+        Fault::new(FaultKind::InDoubt, what, "find what panicked, and report it to its authors")
     })
 }
 
@@ -34,7 +34,10 @@ pub(super) async fn catch_future_panic<F: Future + Send>(work: F) -> Option<F::O
 }
 
 fn tell(panic: &(dyn Any + Send)) {
-    tracing::error!(panic = text(panic), "something panicked under tenure's engine, which goes on");
+    tracing::error!(
+        panic = text(panic),
+        "something panicked under tenure's engine, which continues"
+    );
 }
 
 fn text(panic: &(dyn Any + Send)) -> &str {

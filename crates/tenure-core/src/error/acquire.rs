@@ -109,15 +109,16 @@ impl AcquireError {
             | Self::Corrupt(failure) => failure.parts(),
             Self::Permits { lock, take, of } => {
                 ErrorParts::at(lock, format_args!("{take} of {of} permits can never be granted"))
-                    .help("take at least one and at most as many as there are")
+                    .help("take at least one permit, and at most all of them")
             }
             Self::TooManyHolds { lock, limit } => {
-                let message = format_args!("this process has {limit} holds and waiters, the most");
+                let message =
+                    format_args!("this process has {limit} holds and waiters, the maximum");
                 ErrorParts::at(lock, message).help("release some or raise the limit")
             }
             Self::NoScope { lock } => {
                 ErrorParts::at(lock, "a reentrant lock belongs to a scope, and there is none here")
-                    .help("call from within scope(…), or say within(&scope)")
+                    .help("call from within scope(…), or write within(&scope)")
             }
             Self::Names { given } => {
                 let message = format!("a multi-lock of {given} locks cannot be acquired");

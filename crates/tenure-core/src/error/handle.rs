@@ -18,11 +18,11 @@ pub enum BadHandle {
     #[error("the handle is empty; give its whole text")]
     Empty,
     /// The text is something else.
-    #[error("this is no handle: one begins with \"{MARK}:\"")]
+    #[error("this is not a handle: a handle begins with \"{MARK}:\"")]
     NoHandle,
     /// A version of tenure that this one does not know wrote the handle.
     #[error(
-        "this handle is of version {version:?}, and this tenure knows {VERSION} alone; \
+        "this handle is of version {version:?}, and this tenure supports only {VERSION}; \
          use it where it was made, or with a newer tenure"
     )]
     Version {
@@ -96,10 +96,11 @@ impl HandleError {
 
     pub(crate) fn parts(&self) -> ErrorParts<'_> {
         match self {
-            Self::Lost(lock) => ErrorParts::at(lock, "nothing is held by this handle any more").help(
-                "stop the work that it protects: the lease ended, or the lock was attached, released or broken by \
-                 somebody else, or it was locked in another store",
-            ),
+            Self::Lost(lock) => ErrorParts::at(lock, "nothing is held by this handle any more")
+                .help(
+                    "stop the work that it protects: the lease ended, or the lock was attached, \
+                     released or broken by another process, or it was locked in another store",
+                ),
             Self::Setting(error) => ErrorParts::new(error.message()).help(error.help()),
             Self::Store(failure) | Self::InDoubt(failure) => failure.parts(),
             Self::NoRoom(error) => error.parts(),

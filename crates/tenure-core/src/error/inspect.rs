@@ -66,7 +66,7 @@ impl LatchError {
                 let message =
                     format_args!("{remaining} of {count} had not arrived within {waited:?}");
                 ErrorParts::at(lock, message)
-                    .help("wait longer, or see with `arrived` who is missing")
+                    .help("wait longer, or see with `arrived` which are missing")
             }
         }
     }

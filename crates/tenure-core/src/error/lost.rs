@@ -43,7 +43,7 @@ impl Lost {
         let Self { lock, token, reason, fault } = self;
         let why = match reason {
             LostReason::Taken => "the store says that the lease ended or was taken",
-            LostReason::MaxHold => "it reached the longest hold that was asked for",
+            LostReason::MaxHold => "it reached its max_hold",
             // Any other reason shows as a deadline that passed.
             _ if fault.is_some() => "it was not renewed before its deadline",
             _ => "no renewal was answered before its deadline",

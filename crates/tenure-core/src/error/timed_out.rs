@@ -82,7 +82,7 @@ impl fmt::Display for TimedOutMessage<'_> {
                 }
             }
             Some(holder) if holder.label.is_empty() => {
-                write!(f, ", held by somebody without a label")?;
+                write!(f, ", held by a holder without a label")?;
             }
             Some(holder) => write!(f, ", held by {:?}", holder.label)?,
             None => {}

@@ -113,7 +113,7 @@ mod tests {
         std::os::unix::fs::symlink(&bundle, folder.path().join("0a1b2c3d.0")).unwrap();
         let all = in_these(Some(&pipe), &[folder.path().to_owned()]);
         assert_eq!(all.pem, BTreeSet::from([b"one".to_vec()]));
-        let expected = format!("SSL_CERT_FILE names {}: it is no regular file", pipe.display());
+        let expected = format!("SSL_CERT_FILE names {}: it is not a regular file", pipe.display());
         assert_eq!(all.unread, [expected]);
     }
 

@@ -39,7 +39,7 @@ use crate::{
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
-#[must_use = "a handle does nothing until somebody campaigns or looks"]
+#[must_use = "a handle does nothing until you campaign or ask for the leader"]
 pub struct Election {
     target: LockTarget,
     options: Options,

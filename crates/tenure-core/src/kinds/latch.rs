@@ -49,7 +49,7 @@ use crate::{
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
-#[must_use = "a handle does nothing until somebody arrives or waits"]
+#[must_use = "a handle does nothing until you arrive or wait"]
 pub struct Latch {
     target: LockTarget,
     count: u32,
@@ -90,9 +90,11 @@ impl Latch {
         self.check_capabilities(name)?;
         let longest = context.store.capabilities().longest_keep;
         if keep > longest {
-            let what =
-                format!("arrivals kept for {keep:?}, and this store keeps a name for {longest:?}");
-            return Err(self.fault(name, FaultKind::Misconfigured, what, "say a shorter keep"));
+            let what = format!(
+                "arrivals are to be kept for {keep:?}, but this store keeps a name for \
+                 {longest:?} at most"
+            );
+            return Err(self.fault(name, FaultKind::Misconfigured, what, "choose a shorter keep"));
         }
         let mut owner = latch::owner_of(name.as_str(), who);
         if !kept(Rule::ArrivalCountsOnce) {
@@ -126,8 +128,8 @@ impl Latch {
             self.room(name, &seen)?;
             let again = context.now().saturating_add(backoff.next(context.entropy.jitter()));
             if again >= until {
-                let what = format!("the arrival of {who:?} does not stay there");
-                let help = "see whether somebody resets the latch again and again";
+                let what = format!("the arrival of {who:?} keeps disappearing");
+                let help = "check whether another process keeps resetting the latch";
                 return Err(self.fault(name, FaultKind::InDoubt, what, help));
             }
             context.clock.sleep_until(again).await;
@@ -199,14 +201,15 @@ impl Latch {
         if usize::try_from(self.count).is_ok_and(|count| count <= most) {
             return Ok(());
         }
-        let what = format!("a latch for {} arrivals, of which the store keeps {most}", self.count);
+        let what =
+            format!("a latch for {} arrivals, but the store keeps {most} at most", self.count);
         Err(self.fault(name, FaultKind::Unsupported, what, "count fewer, or use several latches"))
     }
 
     fn check_holder_modes(&self, name: &LockName, seen: &Snapshot) -> Result<(), LatchError> {
         if let Some(other) = seen.holders.iter().find(|holder| holder.mode != Mode::Shared) {
-            let what = format!("{:?} holds this name in another way than a latch", other.label);
-            let help = "give the latch a name of its own";
+            let what = format!("{:?} holds this name as something other than a latch", other.label);
+            let help = "give the latch its own name";
             return Err(self.fault(name, FaultKind::Misconfigured, what, help));
         }
         Ok(())
@@ -217,7 +220,7 @@ impl Latch {
         if seen.holders.len() < most {
             return Ok(());
         }
-        let what = format!("{most} arrivals are there, which is the most the store keeps");
+        let what = format!("{most} arrivals are there, the most that the store keeps");
         Err(self.fault(name, FaultKind::Full, what, "reset the latch, or use another"))
     }
 

@@ -115,7 +115,7 @@ impl LockTarget {
 fn too_long(settings: &ValidatedSettings, longest: Duration) -> Fault {
     let least = settings.hold_at_least;
     let what = if longest.is_zero() {
-        "this store keeps no name taken after its release, as hold_at_least needs".to_owned()
+        "this store cannot keep a name taken after its release, as hold_at_least needs".to_owned()
     } else {
         format!("hold_at_least is {least:?}, and this store keeps a name for {longest:?} at most")
     };

@@ -45,7 +45,7 @@ fn ids(seen: &Snapshot) -> Result<Vec<HoldId>, Fault> {
     let each = seen.holders.iter().map(|holder| holder.id);
     each.collect::<Option<_>>().ok_or_else(|| {
         let what = "this store cannot tell a hold of this lock from others, as it has no id";
-        let help = "evict the holds that have one, or all that there are with `tenure break`";
+        let help = "evict the holds that have one, or all of them with `tenure break`";
         Fault::new(FaultKind::Unsupported, what, help)
     })
 }

@@ -17,7 +17,7 @@ use crate::{
     store::Listing,
 };
 
-const QUORUM: &str = "this store is a member of a quorum, whose own notes are left out; list the quorum to see \
+const QUORUM: &str = "this store is a member of a quorum, whose own entries are left out; list the quorum to see \
                       its locks as a majority has them";
 
 /// A list of the locks in use whose names begin with a prefix. Nothing happens until you await it.

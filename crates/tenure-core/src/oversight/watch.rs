@@ -20,7 +20,7 @@ use crate::{
 /// be free, it asks sooner, but no more often than every 20 ms. You do not see changes that began and ended in between.
 ///
 /// Between two calls of [`next`](Watcher::next) it does not ask the store, so dropping a watcher leaves nothing behind.
-#[must_use = "it asks only while it is asked for news"]
+#[must_use = "it watches only while you ask for the next change"]
 pub struct Watcher {
     context: Arc<StoreContext>,
     name: Result<LockName, NameError>,

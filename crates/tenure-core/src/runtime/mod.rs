@@ -156,7 +156,8 @@ pub(crate) fn begin(
         runtime.block_on(end);
     };
     thread::Builder::new().name(name.to_owned()).spawn(run)?;
-    let panicked = |_| io::Error::other("it panicked as it started: are there too few open files?");
+    let panicked =
+        |_| io::Error::other("it panicked at its start: is the limit of open files too low?");
     hears.recv().map_err(panicked)?
 }
 

@@ -13,9 +13,10 @@
 #[must_use]
 pub fn certificate_cure(said: &str, otherwise: &'static str) -> &'static str {
     if said.contains("certificate expired") {
-        "renew the server's certificate; if it is not over yet, set the clock of this machine"
+        "renew the server's certificate; if it has not expired, correct the clock of this machine"
     } else if said.contains("certificate not valid yet") {
-        "see from when on the server's certificate is valid, and that the clock of this machine is right"
+        "check when the server's certificate becomes valid, and that the clock of this machine is \
+         right"
     } else if said.contains("not valid for name") {
         "name the host in the URL as its certificate does, or get it a certificate for this name"
     } else {

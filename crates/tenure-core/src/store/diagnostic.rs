@@ -149,8 +149,8 @@ impl Diagnostic {
             return None;
         }
         let found = format!(
-            "nothing is encrypted on the way to {}: whoever stands in between can take the locks, and read a password \
-             that is sent as it is",
+            "nothing is encrypted on the way to {}: an attacker on the network can take the \
+             locks, and read a password that is sent as it is",
             others.join(", ")
         );
         Some(Self::warning("encryption", found, "S1", help))

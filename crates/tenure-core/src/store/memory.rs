@@ -289,10 +289,10 @@ impl From<QueueError> for Fault {
             QueueError::OtherMode => (FaultKind::Unsupported, "release it and lock it anew"),
             QueueError::OtherKind { .. } => (
                 FaultKind::Misconfigured,
-                "use each name for one kind of lock, or wait until nobody uses it as the other",
+                "use each name for one kind of lock, or wait until no process uses it as the other",
             ),
             QueueError::Permits { .. } => {
-                (FaultKind::Misconfigured, "take at least one and at most as many as there are")
+                (FaultKind::Misconfigured, "take at least one permit, and at most all of them")
             }
             QueueError::Clock(_) => (FaultKind::Misconfigured, "then try again"),
         };

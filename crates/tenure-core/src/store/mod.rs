@@ -178,15 +178,19 @@ impl Reasons {
 impl Capabilities {
     /// Why a name cannot be shared, if it cannot.
     pub(crate) fn no_readers(&self) -> Option<Reason> {
-        const NO: Reason =
-            Reason { what: "this store knows no readers", help: "use a mutex, or another store" };
+        const NO: Reason = Reason {
+            what: "this store does not support shared locks",
+            help: "use a mutex, or another store",
+        };
         (!self.shared).then(|| self.reasons.shared.unwrap_or(NO))
     }
 
     /// Why there are no permits, if there are none.
     pub(crate) fn no_permits(&self) -> Option<Reason> {
-        const NO: Reason =
-            Reason { what: "this store knows no permits", help: "use a mutex, or another store" };
+        const NO: Reason = Reason {
+            what: "this store does not support semaphores",
+            help: "use a mutex, or another store",
+        };
         (!self.permits).then(|| self.reasons.permits.unwrap_or(NO))
     }
 
@@ -194,7 +198,7 @@ impl Capabilities {
     pub(crate) fn no_order(&self) -> Option<Reason> {
         const NO: Reason = Reason {
             what: "this store keeps no queue, so it cannot be fair",
-            help: "do without fair()",
+            help: "leave out fair()",
         };
         (!self.fifo).then(|| self.reasons.fifo.unwrap_or(NO))
     }
@@ -221,7 +225,7 @@ impl Capabilities {
 
 const NO_DETACHING: Reason = Reason {
     what: "in this store no hold outlives its process or changes hands",
-    help: "release it, and lock again where the work goes on; or use another store",
+    help: "release it, and lock again where the work continues; or use another store",
 };
 
 impl From<Reason> for Fault {
@@ -406,7 +410,7 @@ pub fn check_together(asks: &[(LockName, Ask)]) -> Result<(), Fault> {
     let what = if !(1..=MOST).contains(&asks.len()) {
         format!("{} names cannot be asked for in one step", asks.len())
     } else if names.len() < asks.len() {
-        "a name is there twice among those asked for in one step".to_owned()
+        "a name occurs twice among those asked for in one step".to_owned()
     } else {
         return Ok(());
     };

@@ -166,7 +166,7 @@ fn a_ttl_that_is_often_lost_is_warned_of_once() {
 fn renewals_that_take_long_beside_the_ttl_are_warned_of_once() {
     heard(async |listener| {
         let (tenure, store, clock) = on_flawed();
-        let warned = || listener.counted("warn: a: renewals take long", "less busy");
+        let warned = || listener.counted("warn: a: renewals take a large part", "less busy");
         let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
         for (part, times) in [(20, 0), (10, 1)] {
             let late = Flaw::Late(clock.clone(), TTL / part);

@@ -45,8 +45,8 @@ async fn garbage_is_refused_in_words() {
     for (text, error, words) in [
         ("", BadHandle::Empty, "empty"),
         (" \n", BadHandle::Empty, "empty"),
-        ("redis://:secret@host", BadHandle::NoHandle, "no handle"),
-        ("tenure-handle", BadHandle::NoHandle, "no handle"),
+        ("redis://:secret@host", BadHandle::NoHandle, "not a handle"),
+        ("tenure-handle", BadHandle::NoHandle, "not a handle"),
         ("tenure-handle:1:", BadHandle::Damaged, "cut or changed"),
         ("tenure-handle:2:whatever", BadHandle::Version { version: "2".to_owned() }, "newer"),
         ("tenure-handle:secret:a", BadHandle::Damaged, "cut or changed"),

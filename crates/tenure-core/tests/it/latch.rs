@@ -159,7 +159,7 @@ async fn a_wait_that_ends_says_how_many_are_missing() {
     let location = tenure.store().location();
     let says = format!(
         "lock \"start\" in {location}: 2 of 3 had not arrived within 5s; \
-         wait longer, or see with `arrived` who is missing"
+         wait longer, or see with `arrived` which are missing"
     );
     assert_eq!(format!("{error:#}"), says);
 }
@@ -207,7 +207,7 @@ async fn names_counts_and_lengths_out_of_range_are_refused() {
     let many = tenure.latch("start", 1_001);
     for many in [many.arrive("a").await.map(drop), many.wait().await] {
         let many = refused(many.unwrap_err());
-        assert!(many.contains("1001 arrivals, of which the store keeps 1000"), "{many}");
+        assert!(many.contains("1001 arrivals, but the store keeps 1000"), "{many}");
     }
 }
 
@@ -251,7 +251,7 @@ async fn arrivals_are_kept_for_as_long_as_the_store_can_and_no_longer() {
     assert_eq!(latch.clone().keep(longest).arrive("a").await.unwrap(), 1);
     let too_long = latch.keep(longest + Duration::from_millis(1));
     let refused = format!("{:#}", too_long.arrive("b").await.unwrap_err());
-    assert!(refused.contains("60.001s, and this store keeps a name for 60s"), "{refused:#}");
+    assert!(refused.contains("60.001s, but this store keeps a name for 60s"), "{refused:#}");
     assert_eq!(too_long.remaining().await.unwrap(), 1);
 }
 
@@ -275,7 +275,7 @@ async fn an_arrival_that_is_reset_before_it_is_seen_is_made_again_for_half_a_min
             assert_eq!(arrived.unwrap(), 0);
         } else {
             let unseen = format!("{:#}", arrived.unwrap_err());
-            assert!(unseen.contains("the arrival of \"a\" does not stay there"), "{unseen}");
+            assert!(unseen.contains("the arrival of \"a\" keeps disappearing"), "{unseen}");
         }
     }
 }

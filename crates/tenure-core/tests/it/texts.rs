@@ -97,7 +97,7 @@ fn a_store_that_was_not_opened_keeps_its_error() {
 fn a_loss_says_why_it_came() {
     let says = [
         (LostReason::Taken, "the store says that the lease ended or was taken"),
-        (LostReason::MaxHold, "it reached the longest hold that was asked for"),
+        (LostReason::MaxHold, "it reached its max_hold"),
         (LostReason::Deadline, "no renewal was answered before its deadline"),
     ];
     for (reason, why) in says {

@@ -11,7 +11,7 @@ pub const ASKS_IN_CLEAR: RogueBehavior = at_once("the password asked for in the 
     }
 });
 
-/// It wants the password as a sum by MD5, mixed with bytes that it chose.
+/// It wants the password as an MD5 hash, mixed with bytes that it chose.
 pub const ASKS_FOR_A_SUM: RogueBehavior = at_once("the password asked for by MD5", |asked| {
     if asked.starts_with(b"p") {
         RogueReply::Leave(Vec::new())

@@ -63,7 +63,7 @@ impl PasswordReader {
             runtime.block_on(async {
                 match select(pin!(read()), gone).await {
                     Either::Left((read, _)) => read.map(Into::into).map_err(Into::into),
-                    Either::Right(_) => Err("nobody waits for it".into()),
+                    Either::Right(_) => Err("no caller waits for it".into()),
                 }
             })
         };

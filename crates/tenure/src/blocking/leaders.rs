@@ -29,7 +29,7 @@ use super::context::BlockingContext;
 /// assert!(leaders.next_within(Duration::from_millis(50)).is_none()); // nothing new
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use = "it looks only while it is asked for news"]
+#[must_use = "it watches only while you ask for the next change"]
 pub struct Leaders {
     context: BlockingContext,
     /// `None` in a forked child.

@@ -106,7 +106,7 @@ macro_rules! news {
         /// assert!(!guard.wait_release_requested(std::time::Duration::from_millis(20)));
         /// # Ok::<(), tenure::Error>(())
         /// ```
-        #[must_use = "it says whether somebody asks for the release"]
+        #[must_use = "it says whether another process asks for the release"]
         pub fn wait_release_requested(&self, at_most: std::time::Duration) -> bool {
             self.watch.wait(at_most, self.guard.release_requested()).is_some()
         }

@@ -27,7 +27,7 @@ use super::context::BlockingContext;
 /// # drop(backup);
 /// # Ok::<(), tenure::Error>(())
 /// ```
-#[must_use = "it asks only while it is asked for news"]
+#[must_use = "it watches only while you ask for the next change"]
 pub struct Watcher {
     context: BlockingContext,
     /// `None` in a forked child.

@@ -96,7 +96,7 @@ fn timed(
         DeValue::Integer(number) => Err(values::without_unit(&number.to_string())),
         DeValue::Float(number) => Err(values::without_unit(&number.to_string())),
         other => {
-            let what = format!("{} is no length of time", kind(other));
+            let what = format!("{} is not a length of time", kind(other));
             Err(SettingError::new(what, "write it like \"500ms\", \"30s\" or \"1m 30s\""))
         }
     }
@@ -119,5 +119,5 @@ fn exit_code(value: &DeValue<'_>, least: u8) -> Result<u8, SettingError> {
     };
     let number = number.filter(|number| *number >= least);
     let help = || format!("write a number from {least} to 255");
-    number.ok_or_else(|| SettingError::new("this is no exit code", help()))
+    number.ok_or_else(|| SettingError::new("this is not an exit code", help()))
 }

@@ -113,7 +113,7 @@ impl Config {
         if let Some((file, owner)) = config.stranger() {
             tracing::warn!(
                 file = %file.display(), owner,
-                "the configuration belongs to another user, who chooses where locks are kept"
+                "the configuration belongs to another user, who can choose where locks are kept"
             );
         }
         Ok(config)
@@ -140,12 +140,13 @@ impl Config {
         let Some(file) = self.file.as_ref().map(|file| file.display()) else { return Vec::new() };
         let mut diagnostics = Vec::new();
         if let Some(owner) = self.access.stranger {
-            let found = format!("{file} belongs to user {owner}, who chooses where locks are kept");
-            let help = "let it belong to root, or to the user that tenure runs as";
+            let found =
+                format!("{file} belongs to user {owner}, who can choose where locks are kept");
+            let help = "chown it to root, or to the user that tenure runs as";
             diagnostics.push(Diagnostic::warning("configuration", found, "S1", help));
         }
         if self.access.is_read_by_all && self.has_password {
-            let found = format!("everybody may read {file}, and there is a password in it");
+            let found = format!("every user can read {file}, which contains a password");
             let help = "chmod o-r, or put the password into a variable: ${NAME}";
             diagnostics.push(Diagnostic::warning("configuration", found, "S4", help));
         }
@@ -271,7 +272,7 @@ impl Config {
     /// here.
     pub(crate) fn unknown_store(&self, scheme: &str, known: &str) -> Option<ConfigError> {
         let (_, origin) = self.store.as_ref().ok()?;
-        let what = format!("{scheme:?} is no kind of store");
+        let what = format!("{scheme:?} is not a kind of store");
         Some(
             origin
                 .as_ref()?
@@ -374,7 +375,7 @@ impl Config {
             return Ok((url, Some(origin.clone())));
         }
         if is_path(&chosen) {
-            let what = format!("{chosen:?} is a path and no URL");
+            let what = format!("{chosen:?} is a path, not a URL");
             return Err(
                 origin.error(SettingError::new(what, format!("write file:{}", absolute(&chosen))))
             );

@@ -67,21 +67,19 @@ pub(super) fn find(variables: VariableLookup<'_>) -> Result<Option<ConfigFile>, 
 /// Reads the file, unless every user may change it: the store it names decides which programs exclude each other.
 fn read(path: &Path) -> io::Result<Result<ConfigFile, ConfigError>> {
     let NamedFile { bytes, stranger, mode, .. } = files::read(path, LONGEST)?;
-    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8");
+    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text");
     let text = String::from_utf8(bytes).map_err(no_text)?;
     if let Some(mode) = mode.filter(|mode| mode & WRITABLE != 0) {
         let what = format!(
-            "everybody may change this file (mode {mode:o}), and so choose where locks are kept"
+            "every user can change this file (mode {mode:o}), and so choose where locks are kept"
         );
-        let help = "take that right away: chmod o-w";
+        let help = "remove that right: chmod o-w";
         return Ok(Err(Origin::File(path.to_owned()).error(SettingError::new(what, help))));
     }
     if let Some(folder) = files::replaceable(path) {
-        let what = format!(
-            "everybody may put another file in its place, as everybody may write to {}",
-            folder.display()
-        );
-        let help = "take that right away from the folder: chmod o-w";
+        let what =
+            format!("every user can replace it, as every user can write to {}", folder.display());
+        let help = "remove that right from the directory: chmod o-w";
         return Ok(Err(Origin::File(path.to_owned()).error(SettingError::new(what, help))));
     }
     let is_read_by_all = mode.is_some_and(|mode| mode & READABLE != 0);

@@ -15,7 +15,7 @@ pub(super) fn expand(url: &str, variables: VariableLookup<'_>) -> Result<String,
         };
         let Some(value) = variables(name) else {
             let what = format!("the variable {name} is not set");
-            return Err(SettingError::new(what, format!("set it, or write no ${{{name}}} here")));
+            return Err(SettingError::new(what, format!("set it, or remove ${{{name}}} here")));
         };
         expanded.push_str(before);
         if expanded.contains("://") {

@@ -40,7 +40,7 @@ impl<'t> ConfigSource<'t> {
             let at = error.span().map_or(0, |span| span.start);
             // Its message, unlike its text, does not repeat the line, which may hold a password.
             let what = format!("this is not TOML: {}", error.message());
-            self.origin(at).error(SettingError::new(what, "see https://toml.io for what it may be"))
+            self.origin(at).error(SettingError::new(what, "see https://toml.io for the format"))
         })?;
         Ok(ConfigTable::new(self, String::new(), table.into_inner()))
     }
@@ -105,7 +105,7 @@ impl<'t> ConfigTable<'t> {
         let what = format!("no setting{} is called {key:?}", self.title);
         let help = match nearest(key, self.known.iter().copied()) {
             Some(meant) => format!("did you mean {meant}?"),
-            None => format!("it may hold {}", listed(&self.known)),
+            None => format!("it can contain {}", listed(&self.known)),
         };
         Err(origin.error(SettingError::new(what, help)))
     }
@@ -127,8 +127,8 @@ impl<'t> ConfigEntry<'t> {
         match self.value {
             DeValue::Table(table) => Ok(ConfigTable::new(source, format!(" under {title}"), table)),
             other => {
-                let what = format!("{} is {} and no table", self.key, kind(&other));
-                let help = format!("write {title} on a line of its own, and its settings below");
+                let what = format!("{} is {}, not a table", self.key, kind(&other));
+                let help = format!("write {title} on a separate line, and its settings below");
                 Err(self.origin.error(SettingError::new(what, help)))
             }
         }
@@ -139,7 +139,7 @@ impl<'t> ConfigEntry<'t> {
         match self.value {
             DeValue::String(text) => Ok((text.into_owned(), self.origin)),
             other => {
-                let what = format!("{} is {} and no text", self.key, kind(&other));
+                let what = format!("{} is {}, not text", self.key, kind(&other));
                 Err(self.origin.error(SettingError::new(what, "write text in quotes")))
             }
         }

@@ -10,7 +10,9 @@ static DEFAULT: OnceLock<Tenure> = OnceLock::new();
 
 /// The default was already set. It stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the default tenure is set already and stays as it is: set it once, at the start of main")]
+#[error(
+    "the default tenure is already set, and was not changed: set it once, at the start of main"
+)]
 pub struct DefaultIsSet;
 
 impl From<DefaultIsSet> for Error {

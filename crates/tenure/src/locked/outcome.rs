@@ -6,7 +6,7 @@ use super::LockedError;
 /// [`LockedError`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say that the lock was not acquired",
-    label = "give back `Result<_, E>` with an `E: From<tenure::LockedError>`",
+    label = "return `Result<_, E>` with an `E: From<tenure::LockedError>`",
     note = "a #[locked] function fails when its lock cannot be acquired or is lost"
 )]
 pub trait CanFail {
@@ -23,9 +23,8 @@ impl<T, E: FromLocked> CanFail for Result<T, E> {
 /// A type that can report that the work was skipped: `Result<Option<_>, E>` and `Result<(), E>`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot say that the work was skipped",
-    label = "give back `Result<Option<_>, E>` or `Result<(), E>`, or leave out `on_busy = skip`",
-    note = "a busy lock is skipped, but a store that cannot be asked or a lock that is lost still \
-            is an error"
+    label = "return `Result<Option<_>, E>` or `Result<(), E>`, or leave out `on_busy = skip`",
+    note = "a busy lock is skipped, but an unreachable store or a lost lock is still an error"
 )]
 pub trait CanSkip: CanFail {
     /// Returns the value to return if another holder has the lock.

@@ -160,7 +160,7 @@ fn is_cluster(scheme: &str) -> bool {
 fn unknown(url: &str, number: usize) -> Fault {
     if url.is_empty() {
         let what = format!("member number {number} is empty");
-        let help = "set the variable that it comes from, or take its comma away";
+        let help = "set the variable that it comes from, or remove its comma";
         return Fault::new(FaultKind::Misconfigured, what, help);
     }
     let what = match shown_member(url).as_str() {
@@ -172,7 +172,8 @@ fn unknown(url: &str, number: usize) -> Fault {
     let help = if scheme == "zookeeper" {
         "name the ensemble without quorum: in front: a majority of its own servers keeps a lock"
     } else if is_cluster(scheme) {
-        "name one server, or a service behind sentinels, for each member: a cluster does not tell of each fail-over"
+        "name one server, or a service behind sentinels, for each member: a cluster does not \
+         report each fail-over"
     } else {
         "write quorum:redis://a,redis://b,redis://c, and a comma that is part of a URL as %2C"
     };

@@ -53,10 +53,10 @@ pub(crate) fn write_one(text: &str) -> String {
     let known = crate::urls::stores::known();
     let scheme = text.split_once("//").map(|(scheme, _)| format!("{scheme}:"));
     if let Some(scheme) = scheme.filter(|scheme| known.split(", ").any(|one| one == scheme)) {
-        return format!("write a colon behind the scheme: {scheme}//");
+        return format!("write a colon after the scheme: {scheme}//");
     }
     "write a URL, such as postgres://USER:PASSWORD@HOST/DATABASE or redis://:PASSWORD@HOST; \
-     connection strings of key=value pairs are not read"
+     connection strings of key=value pairs are not supported"
         .to_owned()
 }
 
@@ -75,7 +75,7 @@ fn behind_scheme(url: &str) -> &str {
 /// A path without a scheme.
 fn bare_path(url: &str) -> Option<Fault> {
     is_path(url).then(|| {
-        let what = format!("{url:?} is a path and no URL");
+        let what = format!("{url:?} is a path, not a URL");
         wrong(what, format!("write file:{}", absolute(url)))
     })
 }
@@ -96,7 +96,7 @@ fn misplaced(dir: &str) -> Option<Fault> {
         return None;
     }
     let what = if dir.starts_with('~') {
-        format!("no shell replaces the ~ in file:{dir}")
+        format!("no shell expands the ~ in file:{dir}")
     } else {
         format!("the directory in file:{dir} depends on where the program is started")
     };

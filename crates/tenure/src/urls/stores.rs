@@ -106,7 +106,7 @@ pub(crate) fn examine_embedded(dir: &str) -> Result<Examination, Fault> {
 #[cfg(feature = "embedded")]
 fn nowhere(fault: &Fault) -> Examination {
     let diagnostic = tenure_core::store::Diagnostic::failed("place", fault);
-    let location = "file: in its default place".to_owned();
+    let location = "file: in its default directory".to_owned();
     Examination { kind: "file", location, diagnostics: vec![diagnostic] }
 }
 

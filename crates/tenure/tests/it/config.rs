@@ -32,29 +32,44 @@ const MISTAKES: &[(&str, usize, &str, &str)] = &[
     ("wait = 'soon'", 1, "wait: \"soon\" is not a duration", "500ms, 2s, 1m"),
     ("wait = '3 moons'", 1, "\"3 moons\" has an unknown unit", "1m30s"),
     ("wait = ''", 1, "wait: \"\" has no value", "leave the setting out"),
-    ("wait = true", 1, "wait: true or false is no length of time", "write it like"),
+    ("wait = true", 1, "wait: true or false is not a length of time", "write it like"),
     ("ttl = '5ms'", 1, "ttl: 5ms is out of range", "choose from 10ms to 24h"),
     ("max-hold = '2days'", 1, "max-hold: 2d is out of range", "choose from 10ms to 24h"),
     ("hold-at-least = '1ms'", 1, "hold-at-least: 1ms is out of range", "choose from 10ms"),
     ("grace = '2m'", 1, "grace: 2m is out of range", "choose from 0s to 1m"),
     ("fair = 'yes'", 1, "fair: text is neither true nor false", "without quotes"),
-    ("label = 7", 1, "label is a number and no text", "write text in quotes"),
-    ("store = ['redis://:s3cret@h']", 1, "store is a list and no text", "write text in quotes"),
+    ("label = 7", 1, "label is a number, not text", "write text in quotes"),
+    ("store = ['redis://:s3cret@h']", 1, "store is a list, not text", "write text in quotes"),
     ("# ours\nstor = 'file:/x'", 2, "no setting is called \"stor\"", "did you mean store?"),
     ("max_hold = '1m'", 1, "no setting is called \"max_hold\"", "did you mean max-hold?"),
-    ("colour = 1", 1, "no setting is called \"colour\"", "it may hold store, ttl, wait, max-hold"),
+    (
+        "colour = 1",
+        1,
+        "no setting is called \"colour\"",
+        "it can contain store, ttl, wait, max-hold",
+    ),
     (
         "[run]\n\nbusy = 7",
         3,
         "no setting under [run] is called \"busy\"",
         "grace, busy-exit-code, lost-exit-code and failed-exit-code",
     ),
-    ("[run]\nbusy-exit-code = 256", 2, "busy-exit-code: this is no exit code", "from 0 to 255"),
-    ("[run]\nlost-exit-code = 0", 2, "lost-exit-code: this is no exit code", "from 1 to 255"),
-    ("[run]\nfailed-exit-code = 0", 2, "failed-exit-code: this is no exit code", "from 1 to 255"),
+    ("[run]\nbusy-exit-code = 256", 2, "busy-exit-code: this is not an exit code", "from 0 to 255"),
+    ("[run]\nlost-exit-code = 0", 2, "lost-exit-code: this is not an exit code", "from 1 to 255"),
+    (
+        "[run]\nfailed-exit-code = 0",
+        2,
+        "failed-exit-code: this is not an exit code",
+        "from 1 to 255",
+    ),
     ("[run]\ngrace = 5", 2, "grace: the length of time 5 has no unit", "write \"5s\""),
-    ("locks = 'a'", 1, "locks is text and no table", "write [locks] on a line of its own"),
-    ("[locks]\n'a*' = '5s'", 2, "a* is text and no table", "write [locks.\"a*\"] on a line"),
+    ("locks = 'a'", 1, "locks is text, not a table", "write [locks] on a separate line"),
+    (
+        "[locks]\n'a*' = '5s'",
+        2,
+        "a* is text, not a table",
+        "write [locks.\"a*\"] on a separate line",
+    ),
     (
         "[locks.'order:*']\nttl = '9s'\ntl = '8s'",
         3,
@@ -69,8 +84,8 @@ const MISTAKES: &[(&str, usize, &str, &str)] = &[
         "\"x\" (there are prod, test)",
         "write a URL",
     ),
-    ("store = '/srv/locks'", 1, "is a path and no URL", "write file:/srv/locks"),
-    ("[stores]\nprod = 7", 2, "prod is a number and no text", "write text in quotes"),
+    ("store = '/srv/locks'", 1, "is a path, not a URL", "write file:/srv/locks"),
+    ("[stores]\nprod = 7", 2, "prod is a number, not text", "write text in quotes"),
     ("store = 'redis://${PW@h'", 1, "a ${ without its }", "write ${NAME}"),
     ("\nstore = 'redis://:${PW}@h'", 2, "the variable PW is not set", "set it"),
     ("store = 'p'\n[stores]\np = 'redis://:${PW}@h'", 3, "the variable PW is not set", "set it"),
@@ -121,7 +136,7 @@ async fn a_scheme_that_no_store_has_is_named_with_its_line() {
     let said = format!("{mistake:#}");
     assert!(
         said.contains(
-            ", line 2: \"reddis\" is no kind of store; did you mean \"redis:\"? known: file:"
+            ", line 2: \"reddis\" is not a kind of store; did you mean \"redis:\"? known: file:"
         ),
         "{said}"
     );
@@ -268,7 +283,7 @@ async fn a_url_that_is_written_wrong_is_refused_before_anything_is_opened() {
     for (url, says) in [
         ("file:locks", "depends on where the program is started; write file:/"),
         ("file:./locks", "depends on where the program is started"),
-        ("file:~/locks", "no shell replaces the ~"),
+        ("file:~/locks", "no shell expands the ~"),
         ("/srv/locks", "write file:/srv/locks"),
         ("file://srv/locks", "write file:/srv/locks"),
     ] {

@@ -264,7 +264,7 @@ impl Inner {
             return Err(Fault::new(
                 FaultKind::Misconfigured,
                 "the machine's clock since boot cannot be read",
-                "look at what keeps this process from reading clocks (seccomp, an old kernel)",
+                "see what keeps this process from reading clocks (seccomp, an old kernel)",
             ));
         }
         Ok(DecisionContext {

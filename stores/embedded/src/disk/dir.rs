@@ -266,7 +266,7 @@ impl<'a> PrivateDir<'a> {
         let dir = within.sub(&name)?.ok_or(Errno::ENOENT)?;
         let found = fstat(&dir.file)?;
         if found.st_uid != geteuid().as_raw() || found.st_mode & 0o077 != 0 {
-            return Err(io::Error::other(NotOurs("somebody put another directory in its place")));
+            return Err(io::Error::other(NotOurs("another directory was put in its place")));
         }
         Ok(Self { within, name, dir })
     }

@@ -82,8 +82,8 @@ impl Root {
             let root = root.display();
             return Err(Fault::new(
                 FaultKind::Misconfigured,
-                format!("the umask takes from this user what he creates himself in {root}"),
-                "set another one, as umask 077",
+                format!("the umask denies this user its own files in {root}"),
+                "set another one, such as umask 077",
             ));
         }
         make_root(&root).map_err(|why| error::io("create the directory", &root, why))?;
@@ -222,9 +222,9 @@ fn no_clock(root: &Path) -> Fault {
     let root = root.display();
     Fault::new(
         FaultKind::Misconfigured,
-        format!("{root} looks like a store of tenure whose file `clock` is gone"),
-        "end all processes that use it; then put `clock` back from a backup, or remove `boots`: tokens \
-         then go on from the clock of the day",
+        format!("{root} looks like a store of tenure whose file `clock` is missing"),
+        "end all processes that use it; then restore `clock` from a backup, or remove `boots`: \
+         tokens then continue from the time of day",
     )
 }
 
@@ -232,8 +232,8 @@ fn no_store(root: &Path, other: &str) -> Fault {
     let root = root.display();
     Fault::new(
         FaultKind::Misconfigured,
-        format!("{root} is no store of tenure, and holds other things, such as {other:?}"),
-        format!("name a directory that is empty or not there yet, as in file:{root}/locks"),
+        format!("{root} is not a store of tenure, and contains other files, such as {other:?}"),
+        format!("name an empty or a new directory, as in file:{root}/locks"),
     )
 }
 

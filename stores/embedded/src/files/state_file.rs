@@ -34,7 +34,7 @@ const FRESH: u16 = 1;
 const REMOVED: u16 = 2;
 /// How often a taken lock is tried for before the caller is told to come back later.
 const TRIES: usize = 16;
-const CURE: &str = "`tenure break NAME` takes the name from whoever had it and repairs it";
+const CURE: &str = "`tenure break NAME` takes the name from its holder and repairs it";
 
 /// What all decisions of a store share.
 #[derive(Clone, Copy, Debug)]

@@ -205,7 +205,7 @@ impl ListeningTask {
             match received {
                 Ok(length) => hint::hear(&ear.board, message.get(..length).unwrap_or_default()),
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                    tracing::warn!(%error, "hints have stopped here: waiters look by themselves");
+                    tracing::warn!(%error, "hints have stopped here: waiters ask on their own");
                     return;
                 }
                 Err(_) => {}

@@ -53,7 +53,7 @@ impl HintChannel {
         let (own, board) = (members.own(), HintBoard::new());
         let receiver = bind(&members, SOCKET, &board);
         if let Err(error) = &receiver {
-            tracing::debug!(%error, "no socket for hints: waiters look by themselves");
+            tracing::debug!(%error, "no socket for hints: waiters ask on their own");
         }
         let waiting = Arc::new(WaiterSocket {
             members: members.clone(),
@@ -114,7 +114,7 @@ impl HintChannel {
         match (&self.receiver, self.is_listening.load(Ordering::Relaxed)) {
             (Err(error), _) => Some(error.to_string()),
             (Ok(receiver), true) if !receiver.is_heard_on_own_thread() => {
-                Some("the system gave no thread or no file to listen with".to_owned())
+                Some("the system provided no thread or no file for listening".to_owned())
             }
             (Ok(_), _) => self.sender.trouble().map(ToString::to_string),
         }

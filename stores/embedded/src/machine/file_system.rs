@@ -66,7 +66,7 @@ impl FileSystem {
         };
         Err(Fault::new(
             FaultKind::Misconfigured,
-            format!("{} lies on a file system ({self}) that {why}", path.display()),
+            format!("{} is on a file system ({self}) that {why}", path.display()),
             "name a directory on a local disk, as in file:/path, or use a store with a server",
         ))
     }

@@ -75,7 +75,7 @@ fn may_write(dir: &Path) -> nix::Result<()> {
 fn home() -> Result<PathBuf, Fault> {
     let uid = Uid::effective();
     let homeless = |what: String| {
-        Fault::new(FaultKind::Misconfigured, what, "name a directory of your own, as in file:/path")
+        Fault::new(FaultKind::Misconfigured, what, "name your own directory, as in file:/path")
     };
     match User::from_uid(uid) {
         Ok(Some(user)) => Ok(user.dir),

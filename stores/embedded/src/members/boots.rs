@@ -104,12 +104,11 @@ fn other_boot(boots: &Dir, own: &str, other: &str) -> Fault {
     Fault::new(
         FaultKind::Misconfigured,
         format!(
-            "processes that were told another boot id ({}…) use the store in {root}; this one was \
-             told {}…",
+            "processes with another boot id ({}…) use the store in {root}; this one has {}…",
             short(other),
             short(own),
         ),
-        "a container with a boot id of its own must see the host's, in \
+        "a container with its own boot id must see the host's, in \
          /proc/sys/kernel/random/boot_id, or all must use a store with a server",
     )
 }

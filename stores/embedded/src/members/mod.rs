@@ -95,7 +95,7 @@ impl Members {
         getrandom::fill(&mut id).map_err(|why| {
             Fault::new(
                 FaultKind::Unreachable,
-                "the system gives no random numbers",
+                "the system provides no random numbers",
                 "try again later",
             )
             .because(why)
@@ -217,7 +217,7 @@ impl Members {
                 self.file().as_ref().map(touch);
             }
             Err(fault) => {
-                tracing::debug!(fault = %format_args!("{fault:#}"), "others cannot see this store any more")
+                tracing::debug!(fault = %format_args!("{fault:#}"), "other processes cannot see this store any more")
             }
         }
         true

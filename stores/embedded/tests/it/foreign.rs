@@ -50,7 +50,7 @@ fn a_directory_with_other_things_is_refused_and_left_as_it_is() {
         fs::write(&other, "somebody's").unwrap();
         let before = all(dir.path());
         let fault = refused(dir.path());
-        assert!(fault.message().contains("is no store of tenure"), "{fault:#}");
+        assert!(fault.message().contains("is not a store of tenure"), "{fault:#}");
         assert!(fault.help().contains("file:"), "{fault:#}");
         assert_eq!(all(dir.path()), before);
     }
@@ -148,7 +148,7 @@ async fn a_link_a_pipe_a_socket_or_a_directory_in_place_of_a_file_is_refused() {
             let fault = tried.expect("nothing waits for it").unwrap_err();
             assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
             assert!(fault.message().contains(path.to_str().unwrap()), "{fault:#}");
-            assert!(fault.help().contains("who put it there"), "{fault:#}");
+            assert!(fault.help().contains("what put it there"), "{fault:#}");
             assert!(path.symlink_metadata().is_ok(), "it stays");
             let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
         }
@@ -226,7 +226,7 @@ fn a_directory_whose_other_things_have_odd_names_is_refused_too() {
     let dir = tempfile::tempdir().unwrap();
     let odd = dir.path().join(std::ffi::OsStr::from_bytes(b"\xff\xfebusiness"));
     fs::write(&odd, "somebody's").unwrap();
-    assert!(refused(dir.path()).message().contains("is no store of tenure"));
+    assert!(refused(dir.path()).message().contains("is not a store of tenure"));
 }
 
 #[tokio::test]
@@ -236,7 +236,7 @@ async fn a_store_that_lost_its_clock_is_no_reason_to_make_another_one() {
     take(&store, &name("a")).await;
     fs::remove_file(dir.path().join("clock")).unwrap();
     let fault = refused(dir.path());
-    assert!(fault.message().contains("`clock` is gone"), "{fault:#}");
+    assert!(fault.message().contains("`clock` is missing"), "{fault:#}");
     assert!(fault.help().contains("end all processes"), "{fault:#}");
     drop(store);
     fs::remove_dir_all(dir.path().join("boots")).unwrap();

@@ -42,13 +42,14 @@ impl fmt::Display for Error {
         match self {
             Self::Server(said) => write!(f, "{} ({})", said.message, said.code),
             Self::Io(error) => error.fmt(f),
-            Self::Odd(what) => write!(f, "the server does not keep to the protocol: {what}"),
-            Self::NoTls => f.write_str("the server speaks no TLS"),
+            Self::Odd(what) => write!(f, "the server violates the protocol: {what}"),
+            Self::NoTls => f.write_str("the server does not support TLS"),
             Self::Plugin(name) => {
-                write!(f, "the server wants the user to log in by the plugin {name:?}")
+                write!(f, "the server wants the user to log in with the plugin {name:?}")
             }
             Self::Exposed => f.write_str(
-                "the server wants the password encrypted by a key that nobody checks, and the connection is not encrypted",
+                "the server wants the password encrypted with an unverified key, and the \
+                 connection is not encrypted",
             ),
         }
     }

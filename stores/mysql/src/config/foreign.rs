@@ -34,7 +34,7 @@ pub(crate) const FOREIGN: &[ForeignSettings] = &[
 
 const BY_SOCKET: &str = "it is reached by host and port, not by a socket in the file system";
 const BY_HOST: &str = "name the host, such as 127.0.0.1";
-const STORES: &str = "stores of Java are not read";
+const STORES: &str = "Java keystores are not supported";
 const IN_PEM: &str = "convert it to PEM, and name it in ssl-ca=";
 
 /// Settings that would break a promise, or cannot be honoured.
@@ -60,43 +60,43 @@ pub(crate) const REFUSED: &[RefusedSettings] = &[
     RefusedSettings {
         settings: "sslcapath",
         harmless: &[],
-        why: "no folder with authorities is read",
+        why: "tenure reads no directory of authorities",
         help: "name a file with them in ssl-ca=",
     },
     RefusedSettings {
         settings: "ssl-crl",
         harmless: &[],
-        why: "no list of revoked certificates is looked at",
+        why: "tenure checks no certificate revocation lists",
         help: "leave it out",
     },
     RefusedSettings {
         settings: "sslidentity",
         harmless: &[],
-        why: "PKCS#12 is not read",
+        why: "PKCS#12 is not supported",
         help: "convert it to PEM, and name the parts in ssl-cert= and ssl-key=",
     },
     RefusedSettings {
         settings: "sslpassword",
         harmless: &[""],
-        why: "keys with a passphrase are not read",
-        help: "name one without in ssl-key=: openssl pkey -in KEY -out BARE",
+        why: "keys with a passphrase are not supported",
+        help: "name a key without one in ssl-key=: openssl pkey -in KEY -out BARE",
     },
     RefusedSettings {
         settings: "init_command",
         harmless: &[],
-        why: "what it makes of a session could undo a promise",
+        why: "its effect on a session could break a promise",
         help: "leave it out",
     },
     RefusedSettings {
         settings: "sessionVariables",
         harmless: &[],
-        why: "what they make of a session could undo a promise",
+        why: "their effect on a session could break a promise",
         help: "leave them out",
     },
     RefusedSettings {
         settings: "enabledTLSProtocols",
         harmless: &["TLSv1.2,TLSv1.3"],
-        why: "TLS 1.2 and 1.3 are spoken, as the server likes",
+        why: "tenure uses TLS 1.2 or 1.3, as the server chooses",
         help: "leave it out",
     },
 ];

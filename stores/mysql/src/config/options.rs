@@ -127,7 +127,7 @@ pub(crate) fn check_tables(tables: &str) -> Result<(), Fault> {
     if first && rest && tables.len() <= 50 {
         return Ok(());
     }
-    let what = format!("{tables:?} cannot be what the names of the tables begin with");
+    let what = format!("{tables:?} cannot be a prefix of table names");
     let help = "use at most 50 of a to z, digits and _, without a digit in front";
     Err(Fault::new(FaultKind::Misconfigured, what, help))
 }

@@ -144,7 +144,8 @@ impl ConnectionFactory {
             tracing::warn!(
                 store = "mysql",
                 location = self.options.location(),
-                "innodb_flush_log_at_trx_commit is {flush}: a crash of the server forgets who holds a lock",
+                "innodb_flush_log_at_trx_commit is {flush}: a crash of the server forgets the \
+                 holders of locks",
             );
         }
         Ok(value::<i64>(row, 2)? != 0)

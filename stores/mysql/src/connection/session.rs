@@ -260,7 +260,7 @@ impl Session {
 
 /// Of a session that is over by that, so that it takes back what it has not committed.
 fn uncommitted() -> Fault {
-    let what = "the server says that it has not committed what it was told to";
-    let help = "let nothing stand in between that gives sessions to others: see https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md";
+    let what = "the server reports that it did not commit";
+    let help = "use no proxy that shares sessions: see https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md";
     Fault::new(FaultKind::InDoubt, what, help)
 }

@@ -46,18 +46,18 @@ pub(crate) fn introduction(limit: Duration, mark: u32) -> String {
 /// Looks whether a session is as it was told.
 pub(crate) fn check(read: &str, is_past_log: bool, is_past_cluster: bool) -> Result<(), Fault> {
     let (what, help) = if read != TOLD {
-        let what = format!("a session is not as it was told to be, but: {read}");
+        let what = format!("a session does not have the settings that tenure gave it, but: {read}");
         (
             what,
-            "let nothing stand in between that gives sessions to others: see https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md",
+            "use no proxy that shares sessions: see \
+             https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md",
         )
     } else if is_past_log {
-        let what =
-            "what this user's sessions write is in no log, so no replica has it: sql_log_bin is 0";
-        (what.to_owned(), "see what sets it: init_connect, or what stands in between")
+        let what = "the writes of this user's sessions are not logged, so no replica has them: sql_log_bin is 0";
+        (what.to_owned(), "see what sets it: init_connect, or a proxy in between")
     } else if is_past_cluster {
-        let what = "what this user's sessions write reaches no other node: wsrep_on is OFF";
-        (what.to_owned(), "see what sets it: init_connect, or what stands in between")
+        let what = "the writes of this user's sessions reach no other node: wsrep_on is OFF";
+        (what.to_owned(), "see what sets it: init_connect, or a proxy in between")
     } else {
         return Ok(());
     };

@@ -54,7 +54,7 @@ impl Mysql {
         diagnostics.extend(self.common.options.unprotected());
         diagnostics.push(Diagnostic::good(
             "messages",
-            "there are none: while somebody waits, each process looks at least twenty times a second",
+            "there are none: while it waits, each process asks at least twenty times a second",
         ));
         match self.server().await {
             Ok(server) => {
@@ -88,8 +88,8 @@ impl Mysql {
             _ => "over TLS",
         };
         format!(
-            "{} as {}, {tls}; two connections, and more while calls are in each other's way: at most {} for \
-             calls, one for renewals, one for looks and two for what tenure does by itself",
+            "{} as {}, {tls}; two connections, and more for concurrent calls: at most {} for \
+             calls, one for renewals, one for inspections and two for tenure's own work",
             self.common.location,
             options.sql.user.as_deref().unwrap_or_default(),
             options.sql.connections
@@ -102,7 +102,8 @@ impl Mysql {
             "tables",
             format!(
                 "{tables}_locks of format {format}, kept by InnoDB: {all} rows, {busy} in use; names are compared \
-                 by bytes, times are UTC, and transactions are read committed, whatever the server has by default"
+                 by bytes, times are UTC, and transactions are read committed, whatever the \
+                 server's defaults"
             ),
         )
     }
@@ -139,13 +140,14 @@ impl ServerVariables {
         diagnostics.extend(self.packets());
         let help = "set their clocks by NTP, and name the same node first in all URLs";
         if self.is_group() && !self.is_on("group_replication_single_primary_mode") {
-            let found = "a group with several primaries: who writes to two of them at once is told so, and each has \
+            let found = "a group with several primaries: concurrent writes to two of them are reported as conflicts, and each has \
                          its own clock";
             diagnostics.push(Diagnostic::warning("cluster", found, "S1", help));
         }
         if self.is_on("wsrep_on") {
             let found = format!(
-                "a Galera cluster of {}: who writes to two nodes at once is told so, and each has its own clock",
+                "a Galera cluster of {}: concurrent writes to two nodes are reported as \
+                 conflicts, and each has its own clock",
                 self.text("wsrep_cluster_size")
             );
             diagnostics.push(Diagnostic::warning("cluster", found, "S1", help));
@@ -234,13 +236,13 @@ impl ServerVariables {
         let shown = shown.join(", ");
         if longest.is_some_and(|seconds| seconds <= LONG) {
             let found =
-                format!("one that does nothing ends, unless its session says otherwise: {shown}");
+                format!("an idle one ends, unless its session has another setting: {shown}");
             return Diagnostic::good("transactions", found);
         }
         let found =
             format!("{shown}: a holder that freezes in a transaction keeps what it locked there");
         let help =
-            format!("set {} for those who work under locks", settings.first().unwrap_or(&""));
+            format!("set {} for the users that work under locks", settings.first().unwrap_or(&""));
         Diagnostic::warning("transactions", found, "S2", help)
     }
 
@@ -255,8 +257,8 @@ impl ServerVariables {
             let is_on = self.is_on(&format!("rpl_semi_sync_{role}_status"));
             let state = if is_on { "on" } else { "given up for now" };
             let found = format!(
-                "{seen} seen; semi-synchronous, {state}, {clients} of them, {point}; after {limit} ms without one it \
-                 goes on alone and tells nobody, as with {alone} commits so far"
+                "{seen} seen; semi-synchronous, {state}, {clients} of them, {point}; after \
+                 {limit} ms without one it silently continues alone, as with {alone} commits so far"
             );
             let waits = limit.parse().is_ok_and(|limit: u64| limit >= WAITS);
             // MariaDB waits for one, whatever there are.
@@ -283,8 +285,8 @@ impl ServerVariables {
         }
         let wait = "wait for the longest ttl before a replica takes over";
         if seen == 0 && !sees_all {
-            let found = "not looked at: this user may not see them";
-            let help = format!("give it process to have this looked at; if there are any, {wait}");
+            let found = "not checked: this user may not see them";
+            let help = format!("give it process to have this checked; if there are any, {wait}");
             return Diagnostic::warning("replicas", found, "S1", help);
         }
         if seen == 0 && self.is_group() {
@@ -305,11 +307,11 @@ impl ServerVariables {
             return Diagnostic::good("replicas", found);
         }
         if seen == 0 {
-            let found = "none is connected; one that is away for now, or a copy by other means, is not seen";
+            let found = "no replica is connected; tenure does not see one that is down for now, or a copy by other means";
             return Diagnostic::good("replicas", found);
         }
         let found = format!(
-            "{seen}, and none has what is committed for sure: a fail-over can lose the last locks"
+            "{seen}, and none is sure to have every commit: a fail-over can lose the last locks"
         );
         let help = format!("turn on semi-synchronous replication, or {wait}");
         Diagnostic::warning("replicas", found, "S1", help)
@@ -352,7 +354,7 @@ mod tests {
         assert_eq!(alone.replicas(0, true).severity, Severity::Good);
         let blind = alone.replicas(0, false);
         assert!(
-            blind.severity == Severity::Warning && blind.found.contains("not looked at"),
+            blind.severity == Severity::Warning && blind.found.contains("not checked"),
             "{blind:?}"
         );
         assert_eq!(alone.replicas(1, true).severity, Severity::Warning);

@@ -85,9 +85,13 @@ impl Mysql {
             ConnectionFactory { options: options.clone(), home: home.clone(), tls, warned, looks };
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
-            let what = "the system gives no random numbers";
-            Fault::new(FaultKind::Unreachable, what, "see what keeps this process from them")
-                .because(error)
+            let what = "the system provides no random numbers";
+            Fault::new(
+                FaultKind::Unreachable,
+                what,
+                "see what keeps this process from reading them",
+            )
+            .because(error)
         })?;
         let engine = ConnectionPool::new(maker.clone(), OF_ENGINE);
         let common = StoreContext {

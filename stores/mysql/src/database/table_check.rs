@@ -95,8 +95,8 @@ impl ConnectionFactory {
         }
         for (table, engine) in [("locks", text(1)?), ("meta", text(2)?)] {
             if !engine.eq_ignore_ascii_case("InnoDB") {
-                let what = format!("the table {tables}_{table} is kept by {engine}");
-                let help = "alter table … engine = InnoDB: no other keeps what it committed";
+                let what = format!("the table {tables}_{table} uses the engine {engine}");
+                let help = "alter table … engine = InnoDB: no other engine keeps what it committed";
                 return Err(Fault::new(FaultKind::Misconfigured, what, help));
             }
         }
@@ -134,7 +134,7 @@ impl ConnectionFactory {
                 if fault.kind() != FaultKind::Misconfigured {
                     return fault;
                 }
-                let what = format!("this user cannot make the tables {tables}_…");
+                let what = format!("this user cannot create the tables {tables}_…");
                 let help = "let their owner run what `tenure schema mysql` prints, and grant this user what it says";
                 Fault::new(FaultKind::Misconfigured, what, help).because(format!("{fault:#}"))
             })?;
@@ -146,7 +146,8 @@ impl ConnectionFactory {
             Some(_) => tracing::warn!(
                 store = "mysql",
                 location = self.options.location(),
-                "{tables}_holders is not of tenure and stays as it is: there is no view of the holders"
+                "{tables}_holders does not belong to tenure and was not changed: there is no view \
+                 of the holders"
             ),
         }
         Ok(())
@@ -187,6 +188,6 @@ fn has_all(columns: i64, ours: usize) -> bool {
 }
 
 fn of_another(table: &str) -> Fault {
-    let what = format!("{table} is there and is not of tenure: it stays as it is");
+    let what = format!("{table} exists and does not belong to tenure: it was not changed");
     Fault::new(FaultKind::Misconfigured, what, "name other tables in the URL: tables=")
 }

@@ -200,7 +200,7 @@ async fn a_claim_counts_in_a_session_that_commits_nothing_by_itself() {
     let late = shop.fence.claim(&mut one, &shop.lock, first).await;
     let late = format!("{:#}", late.unwrap_err());
     let words =
-        format!("a later holder of lock \"stock\" was here before token {first}; roll back");
+        format!("a later holder of lock \"stock\" got here before token {first}; roll back");
     assert!(late.starts_with(&words), "{late}");
 }
 

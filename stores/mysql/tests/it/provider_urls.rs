@@ -75,7 +75,7 @@ const URLS: &[(&str, &str, To)] = &[
     (
         "Spring, verified",
         "jdbc:mysql://db:3306/shop?user=app&password=pw&useSSL=true&verifyServerCertificate=true",
-        Refused("verify the name, too"),
+        Refused("also verify the name"),
     ),
     (
         "Laravel",

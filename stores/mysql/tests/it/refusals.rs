@@ -60,11 +60,11 @@ async fn what_is_wrong_is_said_without_the_password() {
     let server = MariadbServer::start();
     let url = user(&server, &["select on tenure.*"]).await;
     let mut cases = vec![
-        (url.clone(), "cannot make the tables"),
-        (format!("{url}&create=no"), "tables of tenure are not there"),
+        (url.clone(), "cannot create the tables"),
+        (format!("{url}&create=no"), "tables of tenure do not exist"),
         (url.replace("s3ntinel", "s3ntinel2"), "user and the password"),
         (url.replace("/tenure", "/nowhere"), "nowhere"),
-        (format!("{url}&tables=Bad-Name"), "cannot be what the names"),
+        (format!("{url}&tables=Bad-Name"), "cannot be a prefix"),
     ];
     if cfg!(not(feature = "tls")) {
         cases.push((format!("{url}&tls=yes"), "no TLS"));
@@ -123,11 +123,11 @@ async fn tables_of_another_make_are_refused() {
     MysqlStore::open(&server.url()).await.unwrap();
     run(&mut conn, "alter table tenure_locks engine = MyISAM").await;
     let fault = MysqlStore::open(&server.url()).await.unwrap_err();
-    assert!(fault.message().contains("kept by MyISAM"), "{fault:#}");
+    assert!(fault.message().contains("uses the engine MyISAM"), "{fault:#}");
     run(&mut conn, "alter table tenure_locks engine = InnoDB").await;
     run(&mut conn, "alter table tenure_meta engine = MyISAM").await;
     let fault = MysqlStore::open(&server.url()).await.unwrap_err();
-    assert!(fault.message().contains("tenure_meta is kept by MyISAM"), "{fault:#}");
+    assert!(fault.message().contains("tenure_meta uses the engine MyISAM"), "{fault:#}");
     run(&mut conn, "alter table tenure_meta engine = InnoDB").await;
     // Else what is too long would be cut to what is right.
     run(&mut conn, "set global group_concat_max_len = 4").await;
@@ -194,7 +194,7 @@ async fn a_user_with_no_more_than_the_printed_rights_can_do_everything() {
     // The server's own default for transactions of others is none of the user's rights.
     let replicas = found.iter().find(|diagnostic| diagnostic.what == "replicas").unwrap();
     assert_eq!(replicas.severity, Severity::Warning, "{replicas:?}");
-    assert!(replicas.found.contains("not looked at"), "{replicas:?}");
+    assert!(replicas.found.contains("not checked"), "{replicas:?}");
     let server_s = ["transactions", "replicas"];
     let mut of_user =
         found.iter().filter(|diagnostic| !server_s.contains(&diagnostic.what.as_ref()));

@@ -101,7 +101,7 @@ async fn what_a_session_did_not_commit_is_not_believed() {
     let granted = fresh.acquire(&name("lock"), &ask(owner(1), Intent::Try, LONG)).await;
     let fault = granted.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault:#}");
-    assert!(format!("{fault:#}").contains("not committed"), "{fault:#}");
+    assert!(format!("{fault:#}").contains("did not commit"), "{fault:#}");
     // The session is given up, and with it what it has not committed.
     take(&fresh, "lock", owner(2)).await;
     let asked = store.acquire(&name("lock"), &ask(owner(3), Intent::Try, LONG)).await;

@@ -86,5 +86,5 @@ async fn a_server_without_it_is_refused_over_tls_to_mysql() {
     store(&server.url()).inspect(&name("lock")).await.unwrap();
     let url = server.url().replace("127.0.0.1", "localhost");
     let without = refused(&format!("{url}?tls=yes&ca={}", ca(&certificates))).await;
-    assert!(without.contains("speaks no TLS"), "{without}");
+    assert!(without.contains("does not support TLS"), "{without}");
 }

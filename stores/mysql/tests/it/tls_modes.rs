@@ -48,7 +48,7 @@ async fn each_mode_takes_the_servers_that_it_should() {
         (format!("{named}?ssl-mode=REQUIRED&ssl-ca={other}"), "certificate"),
         (format!("{named}?ssl-mode=PREFERRED&ssl-ca={other}"), "certificate"),
         (format!("{named}?ssl-mode=VERIFY_CA"), "verify the name"),
-        (format!("{named}?ssl-mode=DISABLED&ssl-ca={ours}"), "TLS alone"),
+        (format!("{named}?ssl-mode=DISABLED&ssl-ca={ours}"), "need TLS"),
         (format!("{named}?ssl-mode=REQUIRED&tls=yes"), "contradicts"),
         (format!("{named}?ssl-mode=yes"), "VERIFY_CA or VERIFY_IDENTITY"),
     ] {
@@ -63,7 +63,7 @@ async fn without_tls_at_the_server_preferred_goes_on_in_the_clear_and_required_d
     let url = server.url();
     take(&opened(&format!("{url}?ssl-mode=PREFERRED")).await, "lock", owner(1)).await;
     let why = refused(&format!("{url}?ssl-mode=REQUIRED")).await;
-    assert!(why.contains("speaks no TLS"), "{why}");
+    assert!(why.contains("does not support TLS"), "{why}");
 }
 
 /// MariaDB asks for a sum of the password alone. What stands in the place of a server is in the tests of `tenure`.

@@ -24,10 +24,10 @@ impl AuthenticationMethod {
     /// What the server asks for with this method.
     pub(crate) const fn what(self) -> &'static str {
         match self {
-            Self::None => "no proof of who we are, and gives none of what it is",
+            Self::None => "no proof of this client's identity, and gives none of its own",
             Self::Password => "the password in the clear",
-            Self::Md5 => "the password as a sum by MD5",
-            Self::Scram => "a proof of the password by SCRAM",
+            Self::Md5 => "the password as an MD5 hash",
+            Self::Scram => "a SCRAM proof of the password",
         }
     }
 

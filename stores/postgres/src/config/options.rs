@@ -158,7 +158,7 @@ impl PostgresOptions {
     pub(crate) fn check(&self) -> Result<(), Fault> {
         self.sql.check()?;
         if self.binding == ChannelBindingMode::Require && !self.sql.tls.is_wanted() {
-            let what = "the password is to be bound to TLS, and nothing is encrypted";
+            let what = "the password is to be bound to TLS, but nothing is encrypted";
             let help = "turn on TLS, too: TlsMode::VerifyFull";
             return Err(Fault::new(FaultKind::Misconfigured, what, help));
         }

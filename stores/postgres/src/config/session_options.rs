@@ -9,8 +9,7 @@ pub(crate) fn check(text: &str) -> Result<(), (String, &'static str)> {
     let ending = text.chars().rev().take_while(|sign| *sign == '\\').count();
     if ending % 2 == 1 {
         return Err((
-            "options ends with a backslash, which would make one word of it and the next"
-                .to_owned(),
+            "options ends with a backslash, which would join it with the next word".to_owned(),
             "write two of them for one, or leave it out",
         ));
     }
@@ -24,7 +23,7 @@ pub(crate) fn check(text: &str) -> Result<(), (String, &'static str)> {
     // After it, nothing is an option.
     if text.split_ascii_whitespace().any(|word| word == "--") {
         return Err((
-            "options has a -- by itself, which ends them".to_owned(),
+            "options has a separate --, which ends them".to_owned(),
             "write options=-c name=value",
         ));
     }

@@ -84,8 +84,8 @@ fn read(url: &str) -> Result<PostgresOptions, Fault> {
     let sql = SqlOptions::of(&mut parts, tls)?;
     if binding == ChannelBindingMode::Require && !sql.tls.is_wanted() {
         return Err(DIALECT.wrong_but(
-            "channel_binding=require binds the password to TLS, and nothing is encrypted",
-            "write sslmode=require, or better verify-full, too",
+            "channel_binding=require binds the password to TLS, but nothing is encrypted",
+            "also write sslmode=require, or better verify-full",
         ));
     }
     check_schema(&schema)?;
@@ -118,9 +118,9 @@ fn schema(settings: &mut Settings) -> Result<(String, bool), Fault> {
         (Some(ours), _) => Ok((ours, false)),
         (None, Some(theirs)) if theirs != "public" => {
             // Until it is named, processes of an earlier version would use `public`, and this version another schema.
-            let what = "schema names the application's schema, as Prisma has it, and named that of the locks in \
-                        earlier versions of tenure";
-            let help = "write lock_schema=, too: the same name for locks that are there already, or tenure";
+            let what = "schema is the application's schema, as in Prisma, and was that of the locks in earlier versions of tenure";
+            let help =
+                "also write lock_schema=: the same name if it has locks already, otherwise tenure";
             Err(DIALECT.wrong_but(what, help))
         }
         (None, theirs) => Ok((PostgresOptions::DEFAULT_SCHEMA.to_owned(), theirs.is_some())),
@@ -144,8 +144,8 @@ fn wants_primary(settings: &mut Settings) -> Result<bool, Fault> {
         None | Some("any") => Ok(false),
         Some("read-write" | "primary" | "master") => Ok(true),
         Some(_) => Err(DIALECT.wrong_but(
-            "target_session_attrs asks for a server that may take no writes, and a lock is a write",
-            "write target_session_attrs=read-write, and the primary among the hosts",
+            "target_session_attrs allows a server that takes no writes, but a lock is a write",
+            "write target_session_attrs=read-write, and name the primary among the hosts",
         )),
     }
 }
@@ -169,7 +169,8 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
         // As in libpq: anyone can have a certificate for a name that is not verified.
         if mode.is_some_and(|mode| mode != TlsMode::VerifyFull) {
             return Err(DIALECT.wrong_but(
-                "with sslrootcert=system anybody's certificate would do, as its name is not verified",
+                "with sslrootcert=system any certificate would be accepted, as its name is not \
+                 verified",
                 "write sslmode=verify-full",
             ));
         }
@@ -198,7 +199,7 @@ fn verified_by_java(settings: &mut Settings) -> Result<TlsMode, Fault> {
     }
     match settings.take("sslfactory").as_deref() {
         Some("org.postgresql.ssl.NonValidatingFactory") => Ok(TlsMode::Require),
-        _ => Err(DIALECT.wrong_but("sslfactory names a class of Java", "write sslmode=")),
+        _ => Err(DIALECT.wrong_but("sslfactory is a Java class", "write sslmode=")),
     }
 }
 

@@ -308,8 +308,8 @@ impl Connection {
             return Err(Fault::new(FaultKind::Misconfigured, what, help));
         }
         if is_as_told != "t" && self.is_direct.load(Ordering::Relaxed) {
-            let what = "a session is not as it was told to be, by what the URL says in options or by what stands in between";
-            let help = "leave options= out of the URL, and let nothing in between change settings";
+            let what = "a session does not have the settings that tenure gave it, because of options in the URL or a proxy in between";
+            let help = "leave options= out of the URL, and let no proxy change settings";
             return Err(Fault::new(FaultKind::Misconfigured, what, help));
         }
         // In a session of all each statement says it for itself.
@@ -326,8 +326,8 @@ impl Connection {
         if options.is_public_named {
             let [is_there] = self.look(&is_in_public()).await.map_err(Failure::fault)?;
             if is_there == "true" {
-                let what = "schema=public named the schema of the locks in earlier versions, and there are some";
-                let help = "write lock_schema=public for these, or lock_schema=tenure once nobody uses them any more";
+                let what = "schema=public was the schema of the locks in earlier versions, and it has some";
+                let help = "write lock_schema=public for these, or lock_schema=tenure once no program uses them any more";
                 return Err(Fault::new(FaultKind::Misconfigured, what, help));
             }
         }
@@ -380,7 +380,7 @@ impl Connection {
             )
         } else if kept != "p" {
             (
-                "is emptied by a crash of the server, which forgets who holds a lock",
+                "is emptied by a crash of the server, which forgets the holders of locks",
                 "alter table … set logged",
             )
         } else {
@@ -464,7 +464,7 @@ const MADE_MEANWHILE: [SqlState; 4] = [
 const CREATION: i64 = 0x7465_6e75_7265;
 
 fn missing(options: &PostgresOptions, why: &str) -> Fault {
-    let what = format!("this user cannot make the tables in the schema {}", options.schema);
+    let what = format!("this user cannot create the tables in the schema {}", options.schema);
     let help = "let their owner run what `tenure schema postgres` prints, and grant this user what it says";
     Fault::new(FaultKind::Misconfigured, what, help).because(why.to_owned())
 }

@@ -43,7 +43,7 @@ impl Postgres {
         };
         let way = if is_direct { "" } else { ", by a pooler" };
         format!(
-            "{} as {}, {tls}{way}; two connections, and at most {} more while calls are in each other's way",
+            "{} as {}, {tls}{way}; two connections, and at most {} more for concurrent calls",
             self.common.location,
             options.sql.user.as_deref().unwrap_or_default(),
             options.sql.connections
@@ -52,24 +52,22 @@ impl Postgres {
 
     async fn pooler(&self, is_direct: bool) -> Diagnostic {
         let common = &self.common;
-        let help =
-            "give tenure a URL that leads straight to the server; all else may go by the pooler";
+        let help = "give tenure a URL that connects directly to the server; everything else may use the pooler";
         if !common.options.listens {
-            let found = "not waited for, as listen=no says: waiters look ten times a second";
+            let found = "turned off by listen=no: waiters ask ten times a second";
             return Diagnostic::warning("messages", found, "S6", "take listen=no out of the URL");
         }
         if !is_direct {
-            let found = "a pooler is in between; behind one that keeps no session no message comes: waiters look ten times \
-                         a second";
+            let found = "a pooler is in between; if it keeps no sessions, no message arrives: waiters ask ten times a second";
             return Diagnostic::warning("messages", found, "S6", help);
         }
         if !self.hears().await {
-            let found = format!("none came within {HEARD:?}: waiters look ten times a second");
+            let found = format!("none arrived within {HEARD:?}: waiters ask ten times a second");
             let help =
                 "see that this user may have two connections, and that the server is not busy";
             return Diagnostic::warning("messages", found, "S6", help);
         }
-        Diagnostic::good("messages", "one came: waiters are woken by NOTIFY")
+        Diagnostic::good("messages", "one arrived: waiters are woken by NOTIFY")
     }
 
     /// Whether a message of ours comes back.
@@ -129,16 +127,16 @@ impl Postgres {
         diagnostics.push(if ["", "0"].contains(&idle.as_str()) {
             let found = "idle_in_transaction_session_timeout is 0: a holder that freezes in a transaction keeps what \
                          it locked there";
-            let help = "alter role … set idle_in_transaction_session_timeout, for those who work under locks";
+            let help = "alter role … set idle_in_transaction_session_timeout, for the users that work under locks";
             Diagnostic::warning("transactions", found, "S2", help)
         } else {
-            let found = format!("one of this user's that does nothing ends after {idle}");
+            let found = format!("an idle one of this user ends after {idle}");
             Diagnostic::good("transactions", found)
         });
         let used = self.get::<f64>(row, 8)?;
         if used > 0.5 {
-            let found = format!("the queue of NOTIFY is full to {:.0} %", used * 100.0);
-            let help = "end the session that has listened in a transaction for long";
+            let found = format!("the queue of NOTIFY is {:.0} % full", used * 100.0);
+            let help = "end the session that has been listening in a long transaction";
             diagnostics.push(Diagnostic::warning("messages", found, "S6", help));
         }
         let (busy, all) = (self.get::<i64>(row, 9)?, self.get::<i64>(row, 10)?);
@@ -181,14 +179,15 @@ fn replicas(told: &Replicas<'_>) -> Diagnostic {
     let wait = "or wait for the longest ttl before a replica takes over";
     if needed > 0 && answering == 0 {
         let found = format!(
-            "commits wait for {names}, of which this user sees none that answers: calls may hang"
+            "commits wait for {names}, but this user sees none of them answer: calls may hang"
         );
-        let help = "see that they run; grant this user pg_read_all_stats for a better look";
+        let help = "see that they run; grant this user pg_read_all_stats to see more";
         return Diagnostic::warning(what, found, "S9", help);
     }
     if needed == 0 && connected > 0 {
         let found = format!(
-            "{connected}, and none has what is committed for sure: a fail-over can lose the last locks"
+            "{connected}, and none is sure to have every commit: a fail-over can lose the last \
+             locks"
         );
         return Diagnostic::warning(
             what,
@@ -199,8 +198,8 @@ fn replicas(told: &Replicas<'_>) -> Diagnostic {
     }
     if connected.saturating_add(away) > needed {
         let found = format!(
-            "{connected} connected, and {away} slots wait for more; what is committed is on {needed} of them first: a \
-             fail-over to another one can lose the last locks"
+            "{connected} connected, and {away} slots wait for more; a commit waits for {needed} \
+             of them: a fail-over to another one can lose the last locks"
         );
         let help = format!(
             "let commits wait for each that may take over (synchronous_standby_names), drop the slots of those that \
@@ -209,13 +208,12 @@ fn replicas(told: &Replicas<'_>) -> Diagnostic {
         return Diagnostic::warning(what, found, "S1", help);
     }
     if needed == 0 {
-        let found =
-            "none is connected, and no slot waits for one; a copy that is fed by files is not seen";
+        let found = "no replica is connected, and no slot waits for one; tenure does not see a copy fed by files";
         return Diagnostic::good(what, found);
     }
     let found = format!(
-        "what is committed is on {names} first, unless somebody cancels the wait for it, which leaves the call in doubt; \
-         {answering} answer"
+        "a commit waits for {names}, unless someone cancels the wait, which leaves the call in \
+         doubt; {answering} answer"
     );
     Diagnostic::good(what, found)
 }

@@ -59,7 +59,8 @@ impl Listener {
                         tracing::warn!(
                             store = "postgres",
                             location = store.location,
-                            "no messages come, as behind a pooler that keeps no session: waiters look by themselves"
+                            "no messages arrive, as behind a pooler that keeps no session: \
+                             waiters ask on their own"
                         );
                     }
                     pause = DEAF;
@@ -132,5 +133,5 @@ fn given_up(connection: &Connection) -> ListenerEnd {
 
 fn broken() -> ListenerEnd {
     let what = "the connection for messages broke";
-    ListenerEnd::Broken(Fault::new(FaultKind::Unreachable, what, "it is made anew"))
+    ListenerEnd::Broken(Fault::new(FaultKind::Unreachable, what, "tenure opens a new one"))
 }

@@ -82,9 +82,13 @@ impl Postgres {
         let maker = ConnectionFactory { options: options.clone(), tls, home, mail, count, leaving };
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
-            let what = "the system gives no random numbers";
-            Fault::new(FaultKind::Unreachable, what, "see what keeps this process from them")
-                .because(error)
+            let what = "the system provides no random numbers";
+            Fault::new(
+                FaultKind::Unreachable,
+                what,
+                "see what keeps this process from reading them",
+            )
+            .because(error)
         })?;
         let common = StoreContext {
             location: options.location(),

@@ -212,8 +212,8 @@ impl Connection {
         doubts: u64,
     ) -> Result<Vec<Row>, Failure> {
         if writes && done.is_ok() && self.heard.doubts() != doubts {
-            let what = "somebody ended the wait for a replica, which may not have what was written";
-            let help = "see who cancels statements of tenure, and try again";
+            let what = "the wait for a replica was cancelled, and it may lack the write";
+            let help = "find out what cancels tenure's statements, and try again";
             return Err(Failure::Fault(Fault::new(FaultKind::InDoubt, what, help)));
         }
         done

@@ -49,9 +49,13 @@ pub(crate) struct AnswerTracker {
 impl AnswerTracker {
     pub(crate) fn new() -> Result<Self, Fault> {
         let first = getrandom::u64().map_err(|error| {
-            let what = "the system gives no random numbers";
-            Fault::new(FaultKind::Unreachable, what, "see what keeps this process from them")
-                .because(error)
+            let what = "the system provides no random numbers";
+            Fault::new(
+                FaultKind::Unreachable,
+                what,
+                "see what keeps this process from reading them",
+            )
+            .because(error)
         })?;
         Ok(Self {
             first,

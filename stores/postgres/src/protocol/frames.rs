@@ -48,11 +48,14 @@ impl fmt::Display for ConnectionEndReason {
             Self::Rounds(rounds) => {
                 write!(f, "the server wants a proof of the password by {rounds} rounds of SCRAM")
             }
-            Self::Unproven => f.write_str("the server lets us in without a proof of its own"),
+            Self::Unproven => {
+                f.write_str("the server accepts this client without proving its identity")
+            }
             Self::Others => f.write_str(
-                "the pooler gives us the answer to what another client asked, as PgBouncer before 1.22.1 does",
+                "the pooler sent the answer to another client's statement, as PgBouncer before \
+                 1.22.1 does",
             ),
-            Self::Odd(what) => write!(f, "the server does not keep to the protocol: {what}"),
+            Self::Odd(what) => write!(f, "the server violates the protocol: {what}"),
         }
     }
 }

@@ -55,7 +55,7 @@ begin
         and (c.relkind is distinct from 'r' or not ours.columns <@ array(
             select a.attname from pg_catalog.pg_attribute a where a.attrelid = c.oid and not a.attisdropped));
     if taken is not null then
-        raise exception '{schema}.% is there and is not of tenure: it stays as it is', taken
+        raise exception '{schema}.% exists and does not belong to tenure: it was not changed', taken
             using errcode = '{OF_ANOTHER}', hint = 'Name another schema.';
     end if;
 end

@@ -180,7 +180,7 @@ async fn a_server_that_does_not_prove_that_it_knows_the_password_is_refused_at_o
         let fault = PostgresStore::open(&url).await.unwrap_err();
         assert_eq!(fault.kind(), FaultKind::Misconfigured, "{then:?} {fault:?}");
         assert!(fault.message().contains("did not prove that it knows the password"), "{fault:?}");
-        assert!(fault.help().contains("stand in between"), "{fault:#}");
+        assert!(fault.help().contains("is in between"), "{fault:#}");
         assert!(!format!("{fault:#} {fault:?}").contains("s3ntinel"));
         let waits = tenure(&url).mutex("lock").lock().wait(PATIENCE * 10).await;
         assert!(matches!(waits, Err(AcquireError::Misconfigured(_))), "{waits:?}");

@@ -104,7 +104,7 @@ async fn waiters_get_their_turn_where_no_message_comes_and_the_doctor_says_so() 
         let seen = one.store().health().await.unwrap();
         let messages = seen.iter().find(|diagnostic| diagnostic.what == "messages").unwrap();
         assert_eq!(messages.severity, Severity::Warning, "{messages:?}");
-        assert!(messages.help.as_ref().unwrap().contains("straight to the server"), "{messages:?}");
+        assert!(messages.help.as_ref().unwrap().contains("directly to the server"), "{messages:?}");
         assert!(seen[0].found.contains("by a pooler"), "{:?}", seen[0]);
     }
 }

@@ -113,7 +113,7 @@ const URLS: &[(&str, &str, To)] = &[
         "postgresql://app:pw@db:5432/shop?schema=public&connection_limit=5&pool_timeout=2&connect_timeout=10&sslmode=prefer",
         Tls,
     ),
-    ("Prisma", "postgresql://app:pw@db:5432/shop?schema=shop", Refused("write lock_schema=, too")),
+    ("Prisma", "postgresql://app:pw@db:5432/shop?schema=shop", Refused("also write lock_schema=")),
     (
         "Spring, a replica",
         "jdbc:postgresql://a,b/shop?user=app&password=pw&targetServerType=preferSecondary",

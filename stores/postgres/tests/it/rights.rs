@@ -69,10 +69,10 @@ async fn each_right_that_is_missing_is_said_at_once() {
     let fault = PostgresStore::open(&own).await.unwrap_err();
     is_misconfigured(
         &fault,
-        &["cannot make the tables", "tenure schema postgres", "permission denied"],
+        &["cannot create the tables", "tenure schema postgres", "permission denied"],
     );
     let fault = PostgresStore::open(&format!("{url}?create=no")).await.unwrap_err();
-    is_misconfigured(&fault, &["tables of tenure are not there", "tenure schema postgres"]);
+    is_misconfigured(&fault, &["tables of tenure do not exist", "tenure schema postgres"]);
     drop(PostgresStore::open(&url).await.unwrap());
     let fault = PostgresStore::open(&own).await.unwrap_err();
     is_misconfigured(

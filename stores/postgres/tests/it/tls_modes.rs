@@ -77,7 +77,7 @@ async fn each_mode_takes_the_servers_that_it_should() {
         (format!("{named}?sslmode=prefer&sslrootcert={other}"), "certificate"),
         (format!("{named}?sslmode=verify-ca"), "verify the name"),
         (format!("{named}?sslmode=require&sslrootcert=system"), "verify-full"),
-        (format!("{named}?sslmode=disable&sslrootcert={ours}"), "TLS alone"),
+        (format!("{named}?sslmode=disable&sslrootcert={ours}"), "need TLS"),
         (format!("{named}?sslmode=require&tls=yes"), "contradicts"),
         (format!("{named}?sslmode=verify"), "verify-ca or verify-full"),
     ] {
@@ -223,7 +223,7 @@ async fn whoever_passes_for_the_server_is_noticed_where_the_login_is_bound() {
     opened(&url("channel_binding=disable")).await;
     for settings in ["channel_binding=require", "channel_binding=prefer", ""] {
         let why = refused(&url(settings)).await;
-        assert!(why.contains("stands in between"), "{settings}: {why}");
+        assert!(why.contains("is in between"), "{settings}: {why}");
     }
 }
 

@@ -110,7 +110,7 @@ fn what_cannot_be_honoured_is_refused_in_one_line() {
         ("sslfactory=org.example.Mine&ssl=true", "sslmode="),
         ("options=-c%20a%3Db%5C", "backslash"),
         ("options=--", "--"),
-        ("replication=database", "takes no locks"),
+        ("replication=database", "cannot take locks"),
         ("passfile=/x", "password"),
         ("connect_timeout=5m", "connect_timeout"),
         ("sslmod=require", "sslmode"),

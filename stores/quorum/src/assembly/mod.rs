@@ -198,7 +198,7 @@ impl QuorumStore {
         let ours = self.shared.charter.words();
         Fault::new(
             FaultKind::Misconfigured,
-            format!("{place} belongs to a {words:?}, and this client would make it a {ours:?}"),
+            format!("{place} belongs to a {words:?}, but this client is set up for a {ours:?}"),
             SAME_RULES,
         )
     }

@@ -134,9 +134,14 @@ impl QuorumStore {
                 return Ok(());
             }
         }
-        let what =
-            format!("who holds {name:?} was evicted, and brought back by its renewals each time");
-        Err(Fault::new(FaultKind::InDoubt, what, "evict again, and see which members are away"))
+        let what = format!(
+            "the holder of {name:?} was evicted, but its renewals brought it back each time"
+        );
+        Err(Fault::new(
+            FaultKind::InDoubt,
+            what,
+            "evict again, and see which members are unreachable",
+        ))
     }
 
     /// What all members answer that answer in time, if they are a majority.

@@ -14,8 +14,7 @@ use crate::members::{Member, mark_name};
 /// How a fault begins that says of a mark that it cannot be read.
 const UNREAD: &str = "its mark cannot be read: ";
 /// What to do about it. Nobody but an operator takes such a mark away: it may keep a member out.
-pub(crate) const UPGRADE: &str = "https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#a-quorum says how to change from one version of tenure to another: it takes the marks away at \
-     the members";
+pub(crate) const UPGRADE: &str = "https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#a-quorum says how to change from one version of tenure to another: it removes the marks from the members";
 
 /// What a look at one member showed.
 #[derive(Clone, Debug)]
@@ -53,13 +52,14 @@ pub(crate) async fn look(member: &Member, charter: &Charter) -> Result<MarkInspe
         Standing::OtherFormat(number) => {
             let ours = mark::FORMAT;
             return Err(unread(&format!(
-                "it is in format {number}, which another version of tenure writes: this one knows format {ours} alone"
+                "it is in format {number}, which another version of tenure writes: this one \
+                 supports only format {ours}"
             )));
         }
         Standing::NoMark(label) => {
             let name = mark::NAME;
             return Err(unread(&format!(
-                "something else has the name {name} there, labelled {label:?}"
+                "another lock has the name {name} there, labelled {label:?}"
             )));
         }
         standing => standing,

@@ -121,8 +121,8 @@ async fn what_a_quorum_cannot_do_is_refused_with_why_and_what_to_do() {
     for (error, says) in [
         (&permits, "two permits each would admit three holders"),
         (&permits, "keep the semaphore in one store"),
-        (&fair, "would not agree on who comes first"),
-        (&fair, "do without fair()"),
+        (&fair, "would not agree on the first waiter"),
+        (&fair, "leave out fair()"),
     ] {
         assert!(error.contains("\"order\"") && error.contains(says), "{error:#}");
     }

@@ -478,8 +478,8 @@ async fn what_a_quorum_does_not_grant_it_gives_over_to_nobody() {
     assert!(fault("a", &long).await.contains("longest_lease"));
     let permits = TakeOver { mode: Mode::Permits { take: 1, of: 2 }, ..over(1, 2) };
     assert!(fault("a", &permits).await.contains("no permits"));
-    assert!(fault("tenure:quorum", &over(1, 2)).await.contains("kept for"));
-    assert!(fault("a", &over(1, 1)).await.contains("the owner that it has"));
+    assert!(fault("tenure:quorum", &over(1, 2)).await.contains("reserved for"));
+    assert!(fault("a", &over(1, 1)).await.contains("its present owner"));
     assert!(matches!(renew(&quorum, 1).await, Renewed::Renewed { .. }));
 }
 

@@ -28,10 +28,10 @@ pub(crate) enum Failure {
     /// The same, as the server took no mark behind it.
     #[error("{0}")]
     Unmarked(String),
-    #[error("it does not know HELLO")]
+    #[error("it does not support HELLO")]
     TooOld,
     #[cfg(not(feature = "tls"))]
-    #[error("this build knows no TLS")]
+    #[error("this build has no TLS")]
     NoTls,
 }
 

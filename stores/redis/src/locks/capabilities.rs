@@ -58,8 +58,8 @@ fn without_scripts(all: Capabilities) -> Capabilities {
         max_waiters: 0,
         max_holders: 1,
         reasons: Reasons {
-            shared: reason("without scripts this store knows no readers"),
-            permits: reason("without scripts this store knows no permits"),
+            shared: reason("without scripts this store does not support shared locks"),
+            permits: reason("without scripts this store does not support semaphores"),
             fifo: reason("without scripts this store keeps no queue, so it cannot be fair"),
             detach: None,
         },

@@ -59,7 +59,7 @@ impl Context {
         options.check()?;
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
-            let what = "the operating system gives no random bytes";
+            let what = "the operating system provides no random bytes";
             Fault::new(FaultKind::Misconfigured, what, "see that /dev/urandom can be read")
                 .because(error.to_string())
         })?;

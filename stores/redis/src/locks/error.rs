@@ -5,7 +5,7 @@ use tenure_core::{Fault, FaultKind};
 /// What the store keeps of a name makes no sense.
 pub(crate) fn corrupt(place: &str) -> Fault {
     let what = format!("what Redis at {place} keeps of this lock makes no sense");
-    let help = "see who else writes or evicts these keys, also whether another version of tenure does \
+    let help = "see which program writes or evicts these keys, such as another version of tenure \
                 (https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#redis); `tenure break` frees the lock, https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md says when a clock has \
                 to be deleted";
     Fault::new(FaultKind::Corrupt, what, help)
@@ -14,9 +14,10 @@ pub(crate) fn corrupt(place: &str) -> Fault {
 /// Without scripts nothing can be done to a lock that others share or wait for.
 pub(crate) fn crowded(place: &str) -> Fault {
     let what = format!(
-        "several share a lock on Redis at {place}, or wait for it by scripts: without scripts it cannot be used or shown"
+        "other clients share a lock on Redis at {place}, or wait for it, with scripts: without \
+         scripts it cannot be used or shown"
     );
-    Fault::new(FaultKind::Unsupported, what, "do this as a user with scripts")
+    Fault::new(FaultKind::Unsupported, what, "use a user that may run scripts")
 }
 
 /// What a server says to a transaction, where that means something else than for a script: a transaction that
@@ -48,30 +49,32 @@ pub(crate) fn without_effect(fault: Fault) -> Fault {
 
 /// Others wrote the same keys each time. Nothing was written.
 pub(crate) fn overtaken(place: &str) -> Fault {
-    let what = format!("others write to the keys of this lock on Redis at {place} all the time");
-    let help = "try again; where so many use one server, let them use scripts";
+    let what = format!("other clients keep writing to the keys of this lock on Redis at {place}");
+    let help = "try again; with this many clients, let them use scripts";
     Fault::new(FaultKind::Unreachable, what, help)
 }
 
 /// The server granted something, and what cannot be read.
 pub(crate) fn unreadable(place: &str) -> Fault {
-    let what = format!("Redis at {place} granted what cannot be read");
+    let what = format!("Redis at {place} sent a grant that cannot be read");
     Fault::new(
         FaultKind::InDoubt,
         what,
-        "see who else writes these keys, also whether another version of tenure does (https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#redis)",
+        "see which program writes these keys, such as another version of tenure \
+         (https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#redis)",
     )
 }
 
 /// A token after which there would be no greater one.
 pub(crate) fn last_token(place: &str) -> Fault {
-    let what = format!("no token of Redis at {place} could ever be greater than this one");
-    Fault::new(FaultKind::Misconfigured, what, "see where so great a token comes from")
+    let what = format!("Redis at {place} can issue no token greater than this one");
+    Fault::new(FaultKind::Misconfigured, what, "find out where this large token comes from")
 }
 
 /// A walk over the keys that goes on beyond all that can be there.
 pub(crate) fn endless(place: &str) -> Fault {
-    let what = format!("Redis at {place} names more keys than it says that it has");
-    let help = "see what stands between this process and the server, and whether SCAN ends there";
+    let what = format!("Redis at {place} lists more keys than it has");
+    let help =
+        "check which proxies are between this process and the server, and whether SCAN ends there";
     Fault::new(FaultKind::Corrupt, what, help)
 }

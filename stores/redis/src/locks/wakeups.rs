@@ -267,7 +267,7 @@ impl Listener {
 }
 
 fn silent(fault: &Fault) {
-    tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "no hints: waiters look by themselves");
+    tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "no hints: waiters ask on their own");
 }
 
 /// Returns when the connection has ended, or is silent when it should not be.

@@ -71,6 +71,6 @@ impl Login {
             return Ok(());
         }
         let help = "give the password, which is \"\" for a user that needs none";
-        Err(Fault::new(FaultKind::Misconfigured, "a user is named, and no password", help))
+        Err(Fault::new(FaultKind::Misconfigured, "a user is named without a password", help))
     }
 }

@@ -116,7 +116,7 @@ impl RedisOptions {
         let seeds: Vec<_> = seeds.into_iter().map(|(host, port)| (host.into(), port)).collect();
         if seeds.is_empty() || seeds.len() > Self::MOST_SEEDS {
             let what = format!("{} nodes of the cluster are named", seeds.len());
-            let help = "name some of those that there are, 1 to 32";
+            let help = "name 1 to 32 of them";
             return Err(Fault::new(FaultKind::Misconfigured, what, help));
         }
         Ok(Self::of(Deployment::Cluster(seeds)))
@@ -207,8 +207,8 @@ impl RedisOptions {
     /// A fault without sentinels or a cluster, because then the number of replicas is not known.
     pub fn all_replicas(mut self) -> Result<Self, Fault> {
         if matches!(self.deployment, Deployment::One(_)) {
-            let what = "only sentinels and clusters know how many replicas there are";
-            let help = "say how many of them have to have what was written: replicas=2";
+            let what = "only sentinels and clusters know the number of replicas";
+            let help = "say how many of them must have each write: replicas=2";
             return Err(Fault::new(FaultKind::Misconfigured, what, help));
         }
         self.replicas = Replicas::All;
@@ -296,7 +296,8 @@ impl RedisOptions {
             return Ok(());
         }
         let what = "replica_timeout is not shorter than response_timeout";
-        let help = "shorten the one, or raise the other: an answer comes after the replicas'";
+        let help =
+            "shorten the first, or raise the second: an answer comes after that of the replicas";
         Err(Fault::new(FaultKind::Misconfigured, what, help))
     }
 
@@ -369,7 +370,7 @@ fn check_certificates(whose: &str, tls: bool, certificates: &Certificates) -> Re
     if tls || !certificates.are_given() {
         return Ok(());
     }
-    let what = format!("certificates are named, and the connections to {whose} are not encrypted");
-    let help = "turn TLS on, by tls(true) or in the URL, or name none";
+    let what = format!("certificates are named, but the connections to {whose} are not encrypted");
+    let help = "turn on TLS, with tls(true) or in the URL, or name no certificates";
     Err(Fault::new(FaultKind::Misconfigured, what, help))
 }

@@ -50,12 +50,12 @@ impl Sentinels {
         let wrong = |what: String, help| Err(Fault::new(FaultKind::Misconfigured, what, help));
         if seeds.is_empty() || seeds.len() > Self::MOST {
             let what = format!("{} sentinels are named", seeds.len());
-            return wrong(what, "name some of those that there are, 1 to 32");
+            return wrong(what, "name 1 to 32 of them");
         }
         let strange = |c: char| c.is_control() || c.is_whitespace();
         if service.is_empty() || service.contains(strange) {
             let what = format!("the sentinels' service cannot be called {service:?}");
-            let help = "say by which name they know the servers: service=mymaster; \
+            let help = "write the name by which they know the servers: service=mymaster; \
                         SENTINEL MASTERS lists them";
             return wrong(what, help);
         }

@@ -159,7 +159,7 @@ pub(crate) async fn walk(
         }
         if let Some(confirm) = confirm {
             journal.begin(ConnectStep::Replicas);
-            let asked = format!("what is written can wait for {confirm} to have it");
+            let asked = format!("writes can wait for {confirm} to confirm them");
             if greeting.is_in_cluster() && !is_node {
                 return Err(no_confirmation_in_cluster(place));
             }
@@ -190,7 +190,7 @@ fn no_confirmation_in_cluster(place: &str) -> Fault {
 }
 
 fn no_databases(place: &str) -> Fault {
-    let what = format!("Redis at {place} is one node of a cluster, which has database 0 alone");
+    let what = format!("Redis at {place} is one node of a cluster, which has only database 0");
     let help = "write redis-cluster:// and some of its nodes into the URL, without a database";
     Fault::new(FaultKind::Misconfigured, what, help)
 }

@@ -27,7 +27,7 @@ pub(crate) fn of_sentinel(place: &str, step: ConnectStep, error: Failure) -> Fau
 
 /// Which server has the locks was known for a shorter time than connecting to it took.
 pub(crate) fn not_known_for_long_enough(place: &str) -> Fault {
-    let what = format!("the primary of {place} is not known for long enough to be used");
+    let what = format!("the primary of {place} has not been known for long enough to be used");
     let help =
         "wait for the fail-over to end; if it lasts, raise the sentinels' down-after-milliseconds";
     Fault::new(FaultKind::Unreachable, what, help)
@@ -35,7 +35,7 @@ pub(crate) fn not_known_for_long_enough(place: &str) -> Fault {
 
 /// Each node of a cluster that was asked said that another one has the lock. None did anything.
 pub(crate) fn sent_around(place: &str, failure: Failure) -> Fault {
-    let what = format!("the nodes of {place} do not agree on who has the slot of this lock");
+    let what = format!("the nodes of {place} do not agree on which node has the slot of this lock");
     let help = "wait until they do; if it lasts, compare their CLUSTER NODES";
     Fault::new(FaultKind::Unreachable, what, help).because(said(failure))
 }
@@ -48,7 +48,7 @@ pub(crate) fn moving(place: &str) -> Fault {
 
 /// Another node than the one that is known listens there, or it has become a replica.
 pub(crate) fn another_node(place: &str) -> Fault {
-    let what = format!("Redis at {place} is not the primary that it was");
+    let what = format!("Redis at {place} is no longer the primary");
     Fault::new(FaultKind::Unreachable, what, "wait for the fail-over to end; see CLUSTER NODES")
 }
 

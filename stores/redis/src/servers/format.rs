@@ -17,7 +17,7 @@ const FORMAT: &str = "2";
 const SHOWN: usize = 20;
 
 /// What is found where none is told.
-const NONE_TOLD: &str = "the server does not tell; its records are looked at one by one";
+const NONE_TOLD: &str = "the server does not tell; its records are inspected one by one";
 
 /// How a server says that this user, or this node, has nothing to do with the key.
 const NOT_TOLD: [&str; 3] = ["NOPERM", "MOVED", "ASK"];
@@ -95,10 +95,10 @@ fn is_for_good(error: &Failure) -> bool {
 fn unknown(key: &str, place: &str, found: &[u8]) -> Fault {
     let found: String = String::from_utf8_lossy(found).chars().take(SHOWN).collect();
     let what = format!(
-        "the locks on Redis at {place} are kept in format {found:?}, as {key} says, and this version \
-         of tenure knows format {FORMAT} alone"
+        "the locks on Redis at {place} are kept in format {found:?}, as {key} says, and this \
+         version of tenure supports only format {FORMAT}"
     );
-    let help = "use the version of tenure that they are kept by, or another prefix in the URL; \
+    let help = "use the version of tenure that wrote them, or another prefix in the URL; \
                 https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#redis says how to change";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
@@ -106,8 +106,8 @@ fn unknown(key: &str, place: &str, found: &[u8]) -> Fault {
 /// What the store keeps of a name is in the layout of another version.
 pub(crate) fn of_a_lock(place: &str, found: &str) -> Fault {
     let what = format!(
-        "what Redis at {place} keeps of this lock is in format {found}, which another version of tenure writes: this \
-         one knows format {FORMAT} alone"
+        "what Redis at {place} keeps of this lock is in format {found}, which another version of \
+         tenure writes: this one supports only format {FORMAT}"
     );
     let help = "end every process of the other version, as https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#redis says; then `tenure break` frees the \
                 lock, and it is free by itself a minute after its last lease";
@@ -116,7 +116,7 @@ pub(crate) fn of_a_lock(place: &str, found: &str) -> Fault {
 
 fn not_ours(key: &str, place: &str) -> Fault {
     let what =
-        format!("{key} on Redis at {place} is no number of a format: something else lies there");
-    let help = "see who else writes keys that begin so, or choose another prefix in the URL";
+        format!("{key} on Redis at {place} is not a format number: other data is stored there");
+    let help = "see which program writes keys that begin so, or choose another prefix in the URL";
     Fault::new(FaultKind::Misconfigured, what, help)
 }

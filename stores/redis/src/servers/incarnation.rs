@@ -17,7 +17,7 @@ pub(crate) async fn ask(transport: &Transport) -> Result<Incarnation, Fault> {
     let place = &transport.place;
     if transport.route.cluster().is_some() {
         let what = format!("{place} is a cluster, whose nodes are replaced one by one");
-        let help = "use servers that stand alone as members of a quorum";
+        let help = "use standalone servers as members of a quorum";
         return Err(Fault::new(FaultKind::Unsupported, what, help));
     }
     // An old primary may be trusted for a while after another one is named, and remembers all that it granted.
@@ -32,7 +32,7 @@ pub(crate) async fn ask(transport: &Transport) -> Result<Incarnation, Fault> {
         ),
         IncarnationError::NotTold => Fault::new(
             FaultKind::Unsupported,
-            format!("Redis at {place} does not tell its run_id, so a restart would go unnoticed"),
+            format!("Redis at {place} does not report its run_id, so a restart would go unnoticed"),
             "use a server whose INFO has run_id and master_replid, or, if no restart can lose what it \
              confirmed, say durable_members=yes",
         ),

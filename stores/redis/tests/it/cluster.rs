@@ -654,5 +654,5 @@ async fn a_database_at_a_node_of_a_cluster_is_said_to_be_that() {
     let fault = RedisStore::open(&url).await.unwrap_err();
     let said = format!("{fault:#}");
     assert_eq!(fault.kind(), FaultKind::Misconfigured);
-    assert!(said.contains("database 0 alone") && said.contains("redis-cluster://"), "{said}");
+    assert!(said.contains("only database 0") && said.contains("redis-cluster://"), "{said}");
 }

@@ -219,5 +219,5 @@ fn a_password_has_one_home_and_a_user_has_one() {
     );
     assert!(of_sentinels.contains("sentinel_password_file"), "{of_sentinels}");
     let alone = RedisStore::new(RedisOptions::new(("a", 1)).user("me")).unwrap_err();
-    assert!(alone.message().contains("no password"), "{alone:#}");
+    assert!(alone.message().contains("without a password"), "{alone:#}");
 }

@@ -254,7 +254,7 @@ async fn a_replica_that_the_sentinels_do_not_know_of_keeps_all_from_having_it() 
     // The two others have what is written, and their number is enough.
     let frozen = unknown.freeze();
     let error = format!("{:#}", tenure.mutex("lock").try_lock().await.unwrap_err());
-    assert!(error.contains("3 replicas follow, of which 2 are known"), "{error:#}");
+    assert!(error.contains("it has 3 replicas, of which 2 are known"), "{error:#}");
     drop(frozen);
     unknown.kill();
     until("it is granted again", async || {

@@ -347,7 +347,7 @@ async fn a_primary_that_its_sentinels_think_is_down_is_not_used() {
     service.servers[0].command(&["ACL", "SETUSER", "default", "-ping"]);
     until("they think so", async || {
         let tried = tenure.mutex("lock").try_lock().await;
-        tried.is_err_and(|error| format!("{error:#}").contains("is down, or replace it"))
+        tried.is_err_and(|error| format!("{error:#}").contains("is down, or are replacing it"))
     })
     .await;
 }
@@ -427,7 +427,7 @@ async fn what_is_no_sentinel_or_no_service_is_told() {
     let no_server = format!("redis://{}", service.sentinels[0].address());
     for (url, told) in [
         (&wrong, "know no service \"yourmaster\""),
-        (&no_sentinel, "is a server and no sentinel"),
+        (&no_sentinel, "is not a sentinel"),
         (&no_server, "is a sentinel, which keeps no locks"),
     ] {
         let fault = RedisStore::open(url).await.unwrap_err();

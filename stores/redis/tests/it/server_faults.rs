@@ -300,7 +300,7 @@ async fn a_look_says_what_a_restart_can_lose() {
     set("rdb-key-save-delay", "600000000");
     set("appendfsync", "always");
     set("appendonly", "yes");
-    is(Severity::Warning, "not there yet").await;
+    is(Severity::Warning, "still being written").await;
     set("appendonly", "no");
     set("rdb-key-save-delay", "0");
     set("appendonly", "yes");
@@ -310,7 +310,7 @@ async fn a_look_says_what_a_restart_can_lose() {
     .await;
     is(Severity::Good, "appendfsync always").await;
     set("no-appendfsync-on-rewrite", "yes");
-    is(Severity::Warning, "written anew").await;
+    is(Severity::Warning, "file is rewritten").await;
     set("no-appendfsync-on-rewrite", "no");
     set("appendfsync", "everysec");
     is(Severity::Warning, "last second or two").await;
@@ -319,7 +319,7 @@ async fn a_look_says_what_a_restart_can_lose() {
     set("appendfsync", "always");
     is(Severity::Good, "appendfsync always").await;
     server.command(&["ACL", "SETUSER", "default", "-config"]);
-    is(Severity::Warning, "does not tell").await;
+    is(Severity::Warning, "does not show this").await;
 }
 
 #[tokio::test]

@@ -117,7 +117,7 @@ async fn what_is_refused_midway_is_in_doubt_and_taken_back() {
     let asks = ["a", "b"].map(|one| (name(one), ask(ME, Mode::Exclusive, Intent::Try)));
     let fault = store(&url).acquire_together(&asks).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault:#}");
-    assert!(format!("{fault:#}").contains("midst of a script"), "{fault:#}");
+    assert!(format!("{fault:#}").contains("middle of a script"), "{fault:#}");
     assert_eq!(lock_keys(&server).len(), 1);
     server.command(&["FLUSHALL"]);
     let tenure = tenure(&url);

@@ -66,7 +66,7 @@ impl UrlParts {
             tracing::debug!(
                 store,
                 settings = ignored.join(", "),
-                "the URL has settings of another library, which do not concern a lock"
+                "the URL has settings of another library, which do not affect locks"
             );
         }
         Ok(())

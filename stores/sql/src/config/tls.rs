@@ -17,7 +17,7 @@ pub fn encryption(options: &TlsOptions) -> Result<Arc<ClientConfig>, Fault> {
     let provider = Arc::new(ring::default_provider());
     let unusable = |error: rustls::Error| {
         let what = format!("TLS cannot be used: {error:#}");
-        Fault::new(FaultKind::Misconfigured, what, "see to the certificates that the URL names")
+        Fault::new(FaultKind::Misconfigured, what, "check the certificates that the URL names")
     };
     let config = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
@@ -49,9 +49,11 @@ mod tests {
         let at = |seconds| UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
         let over = CertificateError::ExpiredContext { time: at(9), not_after: at(7) };
         let early = CertificateError::NotValidYetContext { time: at(7), not_before: at(9) };
-        for (why, says) in
-            [(over, "renew"), (early, "from when on"), (CertificateError::UnknownIssuer, "another")]
-        {
+        for (why, says) in [
+            (over, "renew"),
+            (early, "becomes valid"),
+            (CertificateError::UnknownIssuer, "another"),
+        ] {
             let said = Error::InvalidCertificate(why).to_string();
             assert!(certificate_cure(&said, "another").contains(says), "{said}");
         }

@@ -142,15 +142,17 @@ impl TlsOptions {
     pub fn check(&self) -> Result<(), Fault> {
         let wrong = |what: &str, help: &str| Err(Fault::new(FaultKind::Misconfigured, what, help));
         if !self.is_wanted() && self.certificates.names_roots() {
-            return wrong("authorities are of use over TLS alone", "write tls=yes, too");
+            return wrong("authorities need TLS", "also write tls=yes");
         }
         if !self.is_wanted() && self.identifies {
-            return wrong("a client's certificate is of use over TLS alone", "write tls=yes, too");
+            return wrong("a client's certificate needs TLS", "also write tls=yes");
         }
         if self.mode == TlsMode::VerifyCa && !self.certificates.names_roots() {
             return wrong(
-                "without a name to verify, anybody's certificate from an authority of the system would do",
-                "verify the name, too (verify-full, VERIFY_IDENTITY), or name a file with the authorities: ca=",
+                "without a name to verify, any certificate from an authority of the system would \
+                 be accepted",
+                "also verify the name (verify-full, VERIFY_IDENTITY), or name a file with the \
+                 authorities: ca=",
             );
         }
         Ok(())
@@ -168,22 +170,23 @@ impl TlsOptions {
         let can = match self.mode {
             TlsMode::Disable => return Diagnostic::in_clear(hosts, help),
             TlsMode::Prefer if login == PasswordExposure::Given => {
-                "turn encryption off or pass for the server, take the password and the locks, and read what is said"
+                "turn encryption off or impersonate the server, take the password and the locks, \
+                 and read the traffic"
             }
-            TlsMode::Prefer => "turn encryption off, take the locks, and read what is said",
+            TlsMode::Prefer => "turn encryption off, take the locks, and read the traffic",
             TlsMode::Require if self.knows_server() || login == PasswordExposure::Mutual => {
                 return None;
             }
             TlsMode::Require if login == PasswordExposure::Given => {
-                "pass for the server, take the password and the locks, and read what is said"
+                "impersonate the server, take the password and the locks, and read the traffic"
             }
-            TlsMode::Require => "pass for the server, take the locks, and read what is said",
+            TlsMode::Require => "impersonate the server, take the locks, and read the traffic",
             TlsMode::VerifyCa | TlsMode::VerifyFull => return None,
         };
         let hosts: Vec<_> = hosts.into_iter().collect();
         let mut diagnostic = Diagnostic::in_clear(hosts.iter().copied(), help)?;
         diagnostic.found = format!(
-            "nothing shows that {} is the server: whoever stands in between can {can}",
+            "nothing proves that {} is the server: an attacker on the network can {can}",
             hosts.join(", ")
         );
         Some(diagnostic)
@@ -249,7 +252,7 @@ mod tests {
         for (mode, says) in [
             (TlsMode::Disable, "nothing is encrypted"),
             (TlsMode::Prefer, "turn encryption off"),
-            (TlsMode::Require, "pass for the server"),
+            (TlsMode::Require, "impersonate the server"),
         ] {
             let diagnostic = found(mode, PasswordExposure::Proof).unwrap();
             assert_eq!(diagnostic.severity, Severity::Warning);

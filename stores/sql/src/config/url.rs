@@ -32,7 +32,7 @@ impl UrlParts {
     pub fn read(dialect: Dialect, port: u16, as_libpq: bool, url: &str) -> Result<Self, Fault> {
         let mut url = dialect.read(&without_driver(url))?;
         if url.fragment.is_some() {
-            return Err(dialect.wrong("a # stands in it"));
+            return Err(dialect.wrong("it has a #"));
         }
         let hosts = if as_libpq { url.settings.take("host") } else { None };
         let servers = match hosts {
@@ -58,7 +58,7 @@ impl UrlParts {
         let database = if as_libpq { url.settings.take("dbname") } else { None };
         let database = database.unwrap_or_else(|| url.name().to_owned());
         if database.is_empty() || database.contains('/') {
-            return Err(dialect.wrong("the name of the database comes behind the host"));
+            return Err(dialect.wrong("the name of the database comes after the host"));
         }
         Ok(Self { user, password, servers, database, settings: url.settings, dialect })
     }
@@ -101,7 +101,7 @@ fn servers(
     let hosts: Vec<_> = hosts.split(',').collect();
     let ports: Vec<_> = ports.unwrap_or_default().split(',').collect();
     if ports.len() != 1 && ports.len() != hosts.len() {
-        return Err(dialect.wrong("port names one for all hosts, or one for each"));
+        return Err(dialect.wrong("port has one value for all hosts, or one for each"));
     }
     let each = hosts.iter().zip(ports.iter().cycle()).map(|(host, port)| {
         if host.is_empty() {

@@ -69,11 +69,10 @@ fn shown(name: &[u8]) -> String {
 /// A database that says so does not say which names it has.
 fn out_of_order<D: Database + ?Sized>(database: &D, name: &str) -> Fault {
     let what = format!(
-        "{} lists the names of locks in another order than theirs: {name:?} comes twice, or too late",
+        "{} lists the names of locks in the wrong order: {name:?} comes twice, or too late",
         database.location(),
     );
-    let help =
-        "see what stands between this process and the server, and whether its indexes are sound";
+    let help = "check which proxies are between this process and the server, and whether its indexes are sound";
     Fault::new(FaultKind::Corrupt, what, help)
 }
 

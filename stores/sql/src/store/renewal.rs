@@ -62,7 +62,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
             Some(extended) => Ok(answer(extended)),
             None => timeout_at(until, self.renewed_alone(hold, until)).await.unwrap_or_else(|_| {
                 let what = format!("the database did not renew {:?} in time", hold.name.as_str());
-                let help = "see that it can be reached, and choose a ttl of many times what an answer takes";
+                let help = "see that it can be reached, and choose a ttl many times longer than an answer takes";
                 Err(Fault::new(FaultKind::InDoubt, what, help))
             }),
         }
@@ -84,7 +84,8 @@ impl<D: Database + ?Sized> SqlStore<D> {
             }
             // Somebody had it locked, which is over soon where that was one of us.
             if Instant::now() + pause >= until {
-                let what = format!("somebody keeps the row of {:?} locked", hold.name.as_str());
+                let what =
+                    format!("another transaction keeps the row of {:?} locked", hold.name.as_str());
                 let help = "end the transaction that does: no transaction of tenure stays open";
                 return Err(Fault::new(FaultKind::Unreachable, what, help));
             }

@@ -93,6 +93,6 @@ pub(crate) async fn change<D: Database + ?Sized, T: Response + Send>(
 }
 
 pub(crate) fn overtaken(name: &LockName) -> Fault {
-    let what = format!("others changed {:?} each time it was looked at", name.as_str());
+    let what = format!("other clients changed {:?} at each attempt", name.as_str());
     Fault::new(FaultKind::Unreachable, what, "try again")
 }

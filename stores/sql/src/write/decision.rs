@@ -129,14 +129,14 @@ pub(crate) fn at<'a, D: Database + ?Sized>(
 
 pub(crate) fn corrupt<D: Database + ?Sized>(database: &D, name: &LockName) -> Fault {
     let what = senseless(database, name.as_str());
-    let help = "look at it, and take it away once nobody holds the lock; tokens begin at the server's time then";
+    let help = "inspect it, and delete it once the lock has no holder; tokens then begin at the server's time";
     Fault::new(FaultKind::Corrupt, what, help)
 }
 
 /// What is said of a row under this name that nobody of tenure's can have written.
 pub(crate) fn senseless<D: Database + ?Sized>(database: &D, name: &str) -> String {
     format!(
-        "the row of {name:?} in {} makes no sense; somebody else may have written it",
+        "the row of {name:?} in {} makes no sense; another program may have written it",
         database.location()
     )
 }
@@ -144,7 +144,7 @@ pub(crate) fn senseless<D: Database + ?Sized>(database: &D, name: &str) -> Strin
 pub(crate) fn refusal<D: Database + ?Sized>(database: &D, refused: &QueueError) -> Fault {
     let (kind, help) = match refused {
         QueueError::Full { .. } => (FaultKind::Full, "try again later, or allow more waiters"),
-        QueueError::OtherMode => (FaultKind::Unsupported, "let go of it first"),
+        QueueError::OtherMode => (FaultKind::Unsupported, "release it first"),
         QueueError::OtherKind { .. } => (FaultKind::Misconfigured, "choose another name"),
         QueueError::Permits { .. } => {
             (FaultKind::Misconfigured, "ask for at least one, and for at most all of them")

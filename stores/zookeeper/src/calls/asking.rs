@@ -89,7 +89,7 @@ impl PendingAsk<'_> {
                 return Ok(answer);
             }
         }
-        let what = format!("{:?} is changed faster than it can be looked at", self.name.as_str());
+        let what = format!("{:?} changes faster than tenure can read it", self.name.as_str());
         Err(Fault::new(tenure_core::FaultKind::InDoubt, what, "try again"))
     }
 
@@ -208,7 +208,7 @@ impl PendingAsk<'_> {
 
     /// The ask was given up meanwhile.
     fn too_long(&self) -> Fault {
-        let what = format!("an ask for {:?} took too long", self.name.as_str());
+        let what = format!("a call for {:?} took too long", self.name.as_str());
         Fault::new(tenure_core::FaultKind::InDoubt, what, "try again")
     }
 

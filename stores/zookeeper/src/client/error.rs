@@ -92,18 +92,18 @@ impl fmt::Display for Error {
             Self::InvalidAcl => "the list of rights is not valid",
             Self::NotReadOnly => "the server takes no writes",
             Self::QuotaExceeded => "the quota is reached",
-            Self::Throttled => "too much is under way",
-            Self::Unimplemented => "the server does not know how",
+            Self::Throttled => "too many requests are in progress",
+            Self::Unimplemented => "the server does not support this call",
             Self::Code(code) => return write!(f, "error {code} of the server"),
             Self::SessionExpired => "the session has expired",
             Self::AuthFailed | Self::Stale => "it refuses this user and password",
-            Self::NoSasl => "it has no login by SASL",
+            Self::NoSasl => "it has no SASL login",
             Self::Unproven => "the server did not prove that it knows the password",
             Self::ClientClosed => "the session was closed",
             Self::ConnectionLoss => "the connection broke",
             Self::Away(why) | Self::Untrusted(why) => why,
             Self::Odd(what) => {
-                return write!(f, "the server does not keep to the protocol: {what}");
+                return write!(f, "the server violates the protocol: {what}");
             }
         })
     }

@@ -110,7 +110,7 @@ impl ZookeeperOptions {
         let servers: Vec<_> = servers.into_iter().map(|(host, port)| (host.into(), port)).collect();
         if servers.is_empty() || servers.len() > Self::MOST_SERVERS {
             let what = format!("{} servers of the ensemble are named", servers.len());
-            return Err(wrong(&what, "name those that there are, 1 to 32"));
+            return Err(wrong(&what, "name 1 to 32 servers"));
         }
         Ok(Self {
             servers,
@@ -143,7 +143,7 @@ impl ZookeeperOptions {
             parts.all(|part| !matches!(part, "" | "." | "..") && !part.contains(char::is_control))
         });
         if !sound || base == "/zookeeper" || base.starts_with("/zookeeper/") {
-            let what = format!("{base:?} is no path for locks");
+            let what = format!("{base:?} is not a path for locks");
             return Err(wrong(
                 &what,
                 "write an absolute path that is not the servers' own: /locks",
@@ -270,7 +270,7 @@ impl ZookeeperOptions {
     /// Refuses options that contradict each other.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.user.is_some() != self.password.is_some() {
-            return Err(wrong("of user and password only one is given", "give both, or none"));
+            return Err(wrong("only one of user and password is given", "give both, or none"));
         }
         if self.tls.as_ref().is_some_and(|tls| !tls.names_roots()) {
             let help = "name the authorities to trust";
@@ -279,7 +279,7 @@ impl ZookeeperOptions {
         let login = self.login();
         if matches!(self.access, AclPolicy::Creator) && login.is_none() && self.tls.is_none() {
             let help = "log in: zookeeper://user:password@host, or leave acl= out";
-            return Err(wrong("acl=creator needs somebody who is the creator", help));
+            return Err(wrong("acl=creator needs a login as the creator", help));
         }
         if cfg!(not(feature = "tls")) && self.tls.is_some() {
             let help = "build it with the feature zookeeper-tls";

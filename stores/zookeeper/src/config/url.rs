@@ -104,7 +104,7 @@ fn login(options: &mut ZookeeperOptions, url: &mut Url, is_in_file: bool) -> Res
         return Ok(());
     }
     // Either of them alone may be the password.
-    let message = "of user and password only one stands before the hosts";
+    let message = "only one of user and password comes before the hosts";
     let help = "write user:password@ once, before all hosts, or user@ and password_file=";
     Err(DIALECT.wrong_but(message, help))
 }

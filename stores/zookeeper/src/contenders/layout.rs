@@ -53,7 +53,7 @@ pub(crate) fn base_of(kind: Kind, mode: Mode, semaphore_mutex: bool) -> Result<N
         (Kind::ReadWrite, Mode::Exclusive) => Ok(NodePrefix::Write),
         (Kind::ReadWrite, Mode::Shared) => Ok(NodePrefix::Read),
         _ => Err(error::cannot(
-            "ZooKeeper has no layout for this kind of lock held in this way",
+            "ZooKeeper does not support this kind of lock in this mode",
             "share a read-write lock, take permits of a semaphore, or use another store",
         )),
     }

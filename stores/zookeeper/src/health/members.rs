@@ -58,7 +58,7 @@ async fn query_server(
         Err(error) => (Diagnostic::warning(what, error, "S6", "see that it runs"), None),
     };
     let settings = match settings {
-        Ok(told) => settings_of(&told).ok_or("it does not tell its settings"),
+        Ok(told) => settings_of(&told).ok_or("it does not report its settings"),
         Err(_) => Err("it does not answer"),
     };
     (of_server, mode, settings)
@@ -71,7 +71,7 @@ fn value<'a>(told: &'a str, name: &str) -> Option<&'a str> {
 
 fn of_server(what: String, told: &str) -> Diagnostic {
     let Some(mode) = value(told, "Mode:") else {
-        let found = told.lines().next().unwrap_or("it says nothing");
+        let found = told.lines().next().unwrap_or("it reports nothing");
         let help = "allow it: 4lw.commands.whitelist=srvr,conf; nothing depends on it";
         return Diagnostic::warning(what, found.to_owned(), "S6", help);
     };
@@ -105,17 +105,16 @@ fn ensembles(modes: &[(String, String)], all: usize) -> Option<Diagnostic> {
     };
     if modes.len() > 1 && !alone.is_empty() {
         return bad(format!(
-            "{} stands alone, and is no server of one ensemble with the others",
+            "{} is standalone, and not in one ensemble with the others",
             alone.join(", ")
         ));
     }
     if leaders.len() > 1 {
-        return bad(format!("{} are leaders of an ensemble each", leaders.join(" and ")));
+        return bad(format!("{} each lead an ensemble", leaders.join(" and ")));
     }
     if modes.len() == all && leaders.is_empty() && !those("follower").is_empty() {
-        let found =
-            "none of them is the leader, by whose tickTime sessions end: it was not looked at";
-        let help = "name all servers in the URL, each by a name of its own, and look again";
+        let found = "the leader, whose tickTime decides when sessions end, is not among them: it was not checked";
+        let help = "name all servers in the URL, each with a separate name, and check again";
         return Some(Diagnostic::warning("ensemble", found, "S1", help));
     }
     None
@@ -124,8 +123,8 @@ fn ensembles(modes: &[(String, String)], all: usize) -> Option<Diagnostic> {
 /// What is assumed and was not looked at.
 fn unchecked(said: Duration, found: String) -> Diagnostic {
     let help = format!(
-        "see that tickTime of the servers is {said:?} at most, or write theirs into the URL: 3 s where their \
-         configuration does not say it"
+        "see that tickTime of the servers is {said:?} at most, or write theirs into the URL: 3 s \
+         if their configuration does not set it"
     );
     Diagnostic::warning("tick", found, "S1", help)
 }
@@ -158,7 +157,7 @@ fn ticks(
     if !silent.is_empty() {
         // The servers allow `srvr` alone unless they are told otherwise.
         let found = format!(
-            "not checked at {}; 4lw.commands.whitelist=srvr,conf lets them say it",
+            "not checked at {}; 4lw.commands.whitelist=srvr,conf lets them report it",
             silent.join(", ")
         );
         diagnostics.push(unchecked(said, found));
@@ -195,7 +194,8 @@ fn bounds(told: &[(String, Result<MemberSettings, &'static str>)]) -> Option<Dia
         0 => None,
         1 => Some(Diagnostic::good("session bounds", found)),
         _ => {
-            let found = format!("{found}: one that moves to another server may stall or change");
+            let found =
+                format!("{found}: a session that moves to another server may stall or change");
             let help = "set minSessionTimeout and maxSessionTimeout of all servers alike";
             Some(Diagnostic::warning("session bounds", found, "S5", help))
         }

@@ -54,7 +54,7 @@ impl Shared {
         let mut diagnostics = probe::diagnostics(&all);
         diagnostics.push(if probe::none_begins(&all) {
             let found = format!("no session begins with ZooKeeper at {}", self.place);
-            Diagnostic::bad("connection", found, "S6", "do what stands behind its servers above")
+            Diagnostic::bad("connection", found, "S6", "follow the help for its servers above")
         } else {
             Diagnostic::failed("connection", fault).touches("S6")
         });
@@ -136,8 +136,7 @@ impl Shared {
                 format!("looked {looked}: none has a node that tenure does not know"),
             );
         }
-        let help = "give tenure, or the other program, a base path of its own: these names are refused, and who held one \
-                    before the other program came holds it beside that";
+        let help = "give tenure, or the other program, a separate base path: these names are refused, and a holder from before the other program came holds its name at the same time";
         Diagnostic::bad(WHAT, shown, "S1", help)
     }
 
@@ -170,15 +169,14 @@ impl Shared {
                 (Err(fault), _) | (_, Err(fault)) => fault,
                 (Ok(Err(Error::NodeExists)), Ok(Ok(()) | Err(Error::NoNode))) => continue,
                 (Ok(Ok(_)), Ok(Ok(()) | Err(Error::NoNode))) => {
-                    let found =
-                        "the server makes them: empty directories of locks go away by themselves";
+                    let found = "the server supports them: empty directories of locks disappear on their own";
                     return Diagnostic::good("containers", found);
                 }
                 (Ok(Err(error)), _) | (_, Ok(Err(error))) => session.fault(error, false),
             };
             return Diagnostic::failed("containers", &failed);
         }
-        let found = "not looked at: others were making and removing the same node";
+        let found = "not checked: other clients were creating and deleting the same node";
         Diagnostic::warning("containers", found, "S9", "look again")
     }
 }

@@ -77,9 +77,7 @@ impl ProbeResult {
                 "name a certificate with cert= and its key with key=, which the server trusts, if it wants them; see \
                  that a majority of the servers runs and that they reach each other"
             }
-            Self::Silent => {
-                "see that the server does not stand still, and that a majority of the servers runs"
-            }
+            Self::Silent => "see that the server responds, and that a majority of the servers runs",
             Self::Foreign => "correct host and port in the URL; a port for TLS wants tls=yes",
             Self::Begins => "try again",
         }
@@ -90,18 +88,20 @@ impl fmt::Display for ProbeResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoAddress(error) => write!(f, "its name does not resolve: {error:#}"),
-            Self::Refused(error) => write!(f, "it takes no connection: {error:#}"),
+            Self::Refused(error) => write!(f, "it accepts no connection: {error:#}"),
             Self::Away => write!(f, "it cannot be connected to within {PATIENCE:?}"),
             #[cfg(feature = "tls")]
-            Self::NoTls(error) => write!(f, "it takes the connection, but not over TLS: {error:#}"),
+            Self::NoTls(error) => {
+                write!(f, "it accepts the connection, but not over TLS: {error:#}")
+            }
             Self::HangsUp => f.write_str(
-                "it takes the connection and hangs up instead of beginning a session, as a server without a majority \
-                 does",
+                "it accepts the connection and hangs up instead of beginning a session, as a \
+                 server without a majority does",
             ),
             #[cfg(feature = "tls")]
             Self::HangsUpOverTls => f.write_str(
-                "it takes the connection over TLS and hangs up instead of beginning a session, as a server does that \
-                 trusts no certificate of this client, or has no majority",
+                "it accepts the connection over TLS and hangs up instead of beginning a session, \
+                 as a server does that trusts no certificate of this client, or has no majority",
             ),
             Self::Silent => f.write_str("it accepts connections, but does not answer"),
             Self::Foreign => f.write_str("it does not answer as ZooKeeper does"),

@@ -103,7 +103,7 @@ impl Sessions {
             if self.pause().is_zero() {
                 return self.away();
             }
-            self.away().because("one session after another has ended as soon as it had begun")
+            self.away().because("each new session ended at once")
         })?
     }
 

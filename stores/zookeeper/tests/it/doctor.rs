@@ -94,7 +94,7 @@ async fn a_server_that_does_not_tell_its_settings_is_said_not_to_be_checked() {
     let diagnostics = looked(&format!("zookeeper://{at}{}?session=4s&tick=500ms", path())).await;
     let tick = of(&diagnostics, "tick");
     assert_eq!((tick.severity, tick.promise), (Severity::Warning, Some("S1")), "{tick:?}");
-    let says = format!("not checked at {at}: it does not tell its settings");
+    let says = format!("not checked at {at}: it does not report its settings");
     assert!(tick.found.contains(&says) && tick.found.contains("srvr,conf"), "{tick:?}");
     let others = diagnostics.iter().filter(|diagnostic| diagnostic.what != "tick");
     assert!(
@@ -186,7 +186,7 @@ async fn why_each_server_is_of_no_use_is_told() {
     );
     let says = [
         ("no-such-host.invalid:2181", "its name does not resolve"),
-        ("127.0.0.1:1", "it takes no connection: Connection refused"),
+        ("127.0.0.1:1", "it accepts no connection: Connection refused"),
         (&silent, "it accepts connections, but does not answer"),
     ];
     causes(&url, &says).await;
@@ -202,11 +202,11 @@ async fn a_server_without_a_majority_is_told_from_one_that_is_away() {
     // It serves until it has seen that the others are gone.
     let mode = || ensemble.mode_of(2);
     crate::support::until("it serves no more", async || mode().is_none()).await;
-    let refuses = "it takes no connection: Connection refused";
+    let refuses = "it accepts no connection: Connection refused";
     let says = [
         (places[0].as_str(), refuses),
         (places[1].as_str(), refuses),
-        (places[2].as_str(), "it takes the connection and hangs up"),
+        (places[2].as_str(), "it accepts the connection and hangs up"),
     ];
     causes(&url, &says).await;
 }
@@ -228,7 +228,7 @@ async fn what_is_wrong_with_tls_is_told() {
     };
     let (without_own, all) = with(&certificates);
     // An authority that is another's, no certificate of one's own, and a port without TLS.
-    let refused = "it takes the connection, but not over TLS";
+    let refused = "it accepts the connection, but not over TLS";
     let of_another = url(&place, &with(&stranger).1);
     let fault = ZookeeperStore::open(&of_another).await.unwrap_err();
     // No wait mends it.
@@ -245,7 +245,7 @@ async fn what_is_wrong_with_tls_is_told() {
     let plain = format!("localhost:{}", server.address().port());
     causes(&url(&plain, &all), &[(&plain, refused)]).await;
     // A port for TLS without it.
-    causes(&url(&place, ""), &[(&place, "it takes the connection and hangs up")]).await;
+    causes(&url(&place, ""), &[(&place, "it accepts the connection and hangs up")]).await;
     let diagnostics = looked(&url(&place, &all)).await;
     let tick = of(&diagnostics, "tick");
     assert!(tick.severity == Severity::Warning && tick.found.contains("not checked"), "{tick:?}");

@@ -106,7 +106,7 @@ async fn a_server_without_a_login_by_sasl_is_said_to_have_none_at_once() {
     let options = options(&server.address().to_string()).user("me").password(FIRST).sasl(true);
     let fault = ZookeeperStore::open_with(options).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
-    assert!(fault.message().contains("has no login by SASL"), "{fault:#}");
+    assert!(fault.message().contains("has no SASL login"), "{fault:#}");
     assert!(fault.help().contains("auth=digest"), "{fault:#}");
 }
 

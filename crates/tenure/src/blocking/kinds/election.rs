@@ -19,7 +19,7 @@ use crate::blocking::{Leaders, context::BlockingContext, guard::Guard};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-#[must_use = "a handle does nothing until somebody campaigns or looks"]
+#[must_use = "a handle does nothing until you campaign or ask for the leader"]
 pub struct Election {
     context: BlockingContext,
     pub(in crate::blocking) handle: crate::Election,

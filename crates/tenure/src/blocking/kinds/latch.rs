@@ -18,7 +18,7 @@ use crate::blocking::context::BlockingContext;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-#[must_use = "a handle does nothing until somebody arrives or waits"]
+#[must_use = "a handle does nothing until you arrive or wait"]
 pub struct Latch {
     context: BlockingContext,
     pub(in crate::blocking) handle: crate::Latch,

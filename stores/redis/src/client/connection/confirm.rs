@@ -91,10 +91,12 @@ impl ReplicaQuorum {
         if let Value::Error(error) = told {
             return Some(error.to_string());
         }
-        let Some(told) = text(told) else { return Some("who follows was not told".to_owned()) };
+        let Some(told) = text(told) else {
+            return Some("the server did not report its replicas".to_owned());
+        };
         let follow = told.lines().filter_map(follower).collect::<HashSet<_>>().len();
         (u32::try_from(follow).unwrap_or(u32::MAX) > self.most)
-            .then(|| format!("{follow} replicas follow, of which {} are known", self.most))
+            .then(|| format!("it has {follow} replicas, of which {} are known", self.most))
     }
 
     /// Why it is not enough, if it is not.
@@ -111,7 +113,7 @@ impl ReplicaQuorum {
             }
             Value::Int(_) => None,
             Value::Error(error) => Some(error.to_string()),
-            _ => Some("the answer was no number".to_owned()),
+            _ => Some("the answer was not a number".to_owned()),
         }
     }
 }

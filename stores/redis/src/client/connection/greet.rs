@@ -48,7 +48,7 @@ pub(crate) async fn greet(
     if !greeting.speaks_as_asked() {
         return Err(Failure::Nonsense);
     }
-    let how = if password.is_some() { "by its password" } else { "without a password" };
+    let how = if password.is_some() { "with its password" } else { "without a password" };
     journal.done(format!("{} takes user {user:?} {how}", greeting.server()));
     Ok((connection, greeting))
 }

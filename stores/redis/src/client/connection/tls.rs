@@ -25,7 +25,7 @@ mod with_rustls {
     ) -> Result<TlsStream<TcpStream>, Failure> {
         let config = once(certificates).await?;
         let name = ServerName::try_from(host.to_owned()).map_err(|error| {
-            let what = format!("no certificate can be for {host:?}: {error:#}");
+            let what = format!("a certificate cannot be for {host:?}: {error:#}");
             let help = "name the host as its certificate does";
             Failure::Unusable(Fault::new(FaultKind::Misconfigured, what, help))
         })?;
@@ -72,7 +72,7 @@ mod with_rustls {
             )),
             TlsError::AlertReceived(AlertDescription::ProtocolVersion)
             | TlsError::PeerIncompatible(_) => Some((
-                format!("speaks no version of TLS that is safe, and no common cipher: {error:#}"),
+                format!("supports no safe version of TLS, or no common cipher: {error:#}"),
                 "let the server speak TLS 1.2 or 1.3: tls-protocols in its configuration",
             )),
             TlsError::AlertReceived(AlertDescription::HandshakeFailure) => Some((

@@ -9,7 +9,7 @@ const SENTINELS: [&str; 2] = ["-sentinel://", ", the primary of "];
 pub(super) fn away(place: &str) -> &'static str {
     match form(place) {
         DeploymentKind::Server => {
-            "see that the server runs, that the URL is right, and that no firewall is between"
+            "check that the server runs, that the URL is right, and that no firewall is in between"
         }
         DeploymentKind::Sentinel | DeploymentKind::Cluster => {
             "another server takes over soon if that one is dead: ask again, or wait for the lock; if it lasts, \

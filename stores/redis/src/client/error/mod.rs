@@ -36,7 +36,8 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "WRONGPASS",
         FaultKind::Misconfigured,
         "refuses this user and password",
-        "correct them in the URL, where what is special is percent-encoded, or where they are read from",
+        "correct them in the URL, with special characters percent-encoded, or where they are read \
+         from",
     ),
     (
         "NOPERM",
@@ -47,7 +48,7 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
     (
         "TORN",
         FaultKind::InDoubt,
-        "refused in the midst of a script what a lock needs",
+        "refused a command that a lock needs in the middle of a script",
         "give this user the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md",
     ),
     (
@@ -87,7 +88,7 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
     (
         "ASK",
         FaultKind::Misconfigured,
-        "is one node of a cluster and gives this key away",
+        "is one node of a cluster and is moving this key to another",
         "write redis-cluster:// and some of its nodes into the URL",
     ),
 ];
@@ -115,14 +116,14 @@ pub(crate) fn of_command(place: &str, error: Failure) -> Fault {
     } else if matches!(error, Failure::Unconfirmed(_) | Failure::Unmarked(_)) {
         (
             format!("Redis at {place} has too few replicas that have confirmed it in time"),
-            "see why they are away or behind; replicas= and replica_timeout= in the URL say how many, and for \
-             how long they are waited for",
+            "see why they are unreachable or behind; replicas= and replica_timeout= in the URL \
+             set how many, and how long tenure waits for them",
         )
     } else if error.is_an_answer() {
         (format!("Redis at {place} failed in a script"), "see the server's log")
     } else {
         (
-            format!("the connection to Redis at {place} broke while a call was under way"),
+            format!("the connection to Redis at {place} broke during a call"),
             "see that the server runs and can be reached",
         )
     };
@@ -168,14 +169,14 @@ pub(crate) fn of_step(place: &str, step: ConnectStep, error: Failure) -> Fault {
                     "write redis-cluster:// if its nodes speak no TLS, or raise connect_timeout in the URL"
                 }
                 DeploymentKind::Sentinel => {
-                    "write redis-sentinel:// where nothing speaks TLS, sentinel_tls=no where the sentinels \
-                     alone do not, or raise connect_timeout in the URL"
+                    "write redis-sentinel:// if no server uses TLS, sentinel_tls=no if only the \
+                     sentinels do not, or raise connect_timeout in the URL"
                 }
             },
         ),
         ConnectStep::Login if silent => (
             format!("the server at {place} accepts connections, but does not answer"),
-            "see that it is a Redis server and not stuck, or raise connect_timeout in the URL",
+            "check that it is a Redis server and responds, or raise connect_timeout in the URL",
         ),
         ConnectStep::Login if gone => (
             format!("the server at {place} does not speak the protocol of Redis"),
@@ -236,7 +237,7 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
         full if full.is_full() => (
             FaultKind::Unreachable,
             format!("Redis at {place} takes no more connections"),
-            "raise its maxclients, or see in CLIENT LIST who has so many",
+            "raise its maxclients, or see in CLIENT LIST which clients have many",
         ),
         _ => (FaultKind::Unreachable, format!("Redis at {place} cannot be reached"), away(place)),
     };
@@ -245,8 +246,12 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
 
 /// An answer that belongs to somebody else, or to nobody.
 pub(crate) fn mixed_up(place: &str) -> Fault {
-    let what = format!("Redis at {place} answered to another call than this one");
-    Fault::new(FaultKind::InDoubt, what, "see what stands between this process and the server")
+    let what = format!("Redis at {place} answered a different call");
+    Fault::new(
+        FaultKind::InDoubt,
+        what,
+        "check which proxies are between this process and the server",
+    )
 }
 
 fn of_code(place: &str, error: &Failure) -> Option<Fault> {

@@ -60,13 +60,11 @@ fn hosts(
 fn help(options: &RedisOptions) -> &'static str {
     match &options.deployment {
         Deployment::Sentinels(sentinels) if options.tls && !sentinels.tls => {
-            "take sentinel_tls=no out of the URL, and let the sentinels have TLS"
+            "take sentinel_tls=no out of the URL, and enable TLS on the sentinels"
         }
-        Deployment::Sentinels(_) => {
-            "write rediss-sentinel in the URL in the place of redis-sentinel"
-        }
-        Deployment::Cluster(_) => "write rediss-cluster in the URL in the place of redis-cluster",
-        Deployment::One(_) => "write rediss in the URL in the place of redis",
+        Deployment::Sentinels(_) => "write rediss-sentinel in the URL instead of redis-sentinel",
+        Deployment::Cluster(_) => "write rediss-cluster in the URL instead of redis-cluster",
+        Deployment::One(_) => "write rediss in the URL instead of redis",
     }
 }
 

@@ -71,8 +71,9 @@ async fn server(
     let none = sentinels::replicas(info).filter(|_| transport.route.changes() && !wants);
     let one_of_many = one_of_many(info).filter(|_| !transport.route.changes());
     let without_scripts = (!transport.options.scripts).then(|| {
-        let found = "none are run, as scripts=no says: mutexes alone, and who waits for one gets it in no order";
-        let help = "take scripts=no out of the URL where this user may run scripts";
+        let found =
+            "scripts=no turns them off: there are only mutexes, and their waiters have no order";
+        let help = "take scripts=no out of the URL if this user may run scripts";
         Diagnostic::warning("scripts", found, "S8", help)
     });
     let diagnostics = vec![
@@ -91,8 +92,7 @@ async fn server(
 /// What is wrong with a server that is one node of a cluster and is used as if it was alone.
 fn one_of_many(info: Option<&str>) -> Option<Diagnostic> {
     (field(info?, "cluster_enabled") == Some("1")).then(|| {
-        let found = "this is one node of a cluster: locks in the slots of others fail, and so do all when a \
-                     replica takes over";
+        let found = "this is one node of a cluster: locks in the slots of other nodes fail, and all locks fail when a replica takes over";
         let help = "write redis-cluster:// and some of its nodes into the URL";
         Diagnostic::warning("cluster", found, "S9", help)
     })
@@ -159,8 +159,7 @@ fn version(info: Option<&str>) -> Diagnostic {
         Some(7..) => match OTHERS.iter().find(|other| field(info, other).is_some()) {
             Some(other) => {
                 let other = other.trim_end_matches("_version");
-                let found =
-                    format!("{found}, as which {other} answers: tenure is not tested on it");
+                let found = format!("{found}, reported by {other}: tenure is not tested on it");
                 Diagnostic::warning("version", found, "S1", "use Redis 7.0 or later, or Valkey")
             }
             None => Diagnostic::good("version", found),
@@ -179,9 +178,9 @@ fn eviction(policy: Option<&str>) -> Diagnostic {
         Some("noeviction") => Diagnostic::good("eviction", "noeviction: no lock is evicted"),
         Some(policy) => Diagnostic::bad(
             "eviction",
-            format!("{policy}: a server out of memory evicts locks that are held"),
+            format!("{policy}: a server without free memory evicts locks that are held"),
             "S1",
-            "set maxmemory-policy noeviction, or give the locks a server of their own",
+            "set maxmemory-policy noeviction, or give the locks a separate server",
         ),
         None => not_told("eviction", "+config|get"),
     }
@@ -196,20 +195,20 @@ fn replicas(info: Option<&str>, wanted: Replicas) -> Diagnostic {
     let there = field(info, "connected_slaves").and_then(|count| count.parse::<u32>().ok());
     match (there, wanted) {
         (Some(there), Replicas::Count(wanted)) if there < wanted => {
-            let found = format!("{there}, of which {wanted} have to confirm: nothing is granted");
-            let help = "see why the others are away, or lower replicas= in the URL";
+            let found = format!("{there}, of which {wanted} have to confirm: no lock is granted");
+            let help = "see why the others are unreachable, or lower replicas= in the URL";
             return Diagnostic::bad("replicas", found, "S9", help);
         }
         (Some(there @ 1..), Replicas::All) => {
             return Diagnostic::good(
                 "replicas",
-                format!("{there} connected, and each has what counts"),
+                format!("{there} connected, and each has every confirmed write"),
             );
         }
         (Some(there), Replicas::Count(wanted @ 1..)) if there == wanted => {
             return Diagnostic::good(
                 "replicas",
-                format!("{there} connected, and each has what counts"),
+                format!("{there} connected, and each has every confirmed write"),
             );
         }
         _ => {}
@@ -218,19 +217,20 @@ fn replicas(info: Option<&str>, wanted: Replicas) -> Diagnostic {
         // The server keeps what it has written last for as long as one may come back: an hour, unless told otherwise.
         Some(0) if field(info, "repl_backlog_active") == Some("1") => Diagnostic::warning(
             "replicas",
-            "none is connected, but one was: a fail-over to it loses the locks that it lacks",
+            "no replica is connected, but one was: a fail-over to it loses the locks that it lacks",
             "S1",
-            "see why it is away; let nobody make it the primary before the longest ttl is over",
+            "see why it is unreachable; do not make it the primary before the longest ttl is over",
         ),
         Some(0) => Diagnostic::good(
             "replicas",
-            "none is connected, and none was of late: it knows of no other that could take its place",
+            "no replica is connected, and none was recently: no server that this one knows could \
+             replace it",
         ),
         Some(count) => Diagnostic::warning(
             "replicas",
             format!("{count}: a fail-over can lose the locks of the last moment"),
             "S1",
-            "let the resource check fencing tokens; set min-replicas-to-write to narrow the gap",
+            "make the resource check fencing tokens; set min-replicas-to-write to narrow the gap",
         ),
         None => not_told("replicas", "+info"),
     }
@@ -265,11 +265,11 @@ async fn setting(transport: &Transport, node_ref: &NodeRef, name: &str) -> Optio
 }
 
 fn not_told(what: &str, rule: &str) -> Diagnostic {
-    let found = "the server does not tell this user";
+    let found = "the server does not show this to this user";
     let help = if rule == "+config|get" {
         "run tenure doctor as an administrator: locks do not need this right, and it shows the server's passwords".to_owned()
     } else {
-        format!("give it {rule} to have this looked at; locks do not need it")
+        format!("give it {rule} to have this checked; locks do not need it")
     };
     Diagnostic::warning(what, found, "S1", help)
 }

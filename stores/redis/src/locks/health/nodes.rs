@@ -62,7 +62,7 @@ fn nodes(there: usize, away: &[(String, Fault)]) -> Diagnostic {
     };
     let told: Vec<_> =
         away.iter().map(|(at, fault)| format!("{at}: {}", fault.message_and_cause())).collect();
-    let help = format!("{}; names in their slots cannot be had", first.help());
+    let help = format!("{}; names in their slots cannot be locked", first.help());
     Diagnostic::bad("nodes", told.join("; "), "S9", help)
 }
 
@@ -71,17 +71,14 @@ fn coverage<'a>(told: impl Iterator<Item = Option<&'a str>>) -> Diagnostic {
     let what = "coverage";
     let told: Vec<_> = told.collect();
     if told.contains(&Some("yes")) {
-        let found = "when one primary is lost with its replicas, no lock of any other can be had or renewed";
+        let found = "if a primary is lost with its replicas, the locks of all others can be neither acquired nor renewed";
         let help = "set cluster-require-full-coverage no on each node";
         return Diagnostic::warning(what, found, "S9", help);
     }
     if told.is_empty() || told.contains(&None) {
         return super::not_told(what, "+config|get");
     }
-    Diagnostic::good(
-        what,
-        "a primary that is lost with its replicas takes no other's locks with it",
-    )
+    Diagnostic::good(what, "if a primary is lost with its replicas, the locks of the others remain")
 }
 
 /// The slots that a node says are on their way: `[93-<-…]` and `[93->-…]` behind those that it has.
@@ -121,7 +118,7 @@ fn named(slots: &BTreeSet<u16>) -> String {
 fn slots(owned: usize, open: &BTreeSet<u16>, disputed: &BTreeSet<u16>) -> Diagnostic {
     let missing = usize::from(SLOTS).saturating_sub(owned);
     if missing > 0 {
-        let found = format!("{missing} of {SLOTS} have no node: locks in them cannot be had");
+        let found = format!("{missing} of {SLOTS} have no node: locks in them cannot be acquired");
         return Diagnostic::bad(
             "slots",
             found,
@@ -140,16 +137,16 @@ fn slots(owned: usize, open: &BTreeSet<u16>, disputed: &BTreeSet<u16>) -> Diagno
         return Diagnostic::warning("slots", found, "S1", help);
     }
     if open.is_empty() {
-        let found = "each has a node, which says so itself, and none is on its way to another";
+        let found = "each slot has a node that confirms it, and no slot is moving";
         return Diagnostic::good("slots", found);
     }
     let found = format!(
-        "{} on their way to another node: {}; names in them are not granted anew, nor renewed where others \
-         are at them, until they are there",
+        "{} moving to another node: {}; until they have moved, names in them are not granted \
+         anew, nor renewed if other clients use them",
         open.len(),
         named(open)
     );
-    let help = "wait until they have moved; redis-cli --cluster fix ends a move that was given up";
+    let help = "wait until they have moved; redis-cli --cluster fix completes an abandoned move";
     Diagnostic::warning("slots", found, "S9", help)
 }
 

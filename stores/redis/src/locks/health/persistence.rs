@@ -18,8 +18,8 @@ pub(super) fn persistence(info: Option<&str>, sync: Option<(String, String)>) ->
     let Some(info) = info else { return not_told("persistence", "+info") };
     let warning = |found: &str, help: &str| {
         let help = format!(
-            "{help}, or keep a server that crashed away for as long as the longest ttl; tokens rise as long as its \
-             clock is not behind"
+            "{help}, or keep a crashed server down for the longest ttl; tokens rise unless its \
+             clock is behind"
         );
         Diagnostic::warning("persistence", found, "S1", help)
     };
@@ -28,7 +28,7 @@ pub(super) fn persistence(info: Option<&str>, sync: Option<(String, String)>) ->
         return warning(found, "set appendonly yes and appendfsync always");
     }
     if field(info, "aof_last_write_status").is_some_and(|status| status != "ok") {
-        let found = "it could not write its append-only file the last time";
+        let found = "its last write to the append-only file failed";
         return Diagnostic::bad("persistence", found, "S1", "see the server's log and its disk");
     }
     // It counts as on from the moment in which that was asked for; until its first file is there nothing is kept.
@@ -38,7 +38,7 @@ pub(super) fn persistence(info: Option<&str>, sync: Option<(String, String)>) ->
     if is_first
         && (is_made.contains(&Some("1")) || field(info, "aof_last_bgrewrite_status") == Some("err"))
     {
-        let found = "its append-only file is made for the first time and is not there yet: a server that restarts has \
+        let found = "its first append-only file is still being written: a server that restarts has \
                      forgotten its locks";
         return warning(found, "wait until INFO says aof_rewrite_in_progress:0");
     }
@@ -46,11 +46,11 @@ pub(super) fn persistence(info: Option<&str>, sync: Option<(String, String)>) ->
     match sync.as_ref().map(|(sync, rewrite)| (sync.as_str(), rewrite.as_str())) {
         Some(("always", "no")) => Diagnostic::good(
             "persistence",
-            "appendfsync always: what it confirms is on the disk first",
+            "appendfsync always: a write is on the disk before it is confirmed",
         ),
         Some(("always", _)) => warning(
-            "appendfsync always, but not while the append-only file is written anew: what was confirmed then is lost \
-             with the machine",
+            "appendfsync always, but not while the append-only file is rewritten: writes \
+             confirmed then are lost if the machine crashes",
             "set no-appendfsync-on-rewrite no",
         ),
         Some(("everysec", _)) => warning(
@@ -83,10 +83,10 @@ mod tests {
         let on = "aof_enabled:1\r\naof_last_write_status:ok\r\n";
         assert_eq!(of(on, Some(("always", "no"))).severity, Severity::Good);
         for (sync, says) in [
-            (Some(("always", "yes")), "written anew"),
+            (Some(("always", "yes")), "file is rewritten"),
             (Some(("everysec", "no")), "appendfsync everysec"),
             (Some(("no", "no")), "appendfsync no"),
-            (None, "does not tell"),
+            (None, "does not show this"),
         ] {
             let found = of(on, sync);
             assert_eq!(
@@ -108,7 +108,7 @@ mod tests {
         ] {
             let found = of(&format!("{on}aof_base_size:0\r\n{first}\r\n"), Some(("always", "no")));
             assert!(
-                found.severity == Severity::Warning && found.found.contains("not there yet"),
+                found.severity == Severity::Warning && found.found.contains("still being written"),
                 "{found:?}"
             );
             let later = of(&format!("{on}aof_base_size:88\r\n{first}\r\n"), Some(("always", "no")));

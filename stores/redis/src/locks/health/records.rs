@@ -23,7 +23,7 @@ pub(super) async fn unread(probe: &ProbeContext<'_>) -> Option<Diagnostic> {
         stream::iter(looks).buffered(TOGETHER).filter_map(async |unread| unread).collect().await;
     let (name, fault) = unread.first()?;
     let found = format!(
-        "{} of the names that were looked at cannot be locked, such as {:?}: {}",
+        "{} of the inspected names cannot be locked, such as {:?}: {}",
         unread.len(),
         name.as_str(),
         fault.message_and_cause()

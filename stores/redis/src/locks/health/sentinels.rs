@@ -35,28 +35,29 @@ fn sentinels(survey: &SentinelSurvey) -> Diagnostic {
     let help = match refused.map(Fault::help) {
         Some(help) => help,
         None if answered < of => {
-            "see that all of them run; take those that are gone for good out of the URL, and have the others \
-             forget them by SENTINEL RESET"
+            "see that all of them run; remove those that are gone for good from the URL, and make \
+             the others forget them with SENTINEL RESET"
         }
         None if alike < of => {
             "wait for the fail-over to end; if it lasts, compare their SENTINEL MASTER"
         }
         None if know < of => {
             found = format!(
-                "{found}; but one of them knows of {know}: they cannot make a fail-over together"
+                "{found}; but one of them knows {know}: they cannot carry out a fail-over together"
             );
             "see that they reach each other and the primary, and what SENTINEL CKQUORUM says"
         }
         None if quorum.is_some_and(|quorum| quorum > of) => {
             let quorum = quorum.unwrap_or_default();
             found.push_str(&format!(
-                "; {quorum} have to find the primary down, which are more than there are: no fail-over is possible"
+                "; {quorum} must agree that the primary is down, which is more than there are: no \
+                 fail-over is possible"
             ));
-            "lower the quorum by SENTINEL SET"
+            "lower the quorum with SENTINEL SET"
         }
         None if of < ENOUGH => {
-            found.push_str("; when one is away nobody knows which server it is");
-            "run at least three, each on a machine of its own"
+            found.push_str("; if one is unreachable, the primary is unknown");
+            "run at least three, each on a separate machine"
         }
         None => return Diagnostic::good(what, found),
     };
@@ -66,8 +67,10 @@ fn sentinels(survey: &SentinelSurvey) -> Diagnostic {
 /// Whether there is a replica that can take over.
 pub(super) fn replicas(info: Option<&str>) -> Option<Diagnostic> {
     let none = field(info?, "connected_slaves") == Some("0");
-    let help = "see why the replicas are away";
-    none.then(|| Diagnostic::warning("replicas", "none: no fail-over is possible", "S9", help))
+    let help = "see why the replicas are unreachable";
+    none.then(|| {
+        Diagnostic::warning("replicas", "there are none: no fail-over is possible", "S9", help)
+    })
 }
 
 /// Whether a primary without its replicas goes on taking locks.
@@ -89,7 +92,7 @@ fn isolated(
                 the sentinels";
     if confirmed {
         let found =
-            "a primary that is cut off from its replicas grants nothing, as they have to confirm";
+            "a primary that is cut off from its replicas grants no lock, as they have to confirm";
         return Diagnostic::good(what, found);
     }
     let (Some(count), Some(lag)) = (count, lag) else {
@@ -106,12 +109,13 @@ fn isolated(
         (Ok(lag), Some(down_after)) if lag < down_after => Diagnostic::good(what, found),
         (_, Some(down_after)) => {
             let found = format!(
-                "{found}, when another may have been made the primary: {down_after:?} after it was heard last"
+                "{found}, when another may have become the primary: {down_after:?} after it was \
+                 last heard"
             );
             Diagnostic::warning(what, found, "S1", rule)
         }
         _ => {
-            let found = format!("{found}; no sentinel tells when another one is made the primary");
+            let found = format!("{found}; no sentinel says when another one becomes the primary");
             Diagnostic::warning(what, found, "S1", rule)
         }
     }

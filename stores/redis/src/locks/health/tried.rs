@@ -37,10 +37,10 @@ async fn try_everywhere(probe: &ProbeContext<'_>) -> Result<(String, Duration), 
         }
     }
     let tried = map.nodes().len() - untried.len();
-    let mut found = format!("{works} at {tried} of {} primaries", map.nodes().len());
+    let mut found = format!("{works} on {tried} of {} primaries", map.nodes().len());
     if !untried.is_empty() {
         found.push_str(&format!(
-            "; not tried at {}, where no name was found for",
+            "; not tried on {}, for which no name was found",
             untried.join(", ")
         ));
     }
@@ -51,23 +51,25 @@ async fn try_everywhere(probe: &ProbeContext<'_>) -> Result<(String, Duration), 
 pub(super) async fn hints(probe: &ProbeContext<'_>) -> Diagnostic {
     let none = |found: String| {
         let found = format!(
-            "{found}: waiters look by themselves, and who is evicted learns by its next renewal"
+            "{found}: waiters ask on their own, and an evicted holder learns of it at its next \
+             renewal"
         );
-        let help = "give the user its channels, +publish and +subscribe, as the ACL line in the docs of the Redis \
-                    store has them; locks do not need them";
+        let help = "give the user the channels, +publish and +subscribe of the ACL line in the docs of the Redis store; locks do not need them";
         Diagnostic::warning("hints", found, "S6", help)
     };
     if let Err(fault) = publish(probe).await {
-        return none(format!("nobody is told ({})", fault.message_and_cause()));
+        return none(format!("no message is sent ({})", fault.message_and_cause()));
     }
     match probe.watch.try_out().await {
         Ok(()) => {
-            Diagnostic::good("hints", "this user may listen: a release wakes the next waiter")
+            Diagnostic::good("hints", "this user may subscribe: a release wakes the next waiter")
         }
-        Err((None, fault)) => none(format!("nothing is heard now ({})", fault.message_and_cause())),
+        Err((None, fault)) => {
+            none(format!("no message arrives now ({})", fault.message_and_cause()))
+        }
         // What was refused and what breaks while it is asked for look the same.
         Err((Some(of), _)) => {
-            none(format!("nothing is heard {of} (it was refused, or the connection broke)"))
+            none(format!("no message {of} arrives (it was refused, or the connection broke)"))
         }
     }
 }

@@ -19,7 +19,7 @@ const REASONS: usize = 16;
 /// How many contenders are told of in all.
 const CONTENDERS: usize = 1 << 20;
 /// Why a list ends before it is full.
-const TOO_MANY: &str = "more keys look like those of locks than are looked at";
+const TOO_MANY: &str = "more keys look like those of locks than tenure inspects";
 /// How many nodes may fail before any has answered.
 const FAILURES: usize = 64;
 /// How many names are looked at together.

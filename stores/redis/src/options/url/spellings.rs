@@ -45,8 +45,7 @@ const CHECKS: [(&str, &[&str]); 4] = [
     ("verifyPeer", &["FULL"]),
 ];
 
-const TRUST: &str = "leave it out; where no authority of the system has signed the certificate, name the one that has: \
-                     ca=/path/ca.pem";
+const TRUST: &str = "leave it out; if no authority of the system signed the certificate, name the one that did: ca=/path/ca.pem";
 
 /// Calls each setting by its own name, and refuses what cannot be honoured.
 pub(super) fn unify(url: &mut Url, scheme: Scheme) -> Result<(), Fault> {
@@ -57,7 +56,7 @@ pub(super) fn unify(url: &mut Url, scheme: Scheme) -> Result<(), Fault> {
     if let Some(version) = settings.take_unlisted("protocol")
         && !["3", "resp3"].contains(&version.as_str())
     {
-        let message = "protocol asks for another one than RESP3, which tenure speaks";
+        let message = "protocol is not RESP3, the only one that tenure supports";
         return Err(DIALECT.wrong_but(message, "leave protocol out, or write protocol=3"));
     }
     of_tls(settings, scheme)?;
@@ -82,7 +81,7 @@ fn of_tls(settings: &mut Settings, scheme: Scheme) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whoever wrote it takes the connection for encrypted.
+/// Whoever wrote it accepts the connection for encrypted.
 fn without_tls(settings: &Settings, setting: &str) -> Result<(), Fault> {
     if !settings.has(setting) {
         return Ok(());
@@ -93,7 +92,8 @@ fn without_tls(settings: &Settings, setting: &str) -> Result<(), Fault> {
 
 fn unchecked(what: &str) -> Fault {
     let message = format!(
-        "{what} turns off the check of the server's certificate, so anybody could answer for it"
+        "{what} turns off the check of the server's certificate, so any other server could answer \
+         in its place"
     );
     DIALECT.wrong_but(message, TRUST)
 }

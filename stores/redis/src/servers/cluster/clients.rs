@@ -111,7 +111,8 @@ fn refused(at: &str, failure: Failure) -> Fault {
         return no_cluster(at);
     }
     if failure.code() == Some("NOPERM") {
-        let what = format!("Redis at {at} does not permit this user to ask who has which slots");
+        let what =
+            format!("Redis at {at} does not permit this user to ask which node has which slots");
         let help = "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis-cluster.md";
         return Fault::new(FaultKind::Misconfigured, what, help).because(format!("{failure:#}"));
     }

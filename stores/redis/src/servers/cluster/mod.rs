@@ -380,7 +380,7 @@ impl Cluster {
             let manner =
                 if pause < PAUSES.1 { QueryMode::SeveralAtOnce } else { QueryMode::OneByOne };
             if let Err(fault) = self.ask(&clients, manner).await {
-                tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "nobody tells who has which slots");
+                tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "no node says which node has which slots");
             }
             let now = self.map();
             if last.as_ref().is_some_and(|last| !last.nodes().is_empty() && !last.agrees(&now)) {

@@ -202,7 +202,7 @@ pub(super) fn at((host, port): &HostPort) -> String {
 }
 
 fn no_sentinel(at: &str) -> Fault {
-    let what = format!("what listens at {at} is a server and no sentinel");
+    let what = format!("the server at {at} is not a sentinel");
     let help = "name the sentinels in the URL, whose port is 26379 unless changed, or write redis:// for a \
                 server alone";
     Fault::new(FaultKind::Misconfigured, what, help)

@@ -207,15 +207,13 @@ fn unknown(group: &SentinelGroup, verdict: &Verdict, heard: &SentinelAnswers) ->
         }
         Verdict::TooFew { answered, of } => {
             let what = format!("only {answered} of {of} sentinels of {place} answer");
-            let help = "see that a majority of them runs and can be reached: without one nobody knows \
-                        which server is the primary; take those that are gone for good out of the URL, and have the \
-                        others forget them by SENTINEL RESET";
+            let help = "see that a majority of them runs and can be reached: without a majority the primary is unknown; remove those that are gone for good from the URL, and make the others forget them with SENTINEL RESET";
             Fault::new(FaultKind::Unreachable, what, help)
         }
         Verdict::Agreed { primary, .. } => {
             let at = format!("{}:{}", bracketed(&primary.host), primary.port);
             let what = format!(
-                "the sentinels of {place} think that the primary {at} is down, or replace it"
+                "the sentinels of {place} report that the primary {at} is down, or are replacing it"
             );
             Fault::new(FaultKind::Unreachable, what, "wait for the fail-over to end")
         }

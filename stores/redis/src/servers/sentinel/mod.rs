@@ -160,7 +160,7 @@ impl SentinelGroup {
         let place = format!("{}:{}", now.host, now.port);
         if before.epoch > now.epoch {
             // As after SENTINEL REMOVE and MONITOR.
-            tracing::warn!(store = "redis", service, %place, epoch, "the sentinels began anew");
+            tracing::warn!(store = "redis", service, %place, epoch, "the sentinels started over");
         } else {
             tracing::info!(store = "redis", service, %place, epoch, "another primary");
         }
