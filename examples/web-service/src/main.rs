@@ -87,7 +87,7 @@ fn refused(error: &PaymentError) -> Response {
         PaymentError::Lock(error) if !error.is_transient() => {
             (StatusCode::INTERNAL_SERVER_ERROR, "this is our fault\n")
         }
-        // Nothing was paid, or the next attempt finds that it was.
+        // Trying again is safe: it finds what was recorded, and the bank knows the order's number.
         PaymentError::Lock(_) | PaymentError::FencedOff | PaymentError::Database(_) => {
             (StatusCode::SERVICE_UNAVAILABLE, "try again\n")
         }

@@ -97,7 +97,7 @@ async fn charge_and_record(
     if row.get::<Option<i64>, _>("paid_under").is_some() {
         return Ok("paid before");
     }
-    // Give the bank the order's number: it then takes a repeated charge for the same one.
+    // Give the bank the order's number as key, so that it treats a repeated charge as the same charge.
     charge(order).await;
     sqlx::query("UPDATE orders SET paid_under = $1 WHERE id = $2")
         .bind(token.as_i64())
