@@ -40,8 +40,8 @@ fn bad_files(scene: &Scene, handle: &str) -> [(&'static str, &'static str); 9] {
     fs::create_dir(scene.path("folder")).unwrap();
     mkfifo(&scene.path("pipe"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
     [
-        ("garbage", "garbage: this is no handle"),
-        ("long", "long: this is no handle"),
+        ("garbage", "garbage: this is not a handle"),
+        ("long", "long: this is not a handle"),
         ("cut", "cut: this handle was cut or changed"),
         ("newer", "newer: this handle is of version \"2\""),
         ("readable", "chmod 600 readable"),

@@ -114,7 +114,7 @@ fn who_breaks_a_lock_that_no_replica_confirms_is_told_whom_it_was_taken_from() {
     let output = admin.output(["break", "lock", "--yes"]);
     let said = text(&output.stderr);
     assert_eq!(code(&output), 125, "{said}");
-    let token = format!("with token {} holds it no more", scene.line("token"));
+    let token = format!("with token {} lost it", scene.line("token"));
     assert!(said.contains("0 of 1 replicas") && said.contains(&token), "{said}");
     let asked = admin.output(["show", "lock", "--exit-code", "-q"]);
     assert_eq!((code(&asked), text(&asked.stdout)), (0, ""));
