@@ -39,7 +39,7 @@ fn block(run: &Run) -> String {
     let _ = write!(
         text,
         "{}\n\nMeasured in {} rounds on {} cores over loopback, {}, by `scripts/bench-peers`.\n\
-         [Figures](docs/figures.md) has every work and every peer.\n",
+         [Figures](docs/figures.md) has every workload and every peer.\n",
         said.join("\n"),
         run.rounds,
         run.machine.cores,
@@ -74,15 +74,15 @@ fn crowd(run: &Run) -> Option<String> {
         run.at(Keeps::Redis).filter(|taking| !taking.ours() && taking.missing.is_none()).collect();
     Some(format!(
         "- **256 tasks that contend for one lock:** {} acquisitions a second, as the tasks of one process pass the lock on\n  \
-         ({} with `fair()`). The fastest peer, {}, makes {}. With {} of {} other locks, some\n  \
-         tasks acquired nothing for the {} of a measurement.",
+         ({} with `fair()`). The fastest peer, {}, makes {}. With {} of the {} other locks, some\n  \
+         tasks acquired nothing in the {} that a measurement took.",
         number(ours),
         number(fair),
         peer.name,
         number(theirs),
         peers.iter().filter(|peer| without(peer)).count(),
         peers.len(),
-        if run.quick { "moment" } else { "second" },
+        if run.quick { "moment" } else { "one second" },
     ))
 }
 
@@ -107,7 +107,7 @@ fn slower(run: &Run) -> Option<String> {
             let ours = run.value(work, "tenure", "per_second")?.median;
             let (peer, theirs) = best(run, work, "per_second", true)?;
             let (ours_said, theirs_said) = (number(ours), number(theirs));
-            let said = format!("{what} ({theirs_said} of {} to {ours_said})", peer.name);
+            let said = format!("{what} ({} {theirs_said}, tenure {ours_said})", peer.name);
             (theirs > ours).then_some(said)
         })
         .collect();
