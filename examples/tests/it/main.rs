@@ -17,7 +17,7 @@ fn printed(program: &str, run: impl FnOnce(&mut Command) -> &mut Command) -> Str
 fn keep_their_promises_on(url: &str) {
     let fenced = printed(env!("CARGO_BIN_EXE_fenced_write"), |program| program.arg(url));
     let refused =
-        "late transaction was refused: a later holder of lock \"account:42\" was here before";
+        "late transaction was refused: a later holder of lock \"account:42\" got here before";
     assert!(fenced.contains(refused) && fenced.contains("the balance is 70"), "{fenced}");
     // The other way to name a database.
     let transfer = env!("CARGO_BIN_EXE_transfer");

@@ -169,7 +169,7 @@ async fn the_doctor_says_whether_a_replica_answers_that_commits_wait_for() {
     // Commits wait for one of them.
     let second = server.replica();
     until("the second one is seen", async || replicas().await.severity == Severity::Warning).await;
-    assert!(replicas().await.found.contains("on 1 of them"), "{:?}", replicas().await);
+    assert!(replicas().await.found.contains("for 1 of them"), "{:?}", replicas().await);
     drop(second);
     until("it is gone", async || replicas().await.severity == Severity::Good).await;
     drop(replica);

@@ -102,7 +102,7 @@ fn what_cannot_be_honoured_is_refused_in_one_line() {
         ("targetServerType=preferSecondary", "a lock is a write"),
         ("gssencmode=require", "gssencmode=disable"),
         ("sslnegotiation=direct", "leave it out"),
-        ("sslcrl=/x", "revoked"),
+        ("sslcrl=/x", "revocation"),
         ("sslpassword=s3ntinel", "passphrase"),
         ("sslidentity=/x.p12", "sslcert="),
         ("ssl_min_protocol_version=TLSv1.3", "1.3"),
