@@ -202,7 +202,9 @@ mod tests {
         let enough = |most| ReplicaQuorum { least: most, most };
         for told in [Value::Text(info.to_owned()), Value::Bytes(info.into())] {
             assert_eq!(enough(2).follow_too_many(&told), None);
-            assert!(enough(1).follow_too_many(&told).is_some_and(|why| why.starts_with("2 ")));
+            assert!(
+                enough(1).follow_too_many(&told).is_some_and(|why| why.starts_with("it has 2 "))
+            );
         }
         // It confirms, though it is nobody who takes over.
         let confirms = info.replace("offset=0", "offset=84");
