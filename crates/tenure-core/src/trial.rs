@@ -26,9 +26,9 @@ const NAMES: usize = 4_096;
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// use tenure_core::{MemoryStore, trial::Trial};
+/// use tenure_core::{MemoryStore, trial::TrialLock};
 ///
-/// let trial = Trial::new()?;
+/// let trial = TrialLock::new()?;
 /// trial.run(&MemoryStore::new()).await?;
 /// # Ok::<(), tenure_core::Fault>(()) }).unwrap();
 /// ```
