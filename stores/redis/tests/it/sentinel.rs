@@ -509,7 +509,10 @@ async fn a_look_says_what_the_sentinels_are_worth() {
     };
     quorum("5");
     let found = diagnostic("sentinels").await;
-    assert!(found.severity == Severity::Warning && found.found.contains("5 must agree"), "{found:?}");
+    assert!(
+        found.severity == Severity::Warning && found.found.contains("5 must agree"),
+        "{found:?}"
+    );
     quorum("2");
     assert_eq!(diagnostic("sentinels").await.severity, Severity::Good);
     let frozen = service.sentinels[0].freeze();
