@@ -244,7 +244,7 @@ async fn granted_at_last(store: &EmbeddedStore, lock: &str, mut answer: Answer) 
         match answer {
             Answer::Granted { token, .. } => return token,
             Answer::Busy { .. } if began.elapsed() < PATIENCE => {}
-            other => panic!("{lock}: {other:?}"),
+            other @ Answer::Busy { .. } => panic!("{lock}: {other:?}"),
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
         answer = store.acquire(&name(lock), &once(owner())).await.unwrap();
