@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Locks and orders are in one database here. The locks may be in any other store.
     let pool = PgPoolOptions::new().acquire_timeout(DATABASE_TIMEOUT).connect(&url).await?;
     let service = Service { tenure: Tenure::open(&url).await?, pool };
-    payment::create_tables(&service.pool).await?;
+    payment::create_tables(&service.tenure, &service.pool).await?;
 
     let routes = Router::new()
         .route("/orders/{order}/payment", post(pay))
@@ -92,7 +92,11 @@ fn refused(error: &PaymentError) -> Response {
             (StatusCode::SERVICE_UNAVAILABLE, "try again\n")
         }
     };
-    (status, [(header::RETRY_AFTER, "1")], text).into_response()
+    if status == StatusCode::CONFLICT || status == StatusCode::SERVICE_UNAVAILABLE {
+        (status, [(header::RETRY_AFTER, "1")], text).into_response()
+    } else {
+        (status, text).into_response()
+    }
 }
 
 /// Whether this instance can work at all. A lock that is busy does not count.

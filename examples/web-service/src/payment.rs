@@ -39,15 +39,20 @@ impl From<Lost> for PaymentError {
     }
 }
 
-pub(crate) async fn create_tables(pool: &PgPool) -> Result<(), sqlx::Error> {
+/// Creates the tables, in a schema that no other program has. Instances that start together take turns, because
+/// `IF NOT EXISTS` fails for two at a time.
+pub(crate) async fn create_tables(tenure: &Tenure, pool: &PgPool) -> Result<(), PaymentError> {
+    let guard = tenure.mutex("web-service-example:tables").lock().await?;
     sqlx::raw_sql(
-        r#"CREATE TABLE IF NOT EXISTS orders (id BIGINT PRIMARY KEY, paid_under BIGINT);
-           CREATE TABLE IF NOT EXISTS fence (name TEXT COLLATE "C" PRIMARY KEY, token BIGINT NOT NULL);
-           INSERT INTO orders (id) SELECT generate_series(1, 100) ON CONFLICT DO NOTHING"#,
+        r#"CREATE SCHEMA IF NOT EXISTS web_service_example;
+           CREATE TABLE IF NOT EXISTS web_service_example.orders (id BIGINT PRIMARY KEY, paid_under BIGINT);
+           CREATE TABLE IF NOT EXISTS web_service_example.fence
+               (name TEXT COLLATE "C" PRIMARY KEY, token BIGINT NOT NULL);
+           INSERT INTO web_service_example.orders (id) SELECT generate_series(1, 100) ON CONFLICT DO NOTHING"#,
     )
     .execute(pool)
     .await?;
-    Ok(())
+    guard.release().await.map_err(|error| PaymentError::Lock(error.into()))
 }
 
 /// Pays `order`, and says whether it was paid now or before.
@@ -62,7 +67,7 @@ pub(crate) async fn pay(
     let work = charge_and_record(pool, &name, guard.token(), order);
     let paid = guard.run(work).await?;
     if let Err(error) = guard.release().await {
-        // The order is paid. Its lock is free when its lease ends.
+        // What was done stands. The lock is free when its lease ends.
         eprintln!("order {order}: {error:#}");
     }
     paid
@@ -76,7 +81,7 @@ async fn charge_and_record(
 ) -> Result<&'static str, PaymentError> {
     // 1. Claim the fence before you read anything. No row: a later holder was faster.
     let claimed = sqlx::query(
-        "INSERT INTO fence (name, token) VALUES ($1, $2)
+        "INSERT INTO web_service_example.fence AS fence (name, token) VALUES ($1, $2)
          ON CONFLICT (name) DO UPDATE SET token = excluded.token WHERE fence.token <= excluded.token",
     )
     .bind(name)
@@ -89,7 +94,7 @@ async fn charge_and_record(
 
     // 2. The work.
     let mut transaction = pool.begin().await?;
-    let row = sqlx::query("SELECT paid_under FROM orders WHERE id = $1")
+    let row = sqlx::query("SELECT paid_under FROM web_service_example.orders WHERE id = $1")
         .bind(order)
         .fetch_optional(&mut *transaction)
         .await?
@@ -99,19 +104,21 @@ async fn charge_and_record(
     }
     // Give the bank the order's number as key, so that it treats a repeated charge as the same charge.
     charge(order).await;
-    sqlx::query("UPDATE orders SET paid_under = $1 WHERE id = $2")
+    sqlx::query("UPDATE web_service_example.orders SET paid_under = $1 WHERE id = $2")
         .bind(token.as_i64())
         .bind(order)
         .execute(&mut *transaction)
         .await?;
 
     // 3. Check the fence last. The row is locked until the commit.
-    sqlx::query("SELECT 1 FROM fence WHERE name = $1 AND token = $2 FOR UPDATE")
-        .bind(name)
-        .bind(token.as_i64())
-        .fetch_optional(&mut *transaction)
-        .await?
-        .ok_or(PaymentError::FencedOff)?;
+    sqlx::query(
+        "SELECT 1 FROM web_service_example.fence WHERE name = $1 AND token = $2 FOR UPDATE",
+    )
+    .bind(name)
+    .bind(token.as_i64())
+    .fetch_optional(&mut *transaction)
+    .await?
+    .ok_or(PaymentError::FencedOff)?;
     transaction.commit().await?;
     Ok("paid now")
 }

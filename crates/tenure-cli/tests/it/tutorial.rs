@@ -39,8 +39,13 @@ fn a_job_of_two_hosts_runs_on_one_of_them() {
 
     // The second host waits, and runs the job if it fails on the first.
     let scene = Scene::new();
-    let fails_once = "echo started >> ran; [ -e failed ] || { touch failed; exit 7; }";
-    assert_eq!(code(&start(&scene, takes_over, fails_once).wait()), 7);
-    assert_eq!(code(&start(&scene, takes_over, fails_once).wait()), 0);
+    let fails_once = "echo started >> ran; [ ! -e failed ] || exit 0; touch failed; echo > begun; \
+                      until [ -e go ]; do sleep 0.01; done; exit 7";
+    let first = start(&scene, takes_over, fails_once);
+    scene.line("begun");
+    let second = start(&scene, takes_over, fails_once);
+    scene.until_waiting("nightly-report", 1);
+    fs::write(scene.path("go"), "").unwrap();
+    assert_eq!((code(&first.wait()), code(&second.wait())), (7, 0));
     assert_eq!(fs::read_to_string(scene.path("ran")).unwrap(), "started\nstarted\n");
 }

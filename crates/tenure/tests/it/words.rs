@@ -9,7 +9,7 @@ fn page(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)).unwrap()
 }
 
-/// What stands between backticks in the first column of a table.
+/// The cells of the first column of the table under a heading.
 fn first_column(page: &str, heading: &str) -> Vec<String> {
     let (_, section) = page.split_once(&format!("\n{heading}\n")).unwrap();
     let section = section.split("\n#").next().unwrap();
@@ -17,7 +17,7 @@ fn first_column(page: &str, heading: &str) -> Vec<String> {
     rows.skip(1).map(str::to_owned).collect()
 }
 
-/// Lower case, one space between words, without code, addresses and marks.
+/// The text in lower case, with one space between words, without code and the targets of links.
 fn spoken(text: &str) -> String {
     let text: String = text.split('`').step_by(2).collect::<Vec<_>>().join("`");
     let parts = text.split("](").enumerate().map(|(at, part)| match part.split_once(')') {

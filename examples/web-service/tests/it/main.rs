@@ -73,11 +73,12 @@ async fn is_held(tenure: &Tenure, order: u32) -> bool {
 
 async fn is_paid(server: &PostgresServer, order: i64) -> bool {
     let pool = PgPool::connect(&server.url()).await.unwrap();
-    let paid: Option<i64> = sqlx::query_scalar("SELECT paid_under FROM orders WHERE id = $1")
-        .bind(order)
-        .fetch_one(&pool)
-        .await
-        .unwrap();
+    let paid: Option<i64> =
+        sqlx::query_scalar("SELECT paid_under FROM web_service_example.orders WHERE id = $1")
+            .bind(order)
+            .fetch_one(&pool)
+            .await
+            .unwrap();
     paid.is_some()
 }
 

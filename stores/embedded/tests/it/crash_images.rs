@@ -236,8 +236,8 @@ async fn stops(both: bool, most: usize) -> Vec<Stop> {
     places.collect()
 }
 
-/// The token of a name that nobody holds any more. What another test forks has a copy of the killed process's lock on
-/// its file until it ends or executes a program, and keeps it alive meanwhile.
+/// The token of a name that nobody holds any more, as soon as it is granted. A child that another test forks has copies of
+/// all open files until it ends or executes a program, and may keep the killed process alive meanwhile.
 async fn granted_at_last(store: &EmbeddedStore, lock: &str, mut answer: Answer) -> Token {
     let began = Instant::now();
     loop {

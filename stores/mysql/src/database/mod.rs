@@ -86,12 +86,8 @@ impl Mysql {
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
             let what = "the system provides no random numbers";
-            Fault::new(
-                FaultKind::Unreachable,
-                what,
-                "see what keeps this process from reading them",
-            )
-            .because(error)
+            let help = "see what keeps this process from reading them";
+            Fault::new(FaultKind::Unreachable, what, help).because(error)
         })?;
         let engine = ConnectionPool::new(maker.clone(), OF_ENGINE);
         let common = StoreContext {

@@ -83,12 +83,8 @@ impl Postgres {
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
             let what = "the system provides no random numbers";
-            Fault::new(
-                FaultKind::Unreachable,
-                what,
-                "see what keeps this process from reading them",
-            )
-            .because(error)
+            let help = "see what keeps this process from reading them";
+            Fault::new(FaultKind::Unreachable, what, help).because(error)
         })?;
         let common = StoreContext {
             location: options.location(),

@@ -50,12 +50,8 @@ impl AnswerTracker {
     pub(crate) fn new() -> Result<Self, Fault> {
         let first = getrandom::u64().map_err(|error| {
             let what = "the system provides no random numbers";
-            Fault::new(
-                FaultKind::Unreachable,
-                what,
-                "see what keeps this process from reading them",
-            )
-            .because(error)
+            let help = "see what keeps this process from reading them";
+            Fault::new(FaultKind::Unreachable, what, help).because(error)
         })?;
         Ok(Self {
             first,
