@@ -74,7 +74,7 @@ fn crowd(run: &Run) -> Option<String> {
         run.at(Keeps::Redis).filter(|taking| !taking.ours() && taking.missing.is_none()).collect();
     Some(format!(
         "- **256 tasks that contend for one lock:** {} acquisitions a second, as the tasks of one process pass the lock on\n  \
-         ({} with `fair()`). The fastest peer, {}, makes {}. With {} of the {} other locks, some\n  \
+         ({} with `fair()`). The fastest peer, {}, makes {}. With {} of the {} peers, some\n  \
          tasks acquired nothing in the {} that a measurement took.",
         number(ours),
         number(fair),
