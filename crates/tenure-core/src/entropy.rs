@@ -34,7 +34,7 @@ impl Entropy for OsEntropy {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).map_err(|error| {
             let what = "the system provides no random bytes for an owner";
-            Fault::new(FaultKind::Misconfigured, what, "see that /dev/urandom can be read")
+            Fault::new(FaultKind::Misconfigured, what, "check that /dev/urandom can be read")
                 .because(error)
         })?;
         Ok(Owner::from_bytes(bytes))

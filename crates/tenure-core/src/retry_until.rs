@@ -59,7 +59,7 @@ pub(crate) async fn ask_once<T: Send>(
 }
 
 fn unanswered() -> Fault {
-    let help = "see that it can be reached and try again";
+    let help = "check that it can be reached and try again";
     Fault::new(FaultKind::InDoubt, "the store did not answer", help)
 }
 

@@ -146,7 +146,7 @@ impl Password {
         let (origin, read, help) = match &self.0 {
             PasswordSource::Known(secret) => return Ok(secret.clone()),
             PasswordSource::File { path, read } => {
-                (format!("the file {path}"), read, "see that the file holds the password")
+                (format!("the file {path}"), read, "check that the file holds the password")
             }
             PasswordSource::Function(read) => (
                 "the program's function".to_owned(),

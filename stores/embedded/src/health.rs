@@ -169,7 +169,7 @@ impl Inner {
                 "hints",
                 format!("none ({trouble:#}): the first waiter asks every 50 ms, others later"),
                 "S6",
-                "see that sockets can be made in the store's directory",
+                "check that sockets can be made in the store's directory",
             ),
         }
     }

@@ -41,7 +41,7 @@ impl Failure {
             Self::NotOurs => Fault::new(
                 FaultKind::Unreachable,
                 "the connection to the database broke",
-                "see that the server can be reached, and try again",
+                "check that the server can be reached, and try again",
             ),
         }
     }
@@ -75,7 +75,7 @@ pub(crate) fn ends_session(error: &Error) -> bool {
 pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
     let unclear = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
     let Error::Server(said) = &error else {
-        let help = "see that the server can be reached, and try again";
+        let help = "check that the server can be reached, and try again";
         let what = match &error {
             Error::Odd(_) => "the database sent an invalid answer, so tenure closed the connection",
             _ => "the connection to the database broke",
@@ -201,7 +201,7 @@ pub(crate) fn of_connecting(error: &Error, server: &str, is_encrypted: bool) -> 
         Error::Exposed => (FaultKind::Misconfigured, EXPOSED),
         Error::Odd(_) => (
             FaultKind::Unreachable,
-            "see that a MySQL or MariaDB server listens there, and what may be in between",
+            "check that a MySQL or MariaDB server listens there, and that no proxy answers in its place",
         ),
         Error::Io(_) if said.contains("certificate") => (
             FaultKind::Misconfigured,

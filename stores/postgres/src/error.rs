@@ -71,14 +71,14 @@ impl Failure {
 /// No answer came in time.
 pub(crate) fn late(what: &str, writes: bool) -> Fault {
     let kind = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
-    Fault::new(kind, format!("{what} in time"), "see that it can be reached, and try again")
+    Fault::new(kind, format!("{what} in time"), "check that it can be reached, and try again")
 }
 
 /// What became of a statement that was sent, and may have been carried out unless the server says that it was not.
 pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
     let Some(said) = error.as_db_error() else {
         let kind = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
-        let help = "see that the server can be reached, and try again";
+        let help = "check that the server can be reached, and try again";
         let what = match refused(&error) {
             Some(_) => "the database sent an invalid answer, so tenure closed the connection",
             None => "the connection to the database broke",
@@ -199,7 +199,7 @@ pub(crate) fn of_connecting(error: &ConnectError, location: &str) -> Fault {
         }
         Some(refused @ ConnectionEndReason::Unproven) => return unproven(what).because(refused),
         Some(refused @ (ConnectionEndReason::Odd(_) | ConnectionEndReason::Others)) => {
-            let help = "see that a PostgreSQL server listens there, and what may be in between";
+            let help = "check that a PostgreSQL server listens there, and that no proxy answers in its place";
             return Fault::new(FaultKind::Unreachable, what, help).because(refused);
         }
         None => {}

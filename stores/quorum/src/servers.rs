@@ -63,7 +63,7 @@ impl QuorumStore {
         let untold: Vec<_> = self.places_with(servers, |told| !matches!(told, Ok(Some(_))));
         let untold = (!untold.is_empty()).then(|| {
             let found = format!("the server's identity is not reported by {}", untold.join(", nor by "));
-            let help = "see that no two members are one server; give this user +info on Redis, or see why it is unreachable";
+            let help = "check that no two members are one server; give this user +info on Redis, or find out why it is unreachable";
             Diagnostic::warning(WHAT, found, "S1", help)
         });
         let found: Vec<_> = one.into_iter().chain(untold).collect();

@@ -5,7 +5,7 @@ use tenure_core::{Fault, FaultKind, proto::queue::Kind, store::certificate_cure}
 use crate::client::Error;
 
 const ANSWERS: &str = "sent an invalid answer, so tenure closed the connection";
-const BETWEEN: &str = "see that servers of ZooKeeper listen there, and what may be in between";
+const BETWEEN: &str = "check that ZooKeeper servers listen there, and that no proxy answers in their place";
 
 /// What an error in answer to a call means. Without a word from the ensemble a call that writes may have
 /// taken effect.
@@ -63,7 +63,7 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
         Error::NotReadOnly => (
             Unreachable,
             "has no majority at the moment, and takes no writes",
-            "see that a majority of its servers runs",
+            "check that a majority of its servers runs",
         ),
         Error::Throttled => (Unreachable, "is busy and accepted nothing", "try again"),
         Error::Odd(_) if writes => (InDoubt, ANSWERS, BETWEEN),
@@ -80,9 +80,9 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
             (Unreachable, "was changed meanwhile by another client", "try again")
         }
         _ if writes => {
-            (InDoubt, "did not answer during a call", "see that its servers run and can be reached")
+            (InDoubt, "did not answer during a call", "check that its servers run and can be reached")
         }
-        _ => (Unreachable, "did not answer", "see that its servers run and can be reached"),
+        _ => (Unreachable, "did not answer", "check that its servers run and can be reached"),
     };
     Fault::new(kind, format!("ZooKeeper at {place} {what}"), help).because(error)
 }
@@ -94,7 +94,7 @@ pub(crate) fn timed_out(place: &str, writes: bool) -> Fault {
     Fault::new(
         kind,
         what,
-        "see that a majority of its servers runs, or raise response_timeout in the URL",
+        "check that a majority of its servers runs, or raise response_timeout in the URL",
     )
 }
 
@@ -104,10 +104,10 @@ pub(crate) fn away(place: &str, over_tls: bool) -> Fault {
         format!("no server of ZooKeeper at {place} can be reached, or they have no majority");
     // The client does not tell whether it was that.
     let help = if over_tls {
-        "see that they run and can be reached over TLS, that ca= names the authority of their certificates, which \
+        "check that they run and can be reached over TLS, that ca= names the authority of their certificates, which \
          are for these hosts, and that cert= and key= are there if they want them"
     } else {
-        "see that they run and can be reached"
+        "check that they run and can be reached"
     };
     Fault::new(FaultKind::Unreachable, what, help)
 }

@@ -66,7 +66,7 @@ mod tests {
 
     fn diagnostics() -> Vec<Diagnostic> {
         let found = "nothing answers at this place of all places";
-        let help = "see that the server runs and that the URL is right";
+        let help = "check that the server runs and that the URL is right";
         vec![
             Diagnostic::good("name", "localhost is 127.0.0.1"),
             Diagnostic::bad("connection", found, "S1", help),
@@ -87,7 +87,7 @@ mod tests {
                 [
                     " good  name        localhost is 127.0.0.1",
                     " bad   connection  nothing answers at this place of all places (S1)",
-                    "                   > see that the server runs and that the URL is right",
+                    "                   > check that the server runs and that the URL is right",
                 ]
             );
         }
@@ -101,7 +101,7 @@ mod tests {
                 " good  name: localhost is 127.0.0.1",
                 " bad   connection: nothing answers at this",
                 "       place of all places (S1)",
-                "       > see that the server runs and that",
+                "       > check that the server runs and that",
                 "       the URL is right",
             ]
         );

@@ -58,7 +58,7 @@ pub(crate) fn holder(holder: &Contender, now: u64) -> String {
     let label = quoted(&holder.label);
     if holder.lingering {
         let rest = holder.left.map(|left| format!(" for another {}", length(left)));
-        return format!("released by {label}, but kept taken{}", rest.unwrap_or_default());
+        return format!("released by {label}, but stays taken{}", rest.unwrap_or_default());
     }
     let time = holder.since.map(|since| format!(" for {}", ago(Some(since), now)));
     let time = time.unwrap_or_default();

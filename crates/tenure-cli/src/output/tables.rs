@@ -105,7 +105,7 @@ fn summary(seen: &Snapshot) -> String {
         // The store does not know how many there are.
         format!("{taken} permits taken")
     } else if holders.iter().all(|holder| holder.lingering) {
-        "released, but kept taken".into()
+        "released, but stays taken".into()
     } else if holders.iter().all(|holder| holder.mode == Mode::Shared) {
         format!("shared by {}", holders.len())
     } else {
@@ -211,7 +211,7 @@ mod tests {
         let next = || vec![waiting("y", Mode::Exclusive)];
         assert_eq!(first(vec![], next()), "a: no holder yet, 1 waiting");
         assert_eq!(first(vec![reader.clone(), reader], next()), "a: shared by 2, 1 waiting");
-        assert_eq!(first(vec![kept], vec![]), "a: released, but kept taken");
+        assert_eq!(first(vec![kept], vec![]), "a: released, but stays taken");
     }
 
     #[test]

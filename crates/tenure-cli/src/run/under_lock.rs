@@ -28,7 +28,7 @@ use crate::{
     settings::{LockKind, RunSettings},
 };
 
-/// How long a release is tried for which the store did not answer, if its lease lasts so long: a fail-over takes
+/// How long a release is tried for which the store did not answer, if its lease lasts so long: a failover takes
 /// half a minute where nobody chose another time.
 const RELEASED: Duration = Duration::from_secs(45);
 

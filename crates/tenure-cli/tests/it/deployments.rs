@@ -25,7 +25,7 @@ const WORK: &str = "read n < counter; sleep 0.02; exec 9> door; flock 9; last=$(
                     if [ ${last:-0} -ge $TENURE_TOKEN ]; then echo $TENURE_TOKEN >> refused; exit 0; fi; \
                     echo $((n + 1)) > counter; echo $TENURE_TOKEN >> tokens";
 
-/// A holder and a waiter that outlive the fail-over, and processes that go on working through it. Says how many
+/// A holder and a waiter that outlive the failover, and processes that go on working through it. Says how many
 /// rounds were not counted, as two had the lock at once.
 fn rides_out<T>(url: &str, fail_over: impl FnOnce() -> T) -> i64 {
     let scene = Scene::with_store(url);

@@ -54,7 +54,7 @@ fn commands_on_redis_exclude_each_other_and_their_tokens_rise() {
     assert_eq!(left, [] as [&str; 0], "the commands leave no lock behind");
 }
 
-/// One whose command has ended while the server takes no writes, as in a fail-over, and that has said so.
+/// One whose command has ended while the server takes no writes, as in a failover, and that has said so.
 fn not_released(server: &RedisServer, scene: &Scene, end: impl FnOnce(&Running)) -> Running {
     let script = "trap 'exit 7' TERM; echo > held; until [ -e go ]; do sleep 0.01; done; exit 7";
     let mut command = scene.run_command("lock --ttl 10m", script);

@@ -109,12 +109,12 @@ fn a_lock_that_is_kept_says_for_how_much_longer() {
     let refused = scene.run("name --no-wait -v", "true");
     let said = text(&refused.stderr);
     let kept = ["1h", "59m"]
-        .map(|left| format!("released by \"web-7\", but kept taken for another {left}"));
+        .map(|left| format!("released by \"web-7\", but stays taken for another {left}"));
     assert!(kept.iter().any(|kept| said.contains(kept)), "{said}");
     let waited = scene.run("name --wait 20ms", "true");
     let said = text(&waited.stderr);
     let kept = ["3600s", "35"]
-        .map(|left| format!("released by \"web-7\", but kept taken for another {left}"));
+        .map(|left| format!("released by \"web-7\", but stays taken for another {left}"));
     assert!(kept.iter().any(|kept| said.contains(kept)), "{said}");
     assert!(!said.contains("held by"), "{said}");
 }

@@ -326,7 +326,7 @@ pub(crate) fn unanswered() -> Fault {
     Fault::new(
         FaultKind::InDoubt,
         "the store did not answer, so the lock may have been acquired",
-        "see that the store can be reached and try again; what was acquired is taken back",
+        "check that the store can be reached and try again; what was acquired is taken back",
     )
 }
 

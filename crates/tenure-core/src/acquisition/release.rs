@@ -74,7 +74,7 @@ fn unanswered() -> Fault {
     Fault::new(
         FaultKind::InDoubt,
         "the store did not answer the release",
-        "see that it can be reached",
+        "check that it can be reached",
     )
 }
 

@@ -98,6 +98,6 @@ fn unanswered() -> Fault {
     Fault::new(
         FaultKind::InDoubt,
         "the store did not answer, so the hold may have changed hands",
-        "see that the store can be reached; what changed hands is being released",
+        "check that the store can be reached; what changed hands is being released",
     )
 }

@@ -76,7 +76,7 @@ impl fmt::Display for TimedOutMessage<'_> {
                 write!(f, ", held by this process (label {:?})", holder.label)?;
             }
             Some(holder) if holder.lingering => {
-                write!(f, ", released by {:?}, but kept taken", holder.label)?;
+                write!(f, ", released by {:?}, but stays taken", holder.label)?;
                 if let Some(left) = holder.left {
                     write!(f, " for another {:?}", rounded(left))?;
                 }

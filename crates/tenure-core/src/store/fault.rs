@@ -47,7 +47,7 @@ impl Fault {
         Self::new(
             FaultKind::InDoubt,
             format!("the store did not answer {what}"),
-            "see that it can be reached, and try again",
+            "check that it can be reached, and try again",
         )
     }
 

@@ -108,7 +108,7 @@ impl SentinelService {
     /// When that does not happen.
     pub fn fail_over(&self) -> usize {
         let before = self.primary();
-        self.until("a fail-over begins", || {
+        self.until("a failover begins", || {
             let [sentinel, ..] = &*self.sentinels else { return false };
             let told = sentinel.command(&["SENTINEL", "FAILOVER", SERVICE]);
             // One may have just ended.

@@ -173,7 +173,7 @@ fn unknown(url: &str, number: usize) -> Fault {
         "name the ensemble without quorum: in front: a majority of its own servers keeps a lock"
     } else if is_cluster(scheme) {
         "name one server, or a service behind sentinels, for each member: a cluster does not \
-         report each fail-over"
+         report each failover"
     } else {
         "write quorum:redis://a,redis://b,redis://c, and a comma that is part of a URL as %2C"
     };

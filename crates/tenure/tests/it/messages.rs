@@ -57,7 +57,7 @@ fn pieces(message: &str) -> impl Iterator<Item = &str> {
 /// What the code puts together of two texts, with a bar where they meet.
 const OF_TWO: [&str; 9] = [
     "members | granted",
-    "but kept taken | for another",
+    "but stays taken | for another",
     "cannot | create the directory",
     "cannot | look at the directory",
     "cannot | open",

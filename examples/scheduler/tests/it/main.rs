@@ -2,50 +2,32 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../../common/instance.rs"]
+mod instance;
+
 use std::{
-    io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
+    process::Command,
     time::{Duration, Instant},
 };
 
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+use instance::Instance;
 use reqwest::StatusCode;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-struct Replica {
-    child: Child,
-    address: String,
-}
+struct Replica(Instance);
 
 impl Replica {
     fn start(store: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_scheduler"))
-            .args([store, "127.0.0.1:0"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let first = lines.next().unwrap().unwrap();
-        let address = first.strip_prefix("listening on ").unwrap().to_owned();
-        // The rest is read, so that the replica never waits for a reader.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address }
-    }
-
-    async fn get(&self, path: &str) -> (StatusCode, String) {
-        let response = reqwest::get(format!("{}{path}", self.address)).await.unwrap();
-        (response.status(), response.text().await.unwrap())
+        let mut command = Command::new(env!("CARGO_BIN_EXE_scheduler"));
+        Self(Instance::start(command.args([store, "127.0.0.1:0"])))
     }
 
     /// Waits until it leads, and returns its term.
     async fn leads(&self) -> u64 {
         let began = Instant::now();
         loop {
-            let (status, text) = self.get("/health/leader").await;
+            let (status, text) = self.0.get("/health/leader").await;
             if status == StatusCode::OK {
                 return text.trim().strip_prefix("leading, term ").unwrap().parse().unwrap();
             }
@@ -56,13 +38,6 @@ impl Replica {
     }
 }
 
-impl Drop for Replica {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stand_by_takes_over_when_the_leader_is_terminated_or_killed() {
     let directory = tempfile::tempdir().unwrap();
@@ -70,11 +45,11 @@ async fn a_stand_by_takes_over_when_the_leader_is_terminated_or_killed() {
     let mut one = Replica::start(&store);
     let first = one.leads().await;
     let [mut two, mut three] = [(); 2].map(|()| Replica::start(&store));
-    assert_eq!(two.get("/health/leader").await.0, StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(two.get("/health/live").await.0, StatusCode::OK);
+    assert_eq!(two.0.get("/health/leader").await.0, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(two.0.get("/health/live").await.0, StatusCode::OK);
 
-    kill(Pid::from_raw(one.child.id().try_into().unwrap()), Signal::SIGTERM).unwrap();
-    assert!(one.child.wait().unwrap().success());
+    one.0.terminate();
+    assert!(one.0.child.wait().unwrap().success());
     // Either of the two may have asked first.
     let (second, two_leads) = tokio::select! {
         term = two.leads() => (term, true),
@@ -83,6 +58,6 @@ async fn a_stand_by_takes_over_when_the_leader_is_terminated_or_killed() {
     assert!(second > first);
 
     let (leader, next) = if two_leads { (&mut two, &three) } else { (&mut three, &two) };
-    leader.child.kill().unwrap();
+    leader.0.child.kill().unwrap();
     assert!(next.leads().await > second);
 }

@@ -2,16 +2,15 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../../common/instance.rs"]
+mod instance;
+
 use std::{
-    io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
+    process::Command,
     time::{Duration, Instant},
 };
 
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+use instance::Instance;
 use reqwest::StatusCode;
 use sqlx::PgPool;
 use tenure::Tenure;
@@ -19,43 +18,25 @@ use tenure_servers::PostgresServer;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One instance of the service.
-struct Service {
-    child: Child,
-    address: String,
-}
+struct Service(Instance);
 
 impl Service {
     fn start(server: &PostgresServer, bank_takes: Duration) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_web-service"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_web-service"));
+        let command = command
             .args([server.url().as_str(), "127.0.0.1:0"])
-            .env("BANK_TAKES_MS", bank_takes.as_millis().to_string())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let first = lines.next().unwrap().unwrap();
-        let address = first.strip_prefix("listening on ").unwrap().to_owned();
-        // The rest is read, so that the service never waits for a reader.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address }
+            .env("BANK_TAKES_MS", bank_takes.as_millis().to_string());
+        Self(Instance::start(command))
     }
 
     async fn pay(&self, order: u32) -> (StatusCode, String) {
-        let url = format!("{}/orders/{order}/payment", self.address);
+        let url = format!("{}/orders/{order}/payment", self.0.address);
         let response = reqwest::Client::new().post(url).send().await.unwrap();
         (response.status(), response.text().await.unwrap())
     }
 
     async fn get(&self, path: &str) -> StatusCode {
-        reqwest::get(format!("{}{path}", self.address)).await.unwrap().status()
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
+        self.0.get(path).await.0
     }
 }
 
@@ -134,13 +115,12 @@ async fn sigterm_ends_it_after_the_payment_under_way() {
     let server = PostgresServer::start();
     let mut service = Service::start(&server, Duration::from_secs(1));
     let operator = Tenure::open(&server.url()).await.unwrap();
-    let pid = Pid::from_raw(service.child.id().try_into().unwrap());
     let (answer, ()) = tokio::join!(service.pay(10), async {
         until("it is being paid", async || is_held(&operator, 10).await).await;
-        kill(pid, Signal::SIGTERM).unwrap();
+        service.0.terminate();
     });
     assert_eq!(answer, (StatusCode::OK, "order 10: paid now\n".to_owned()));
-    let ended = tokio::task::spawn_blocking(move || service.child.wait().unwrap()).await.unwrap();
+    let ended = tokio::task::spawn_blocking(move || service.0.child.wait().unwrap()).await.unwrap();
     assert!(ended.success(), "{ended}");
     assert!(!is_held(&operator, 10).await, "its lock is free");
 }

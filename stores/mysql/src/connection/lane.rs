@@ -349,7 +349,7 @@ async fn while_asked<T>(asked: &Weak<()>, future: impl Future<Output = T>) -> Op
 
 pub(crate) fn late(what: &str, in_doubt: bool) -> Fault {
     let kind = if in_doubt { FaultKind::InDoubt } else { FaultKind::Unreachable };
-    Fault::new(kind, format!("{what} in time"), "see that it can be reached, and try again")
+    Fault::new(kind, format!("{what} in time"), "check that it can be reached, and try again")
 }
 
 fn ended() -> Fault {

@@ -276,7 +276,7 @@ impl ServerVariables {
             }
             if seen.max(clients) > needed {
                 let found = format!(
-                    "{found}; a commit waits for {needed}: a fail-over to another one can lose locks"
+                    "{found}; a commit waits for {needed}: a failover to another one can lose locks"
                 );
                 let help = "let commits wait for each that may take over, or wait for the longest ttl before one does";
                 return Diagnostic::warning("replicas", found, "S1", help);
@@ -311,7 +311,7 @@ impl ServerVariables {
             return Diagnostic::good("replicas", found);
         }
         let found = format!(
-            "{seen}, and none is sure to have every commit: a fail-over can lose the last locks"
+            "{seen}, and none is sure to have every commit: a failover can lose the last locks"
         );
         let help = format!("turn on semi-synchronous replication, or {wait}");
         Diagnostic::warning("replicas", found, "S1", help)

@@ -15,7 +15,7 @@ pub(crate) fn value<T: FromValue>(row: &Row, index: usize) -> Result<T, Fault> {
 /// What no server says whose tables are ours.
 pub(crate) fn odd() -> Fault {
     let what = "the answer of the database makes no sense";
-    Fault::new(FaultKind::InDoubt, what, "see that its tables are those of tenure")
+    Fault::new(FaultKind::InDoubt, what, "check that its tables are tenure's")
 }
 
 /// What is seen where there is no row.

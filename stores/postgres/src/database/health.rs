@@ -64,7 +64,7 @@ impl Postgres {
         if !self.hears().await {
             let found = format!("none arrived within {HEARD:?}: waiters ask ten times a second");
             let help =
-                "see that this user may have two connections, and that the server is not busy";
+                "check that this user may have two connections, and that the server is not busy";
             return Diagnostic::warning("messages", found, "S6", help);
         }
         Diagnostic::good("messages", "one arrived: waiters are woken by NOTIFY")
@@ -181,12 +181,12 @@ fn replicas(told: &Replicas<'_>) -> Diagnostic {
         let found = format!(
             "commits wait for {names}, but this user sees none of them answer: calls may hang"
         );
-        let help = "see that they run; grant this user pg_read_all_stats to see more";
+        let help = "check that they run; grant this user pg_read_all_stats to see more";
         return Diagnostic::warning(what, found, "S9", help);
     }
     if needed == 0 && connected > 0 {
         let found = format!(
-            "{connected}, and none is sure to have every commit: a fail-over can lose the last \
+            "{connected}, and none is sure to have every commit: a failover can lose the last \
              locks"
         );
         return Diagnostic::warning(
@@ -199,7 +199,7 @@ fn replicas(told: &Replicas<'_>) -> Diagnostic {
     if connected.saturating_add(away) > needed {
         let found = format!(
             "{connected} connected, and {away} slots wait for more; a commit waits for {needed} \
-             of them: a fail-over to another one can lose the last locks"
+             of them: a failover to another one can lose the last locks"
         );
         let help = format!(
             "let commits wait for each that may take over (synchronous_standby_names), drop the slots of those that \

@@ -6,7 +6,7 @@ use tenure_core::{Fault, Incarnation};
 use crate::database::{Postgres, query::Parameters};
 
 impl Postgres {
-    /// The cluster's number and its time line, which a fail-over changes; without `fsync` also the start of the server.
+    /// The cluster's number and its time line, which a failover changes; without `fsync` also the start of the server.
     pub(crate) async fn look_at_incarnation(&self) -> Result<Incarnation, Fault> {
         let nothing: &Parameters<'_> = &[];
         let statement = &self.common.statements.incarnation;

@@ -13,7 +13,7 @@ impl Postgres {
 
     pub(crate) fn odd(&self) -> Fault {
         let what = format!("the answer of {} makes no sense", self.common.location);
-        Fault::new(FaultKind::InDoubt, what, "see that its tables are those of tenure")
+        Fault::new(FaultKind::InDoubt, what, "check that its tables are tenure's")
     }
 
     /// What stands behind the first `skip` columns.

@@ -1,4 +1,4 @@
-//! A replica, and a fail-over to it.
+//! A replica, and a failover to it.
 
 use std::time::Duration;
 
@@ -55,6 +55,6 @@ async fn a_replica_grants_nothing_and_once_it_is_promoted_its_tokens_go_on_risin
     last.release().await.unwrap();
     assert!(hold(&both, "last", Duration::from_secs(5)).await.token() > token);
     let after = store(&two).incarnation().await.unwrap();
-    assert_ne!(before, after, "a fail-over is a new memory");
+    assert_ne!(before, after, "a failover is a new memory");
     drop(held);
 }

@@ -60,7 +60,7 @@ impl Context {
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
             let what = "the operating system provides no random bytes";
-            Fault::new(FaultKind::Misconfigured, what, "see that /dev/urandom can be read")
+            Fault::new(FaultKind::Misconfigured, what, "check that /dev/urandom can be read")
                 .because(error.to_string())
         })?;
         let client = Client(client);
@@ -87,7 +87,7 @@ impl Context {
         Self { shared: self.shared.clone(), transport }
     }
 
-    /// Since when these hold, by the server's clock: it is told by their tokens. After a fail-over those from
+    /// Since when these hold, by the server's clock: it is told by their tokens. After a failover those from
     /// before it seem older than they are.
     pub(crate) fn by_the_clock<'a>(&self, holders: impl IntoIterator<Item = &'a mut Contender>) {
         let ahead = self.transport.route.ahead();

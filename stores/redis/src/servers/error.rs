@@ -29,7 +29,7 @@ pub(crate) fn of_sentinel(place: &str, step: ConnectStep, error: Failure) -> Fau
 pub(crate) fn not_known_for_long_enough(place: &str) -> Fault {
     let what = format!("the primary of {place} has not been known for long enough to be used");
     let help =
-        "wait for the fail-over to end; if it lasts, raise the sentinels' down-after-milliseconds";
+        "wait for the failover to end; if it lasts, raise the sentinels' down-after-milliseconds";
     Fault::new(FaultKind::Unreachable, what, help)
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn moving(place: &str) -> Fault {
 /// Another node than the one that is known listens there, or it has become a replica.
 pub(crate) fn another_node(place: &str) -> Fault {
     let what = format!("Redis at {place} is no longer the primary");
-    Fault::new(FaultKind::Unreachable, what, "wait for the fail-over to end; see CLUSTER NODES")
+    Fault::new(FaultKind::Unreachable, what, "wait for the failover to end; see CLUSTER NODES")
 }
 
 /// Whether the slot is on its way to another node, and keys of one call are in two places.

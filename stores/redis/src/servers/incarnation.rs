@@ -28,7 +28,7 @@ pub(crate) async fn ask(transport: &Transport) -> Result<Incarnation, Fault> {
         IncarnationError::Replica => Fault::new(
             FaultKind::Unreachable,
             format!("Redis at {place} is a replica, whose memory is its primary's"),
-            "point the URL to the primary, or wait for the fail-over to end",
+            "point the URL to the primary, or wait for the failover to end",
         ),
         IncarnationError::NotTold => Fault::new(
             FaultKind::Unsupported,

@@ -1,4 +1,4 @@
-//! A cluster: fail-overs, slots on their way, and names in many slots.
+//! A cluster: failovers, slots on their way, and names in many slots.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -274,7 +274,7 @@ async fn a_runtime_that_stands_still_keeps_nobody_from_following_a_fail_over() {
     thread.join().unwrap();
 }
 
-/// Who holds nothing and waits for nothing hears of no fail-over, and its connection stays open through two.
+/// Who holds nothing and waits for nothing hears of no failover, and its connection stays open through two.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_comes_back_after_fail_overs_gets_a_greater_token() {
     let cluster = RedisCluster::start();

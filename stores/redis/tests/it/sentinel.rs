@@ -1,4 +1,4 @@
-//! A service whose primary sentinels name: fail-overs, and what is not known without a majority.
+//! A service whose primary sentinels name: failovers, and what is not known without a majority.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use tenure_servers::{RedisServer, SentinelService, redis::Reply};
 
 use crate::support::{PATIENCE, hold, lock_keys, lost, micros, store, tenure, until, waiting};
 
-/// Longer than a fail-over.
+/// Longer than a failover.
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_secs(2);
 
@@ -311,7 +311,7 @@ async fn holds_are_as_old_as_they_are_after_a_fail_over() {
 }
 
 /// All answers may take as long as they want, so that a primary is silent is noticed by nobody. Who holds a
-/// lock hears of the fail-over, and who asked for one does.
+/// lock hears of the failover, and who asked for one does.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_under_way_at_a_replaced_primary_goes_on_at_the_new_one() {
     const VERY_LONG: Duration = Duration::from_secs(600);
@@ -352,7 +352,7 @@ async fn a_primary_that_its_sentinels_think_is_down_is_not_used() {
     .await;
 }
 
-/// What they said counts for half a minute here, and nobody who holds or waits hears of the fail-over.
+/// What they said counts for half a minute here, and nobody who holds or waits hears of the failover.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_became_a_replica_is_asked_for_nothing() {
     let patient = "sentinel down-after-milliseconds {service} 60000";

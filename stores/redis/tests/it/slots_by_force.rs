@@ -86,7 +86,7 @@ async fn tokens_rise_when_a_node_takes_a_slot_and_clients_stay_connected() {
     tokens_rise(&RedisCluster::start(), RedisCluster::take_slot).await;
 }
 
-/// A fail-over raises the epoch of one node alone, and what it has goes to one with a lesser one.
+/// A failover raises the epoch of one node alone, and what it has goes to one with a lesser one.
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_rise_when_a_slot_of_a_new_primary_goes_to_an_old_one() {
     let cluster = RedisCluster::start();

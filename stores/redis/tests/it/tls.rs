@@ -9,7 +9,7 @@ use tenure_servers::{Certificates, RedisCluster, RedisServer};
 use crate::support::{hold, lock_keys, tenure, until, waiting};
 
 const TTL: Duration = Duration::from_millis(1_500);
-/// Longer than a fail-over takes.
+/// Longer than a failover takes.
 const LONG: Duration = Duration::from_secs(20);
 
 /// A server over TLS, and its URL.

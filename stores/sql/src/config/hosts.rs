@@ -3,7 +3,7 @@
 use tenure_core::{Fault, FaultKind};
 
 /// The help for a server that does not answer in time.
-pub const SILENT: &str = "see that such a server listens there and that no firewall is in between, or raise connect_timeout in the URL";
+pub const SILENT: &str = "check that such a server listens there and that no firewall is in between, or raise connect_timeout in the URL";
 
 /// The help for a server that cannot be reached.
 pub const UNREACHABLE: &str = "start the server, or correct host and port in the URL";
@@ -17,7 +17,7 @@ pub const UNREACHABLE: &str = "start the server, or correct host and port in the
 #[must_use]
 pub fn help_unreachable(said: &str) -> &'static str {
     if said.contains("lookup address information") {
-        "correct the host in the URL, or see that this machine's DNS knows it"
+        "correct the host in the URL, or check that this machine's DNS knows it"
     } else if cfg!(unix) && said.contains("(os error 24)") {
         "raise the limit of open files (ulimit -n)"
     } else {
@@ -52,7 +52,7 @@ pub fn refuses_certificate(said: &str) -> bool {
 /// ```
 /// use tenure_core::{Fault, FaultKind};
 ///
-/// let silent = Fault::new(FaultKind::Unreachable, "a is silent", "see that it runs");
+/// let silent = Fault::new(FaultKind::Unreachable, "a is silent", "check that it runs");
 /// let refuses = Fault::new(FaultKind::Misconfigured, "b refuses", "correct the password");
 /// let both = tenure_sql::none_of(vec![silent, refuses]).unwrap();
 /// assert_eq!(both.message(), "a is silent; b refuses");

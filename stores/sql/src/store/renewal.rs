@@ -62,7 +62,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
             Some(extended) => Ok(answer(extended)),
             None => timeout_at(until, self.renewed_alone(hold, until)).await.unwrap_or_else(|_| {
                 let what = format!("the database did not renew {:?} in time", hold.name.as_str());
-                let help = "see that it can be reached, and choose a ttl many times longer than an answer takes";
+                let help = "check that it can be reached, and choose a ttl many times longer than an answer takes";
                 Err(Fault::new(FaultKind::InDoubt, what, help))
             }),
         }

@@ -55,7 +55,7 @@ async fn query_server(
     let (state, settings) = join(four_letters(server, "srvr"), four_letters(server, "conf")).await;
     let (of_server, mode) = match state {
         Ok(told) => (of_server(what, &told), value(&told, "Mode:").map(str::to_owned)),
-        Err(error) => (Diagnostic::warning(what, error, "S6", "see that it runs"), None),
+        Err(error) => (Diagnostic::warning(what, error, "S6", "check that it runs"), None),
     };
     let settings = match settings {
         Ok(told) => settings_of(&told).ok_or("it does not report its settings"),
@@ -82,7 +82,7 @@ fn of_server(what: String, told: &str) -> Diagnostic {
     let epoch = zxid.map_or(0, |zxid| zxid >> 32);
     let found = format!("{mode}, version {version}, epoch {epoch}");
     if mode == "read-only" {
-        let help = "see that a majority of the servers runs and that they reach each other";
+        let help = "check that a majority of the servers runs and that they reach each other";
         return Diagnostic::warning(what, found, "S6", help);
     }
     Diagnostic::good(what, found)
@@ -123,7 +123,7 @@ fn ensembles(modes: &[(String, String)], all: usize) -> Option<Diagnostic> {
 /// What is assumed and was not looked at.
 fn unchecked(said: Duration, found: String) -> Diagnostic {
     let help = format!(
-        "see that tickTime of the servers is {said:?} at most, or write theirs into the URL: 3 s \
+        "check that tickTime of the servers is {said:?} at most, or write theirs into the URL: 3 s \
          if their configuration does not set it"
     );
     Diagnostic::warning("tick", found, "S1", help)

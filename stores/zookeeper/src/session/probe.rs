@@ -60,24 +60,24 @@ impl ProbeResult {
     const fn help(&self) -> &'static str {
         match self {
             Self::NoAddress(_) => {
-                "correct the host in the URL, or see that this machine's DNS knows it"
+                "correct the host in the URL, or check that this machine's DNS knows it"
             }
             Self::Refused(_) => "start the server, or correct host and port in the URL",
             Self::Away => "start the server, or open the firewall in between",
             #[cfg(feature = "tls")]
             Self::NoTls(_) => {
-                "see that this is the secureClientPort, that ca= names the authority of its certificate, which is for \
+                "check that this is the secureClientPort, that ca= names the authority of its certificate, which is for \
                  this host, and that cert= and key= are there if it wants them"
             }
             Self::HangsUp => {
-                "see that a majority of the servers runs and that they reach each other; a port for TLS wants tls=yes"
+                "check that a majority of the servers runs and that they reach each other; a port for TLS wants tls=yes"
             }
             #[cfg(feature = "tls")]
             Self::HangsUpOverTls => {
                 "name a certificate with cert= and its key with key=, which the server trusts, if it wants them; see \
                  that a majority of the servers runs and that they reach each other"
             }
-            Self::Silent => "see that the server responds, and that a majority of the servers runs",
+            Self::Silent => "check that the server responds, and that a majority of the servers runs",
             Self::Foreign => "correct host and port in the URL; a port for TLS wants tls=yes",
             Self::Begins => "try again",
         }

@@ -163,6 +163,6 @@ fn unanswered() -> Fault {
     Fault::new(
         FaultKind::InDoubt,
         "the store did not answer the downgrade",
-        "see that it can be reached; treat the hold as shared",
+        "check that it can be reached; treat the hold as shared",
     )
 }

@@ -197,7 +197,7 @@ impl RedisCluster {
     pub fn fail_over(&self, slot: u16) -> usize {
         let before = self.owner(slot).unwrap_or_default();
         let of = self.servers.get(before).map(id).unwrap_or_default();
-        self.until("a fail-over begins", || {
+        self.until("a failover begins", || {
             for replica in self.running().filter(|server| replicates(server, &of)) {
                 // One that was asked for a moment ago may have been given up.
                 let _ = replica.command(&["CLUSTER", "FAILOVER"]);

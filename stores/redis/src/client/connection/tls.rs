@@ -68,7 +68,7 @@ mod with_rustls {
                 | AlertDescription::CertificateUnknown,
             ) => Some((
                 format!("refuses the client's certificate: {error:#}"),
-                "see that cert in the URL is signed by an authority that the server trusts",
+                "check that cert in the URL is signed by an authority that the server trusts",
             )),
             TlsError::AlertReceived(AlertDescription::ProtocolVersion)
             | TlsError::PeerIncompatible(_) => Some((

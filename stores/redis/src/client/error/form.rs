@@ -13,7 +13,7 @@ pub(super) fn away(place: &str) -> &'static str {
         }
         DeploymentKind::Sentinel | DeploymentKind::Cluster => {
             "another server takes over soon if that one is dead: ask again, or wait for the lock; if it lasts, \
-             see that it runs and that no firewall is between"
+             check that it runs and that no firewall is between"
         }
     }
 }

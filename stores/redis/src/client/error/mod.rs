@@ -18,7 +18,7 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "READONLY",
         FaultKind::Unreachable,
         "is a replica and takes no writes",
-        "point the URL to the primary, or wait for the fail-over to end",
+        "point the URL to the primary, or wait for the failover to end",
     ),
     (
         "OOM",
@@ -65,7 +65,7 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "has too few replicas",
         "bring its replicas back: see INFO replication",
     ),
-    ("MASTERDOWN", FaultKind::Unreachable, "has lost its primary", "wait for the fail-over"),
+    ("MASTERDOWN", FaultKind::Unreachable, "has lost its primary", "wait for the failover"),
     (
         "CLUSTERDOWN",
         FaultKind::Unreachable,
@@ -124,7 +124,7 @@ pub(crate) fn of_command(place: &str, error: Failure) -> Fault {
     } else {
         (
             format!("the connection to Redis at {place} broke during a call"),
-            "see that the server runs and can be reached",
+            "check that the server runs and can be reached",
         )
     };
     Fault::new(FaultKind::InDoubt, what, help).because(said(error))
@@ -154,7 +154,7 @@ pub(crate) fn of_step(place: &str, step: ConnectStep, error: Failure) -> Fault {
     let (what, help) = match step {
         ConnectStep::Name if gone => (
             format!("the host name in {place} does not resolve"),
-            "correct the host in the URL, or see that this machine's DNS knows it",
+            "correct the host in the URL, or check that this machine's DNS knows it",
         ),
         ConnectStep::Connection if silent => {
             (format!("Redis at {place} cannot be reached: nothing answers there"), away(place))
@@ -182,13 +182,13 @@ pub(crate) fn of_step(place: &str, step: ConnectStep, error: Failure) -> Fault {
             format!("the server at {place} does not speak the protocol of Redis"),
             match form(place) {
                 _ if place.starts_with("rediss") => {
-                    "see that it is a Redis server, and what its log says"
+                    "check that it is a Redis server, and read its log"
                 }
                 DeploymentKind::Server => {
-                    "see that it is a Redis server; write rediss:// if the port wants TLS"
+                    "check that it is a Redis server; write rediss:// if the port wants TLS"
                 }
                 DeploymentKind::Cluster => {
-                    "see that it is a node of a cluster; write rediss-cluster:// if they want TLS"
+                    "check that it is a node of a cluster; write rediss-cluster:// if they want TLS"
                 }
                 DeploymentKind::Sentinel => {
                     "see what it is; write rediss-sentinel:// if servers and sentinels want TLS, \

@@ -131,7 +131,7 @@ async fn go(transport: &Transport, journal: &mut ConnectTrace) -> Result<(), Fau
     match (&server.role, transport.route.cluster()) {
         (Role::Primary(named), _) => {
             let (host, port) = (bracketed(&named.host), named.port);
-            journal.done(format!("{host}:{port}, since fail-over {}", named.epoch));
+            journal.done(format!("{host}:{port}, since failover {}", named.epoch));
         }
         (_, Some(cluster)) => {
             let (map, first) = (cluster.map(), &server.address);
@@ -217,7 +217,7 @@ fn replicas(info: Option<&str>, wanted: Replicas) -> Diagnostic {
         // The server keeps what it has written last for as long as one may come back: an hour, unless told otherwise.
         Some(0) if field(info, "repl_backlog_active") == Some("1") => Diagnostic::warning(
             "replicas",
-            "no replica is connected, but one was: a fail-over to it loses the locks that it lacks",
+            "no replica is connected, but one was: a failover to it loses the locks that it lacks",
             "S1",
             "see why it is unreachable; do not make it the primary before the longest ttl is over",
         ),
@@ -228,7 +228,7 @@ fn replicas(info: Option<&str>, wanted: Replicas) -> Diagnostic {
         ),
         Some(count) => Diagnostic::warning(
             "replicas",
-            format!("{count}: a fail-over can lose the locks of the last moment"),
+            format!("{count}: a failover can lose the locks of the last moment"),
             "S1",
             "make the resource check fencing tokens; set min-replicas-to-write to narrow the gap",
         ),

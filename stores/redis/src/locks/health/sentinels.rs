@@ -35,23 +35,23 @@ fn sentinels(survey: &SentinelSurvey) -> Diagnostic {
     let help = match refused.map(Fault::help) {
         Some(help) => help,
         None if answered < of => {
-            "see that all of them run; remove those that are gone for good from the URL, and make \
+            "check that all of them run; remove those that are gone for good from the URL, and make \
              the others forget them with SENTINEL RESET"
         }
         None if alike < of => {
-            "wait for the fail-over to end; if it lasts, compare their SENTINEL MASTER"
+            "wait for the failover to end; if it lasts, compare their SENTINEL MASTER"
         }
         None if know < of => {
             found = format!(
-                "{found}; but one of them knows {know}: they cannot carry out a fail-over together"
+                "{found}; but one of them knows {know}: they cannot carry out a failover together"
             );
-            "see that they reach each other and the primary, and what SENTINEL CKQUORUM says"
+            "check that they reach each other and the primary, and run SENTINEL CKQUORUM"
         }
         None if quorum.is_some_and(|quorum| quorum > of) => {
             let quorum = quorum.unwrap_or_default();
             found.push_str(&format!(
                 "; {quorum} must agree that the primary is down, which is more than there are: no \
-                 fail-over is possible"
+                 failover is possible"
             ));
             "lower the quorum with SENTINEL SET"
         }
@@ -69,7 +69,7 @@ pub(super) fn replicas(info: Option<&str>) -> Option<Diagnostic> {
     let none = field(info?, "connected_slaves") == Some("0");
     let help = "see why the replicas are unreachable";
     none.then(|| {
-        Diagnostic::warning("replicas", "there are none: no fail-over is possible", "S9", help)
+        Diagnostic::warning("replicas", "there are none: no failover is possible", "S9", help)
     })
 }
 

@@ -126,7 +126,7 @@ impl ScriptedMethod {
     fn silent(&self) -> Fault {
         let what =
             format!("the node of {} that has this lock does not answer in time", self.0.place());
-        let help = "see that it runs and can be reached; locks on other nodes are renewed";
+        let help = "check that it runs and can be reached; locks on other nodes are renewed";
         Fault::new(FaultKind::InDoubt, what, help)
     }
 

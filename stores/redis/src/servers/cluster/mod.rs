@@ -425,7 +425,7 @@ impl Cluster {
 
     fn nobody(&self) -> Fault {
         let what = format!("none of the nodes of {} answers", self.place());
-        let help = "see that they run, that their hosts and ports in the URL are right, and that no \
+        let help = "check that they run, that their hosts and ports in the URL are right, and that no \
                     firewall is between";
         Fault::new(FaultKind::Unreachable, what, help)
     }

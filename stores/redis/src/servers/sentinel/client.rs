@@ -25,13 +25,13 @@ use crate::{
     servers::error,
 };
 
-/// Where a sentinel tells of fail-overs that have ended.
+/// Where a sentinel tells of failovers that have ended.
 const SWITCHED: &str = "+switch-master";
 
 pub(super) struct SentinelClient {
     pub(super) place: HostPort,
     connection: Mutex<Option<Arc<Connection>>>,
-    /// It does not tell this user of fail-overs.
+    /// It does not tell this user of failovers.
     is_silent: AtomicBool,
 }
 
@@ -40,7 +40,7 @@ impl SentinelClient {
         Self { place, connection: Mutex::default(), is_silent: AtomicBool::new(false) }
     }
 
-    /// What it says of the primary, and where it says that others are. A fail-over of which it tells
+    /// What it says of the primary, and where it says that others are. A failover of which it tells
     /// later is told to `switched`.
     pub(super) async fn ask(
         &self,
@@ -79,7 +79,7 @@ impl SentinelClient {
         }
     }
 
-    /// Whether it is connected, and tells of fail-overs where somebody wants to hear of them.
+    /// Whether it is connected, and tells of failovers where somebody wants to hear of them.
     pub(super) fn hears(&self) -> bool {
         let is_open = |connection: &Arc<Connection>| !connection.is_closed();
         !self.is_silent.load(Ordering::Relaxed)
@@ -112,7 +112,7 @@ impl SentinelClient {
         Ok(connection)
     }
 
-    /// A connection over which it tells of fail-overs; nothing if this user may not hear of them.
+    /// A connection over which it tells of failovers; nothing if this user may not hear of them.
     async fn listening(
         &self,
         group: &SentinelGroup,
@@ -183,7 +183,7 @@ impl fmt::Debug for SentinelClient {
     }
 }
 
-/// Tells `switched` of fail-overs of this service.
+/// Tells `switched` of failovers of this service.
 fn hear(service: &str, switched: Arc<Notify>) -> PushHandler {
     let begins = format!("{service} ");
     Box::new(move |data| {

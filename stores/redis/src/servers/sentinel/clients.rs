@@ -24,7 +24,7 @@ pub(crate) struct SentinelClients {
     clients: Mutex<Vec<Arc<SentinelClient>>>,
     /// Whose turn it is to ask, of those who may share an answer.
     pub(super) turn: tokio::sync::Mutex<()>,
-    /// Who is told when a sentinel tells of a fail-over.
+    /// Who is told when a sentinel tells of a failover.
     switched: Option<Arc<Notify>>,
 }
 
@@ -86,12 +86,12 @@ struct SentinelAnswers {
 }
 
 impl SentinelClients {
-    /// One that hears of fail-overs.
+    /// One that hears of failovers.
     pub(super) fn that_hears(switched: Arc<Notify>) -> Self {
         Self { switched: Some(switched), ..Self::default() }
     }
 
-    /// How many sentinels would tell of a fail-over.
+    /// How many sentinels would tell of a failover.
     pub(super) fn hears(&self) -> usize {
         lock(&self.clients).iter().filter(|client| client.hears()).count()
     }
@@ -201,13 +201,13 @@ fn unknown(group: &SentinelGroup, verdict: &Verdict, heard: &SentinelAnswers) ->
                 );
             }
             let what = format!("none of the sentinels of {place} answers");
-            let help = "see that they run, that their hosts and ports in the URL are right, and that no \
+            let help = "check that they run, that their hosts and ports in the URL are right, and that no \
                         firewall is between";
             Fault::new(FaultKind::Unreachable, what, help)
         }
         Verdict::TooFew { answered, of } => {
             let what = format!("only {answered} of {of} sentinels of {place} answer");
-            let help = "see that a majority of them runs and can be reached: without a majority the primary is unknown; remove those that are gone for good from the URL, and make the others forget them with SENTINEL RESET";
+            let help = "check that a majority of them runs and can be reached: without a majority the primary is unknown; remove those that are gone for good from the URL, and make the others forget them with SENTINEL RESET";
             Fault::new(FaultKind::Unreachable, what, help)
         }
         Verdict::Agreed { primary, .. } => {
@@ -215,11 +215,11 @@ fn unknown(group: &SentinelGroup, verdict: &Verdict, heard: &SentinelAnswers) ->
             let what = format!(
                 "the sentinels of {place} report that the primary {at} is down, or are replacing it"
             );
-            Fault::new(FaultKind::Unreachable, what, "wait for the fail-over to end")
+            Fault::new(FaultKind::Unreachable, what, "wait for the failover to end")
         }
         Verdict::Apart { .. } => {
             let what = format!("the sentinels of {place} do not agree on the primary");
-            let help = "wait for the fail-over to end; if it lasts, compare their SENTINEL MASTER";
+            let help = "wait for the failover to end; if it lasts, compare their SENTINEL MASTER";
             Fault::new(FaultKind::Unreachable, what, help)
         }
     };

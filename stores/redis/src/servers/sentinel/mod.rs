@@ -1,6 +1,6 @@
 //! The primary of a service, as its sentinels name it.
 //!
-//! What a majority of them said is trusted for a while that is shorter than any fail-over takes. So who
+//! What a majority of them said is trusted for a while that is shorter than any failover takes. So who
 //! is cut off together with a primary stops using it before another server is one.
 
 mod client;
@@ -31,13 +31,13 @@ use crate::{
 
 /// For so long a part of the time in which no majority can think that the primary is down an answer counts.
 const COUNTS: u32 = 2;
-/// The longest that it counts where nobody would hear of a fail-over that somebody asked for.
+/// The longest that it counts where nobody would hear of a failover that somebody asked for.
 const UNHEARD: Duration = Duration::from_millis(200);
 /// How often in that time they are asked by who has nothing else to do.
 const ASKS: u32 = 3;
 /// The shortest and the longest pause between two questions.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
-/// How many questions follow each other closely when sentinels tell of a fail-over: not all of them know
+/// How many questions follow each other closely when sentinels tell of a failover: not all of them know
 /// at the same time.
 const HURRIED: u32 = 30;
 
@@ -49,7 +49,7 @@ pub(crate) struct SentinelGroup {
     state: Mutex<State>,
     /// Which of all answers was the last that was new.
     named: watch::Sender<Option<Primary>>,
-    /// How many hear of fail-overs.
+    /// How many hear of failovers.
     following: AtomicUsize,
     /// As many as a majority have answered.
     is_there: AtomicBool,
@@ -184,8 +184,8 @@ impl SentinelGroup {
         clients.survey(self).await
     }
 
-    /// Asks again and again, at once when one of them tells of a fail-over, so that nobody has to wait for
-    /// it. After each fail-over `moved` is called.
+    /// Asks again and again, at once when one of them tells of a failover, so that nobody has to wait for
+    /// it. After each failover `moved` is called.
     pub(crate) async fn follow(&self, moved: impl Fn() + Send) {
         let switched = Arc::new(Notify::new());
         let clients = SentinelClients::that_hears(switched.clone());
@@ -240,7 +240,7 @@ impl SentinelGroup {
         self.is_there.load(Ordering::Relaxed)
     }
 
-    /// Returns when another server is the primary, or the same after another fail-over.
+    /// Returns when another server is the primary, or the same after another failover.
     pub(crate) async fn wait_until_replaced(&self, primary: &Primary) {
         let mut named = self.named.subscribe();
         let other = |named: &Option<Primary>| named.as_ref().is_some_and(|named| named != primary);
@@ -259,7 +259,7 @@ impl SentinelGroup {
     }
 }
 
-/// Counts one who hears of fail-overs for as long as it lives.
+/// Counts one who hears of failovers for as long as it lives.
 struct FailoverListener<'a>(&'a AtomicUsize);
 
 impl<'a> FailoverListener<'a> {

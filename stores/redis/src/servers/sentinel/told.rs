@@ -14,7 +14,7 @@ const DOWN: [&str; 2] = ["s_down", "o_down"];
 /// What a sentinel with this id says of the primary; `None` if it is no such answer.
 ///
 /// As soon as a replica has been made the primary, its address is at `before` and `after`, and the number of
-/// the fail-over in `about`. The address in there is that of the old one for as long as the other
+/// the failover in `about`. The address in there is that of the old one for as long as the other
 /// replicas take to follow the new one.
 pub(super) fn parse_report(
     id: &Value,

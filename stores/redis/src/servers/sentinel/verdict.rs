@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-/// A server, and since which fail-over it is the primary.
+/// A server, and since which failover it is the primary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Primary {
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// The number of that fail-over: Sentinel's config-epoch. No two of a service have the same.
+    /// The number of that failover: Sentinel's config-epoch. No two of a service have the same.
     pub(crate) epoch: u64,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct SentinelReport {
     pub(crate) patience: Duration,
     /// For how long the primary is silent before this sentinel thinks so.
     pub(crate) down_after: Duration,
-    /// How many have to find the primary down for a fail-over, where it says that.
+    /// How many have to find the primary down for a failover, where it says that.
     pub(crate) quorum: Option<usize>,
     /// It is replacing the primary.
     pub(crate) replaces: bool,
