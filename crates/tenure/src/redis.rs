@@ -27,4 +27,4 @@
 //! # }
 //! ```
 
-pub use tenure_redis::{Address, RedisOptions, Sentinels, name_in_slot_of};
+pub use tenure_redis::{Address, Layout, RedisOptions, Sentinels, name_in_slot_of};

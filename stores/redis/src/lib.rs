@@ -19,6 +19,6 @@ mod servers;
 mod store;
 
 pub use locks::{listing::names_in_use::names_in_use, naming::name_in_slot_of};
-pub use options::{Address, RedisOptions, Sentinels};
+pub use options::{Address, Layout, RedisOptions, Sentinels};
 pub use store::RedisStore;
 pub use tenure_url::{Password, Secret, without_password};

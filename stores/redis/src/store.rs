@@ -22,6 +22,7 @@ use crate::{
         layout::wire,
         listing,
         optimistic::OptimisticMethod,
+        plain::PlainMethod,
         scripted::ScriptedMethod,
     },
     options::RedisOptions,
@@ -95,7 +96,9 @@ impl RedisStore {
 
 /// The locking method that the options choose.
 fn method(context: &Context) -> Arc<dyn LockingMethod> {
-    if context.shared.options.scripts {
+    if context.is_plain() {
+        Arc::new(PlainMethod::new(context))
+    } else if context.shared.options.scripts {
         Arc::new(ScriptedMethod(context.clone()))
     } else {
         Arc::new(OptimisticMethod(context.clone()))

@@ -6,9 +6,6 @@ use tenure_core::store::{Capabilities, LeaseScope, Reason, Reasons};
 
 use crate::options::RedisOptions;
 
-const CURE: &str =
-    "leave scripts=no out of the URL, as a user that may run scripts; or use a mutex";
-
 pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
     let limits = &options.limits;
     // One of its nodes may be replaced by a replica that lacks something, and the cluster is the same.
@@ -39,12 +36,39 @@ pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
         max_holders: limits.max_holders,
         reasons: Reasons::NONE,
     };
-    if options.scripts { all } else { without_scripts(all) }
+    match (options.layout.is_plain(), options.scripts) {
+        (false, true) => all,
+        (false, false) => one_holder(all, &WITHOUT_SCRIPTS),
+        // A plain key keeps no token that came from elsewhere.
+        (true, _) => Capabilities { raise: false, ..one_holder(all, &PLAIN) },
+    }
 }
 
-/// One record for one holder, and no line.
-fn without_scripts(all: Capabilities) -> Capabilities {
-    let reason = |what| Some(Reason { what, help: CURE });
+/// Why there are only mutexes.
+struct Refusals {
+    shared: &'static str,
+    permits: &'static str,
+    fifo: &'static str,
+    help: &'static str,
+}
+
+const WITHOUT_SCRIPTS: Refusals = Refusals {
+    shared: "without scripts this store does not support shared locks",
+    permits: "without scripts this store does not support semaphores",
+    fifo: "without scripts this store keeps no queue, so it cannot be fair",
+    help: "leave scripts=no out of the URL, as a user that may run scripts; or use a mutex",
+};
+
+const PLAIN: Refusals = Refusals {
+    shared: "in the plain layout a lock has one holder, so there are no shared locks",
+    permits: "in the plain layout a lock has one holder, so there are no semaphores",
+    fifo: "the plain layout has no queue, so it cannot be fair",
+    help: "use a mutex, or leave layout=plain out if no other library uses this lock",
+};
+
+/// One record for one holder, and no queue.
+fn one_holder(all: Capabilities, why: &Refusals) -> Capabilities {
+    let reason = |what| Some(Reason { what, help: why.help });
     Capabilities {
         shared: false,
         permits: false,
@@ -58,9 +82,9 @@ fn without_scripts(all: Capabilities) -> Capabilities {
         max_waiters: 0,
         max_holders: 1,
         reasons: Reasons {
-            shared: reason("without scripts this store does not support shared locks"),
-            permits: reason("without scripts this store does not support semaphores"),
-            fifo: reason("without scripts this store keeps no queue, so it cannot be fair"),
+            shared: reason(why.shared),
+            permits: reason(why.permits),
+            fifo: reason(why.fifo),
             detach: None,
         },
         ..all

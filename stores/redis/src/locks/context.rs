@@ -18,7 +18,7 @@ use crate::{
         hints::BoundedHintSet,
         layout::{
             fields::ReplyError,
-            keys::{Key, Keys},
+            keys::{Key, KeySpace},
             records::GrantedRecords,
             reply::Reply,
             wire::{self, OwnerText},
@@ -98,7 +98,7 @@ impl Context {
 
     /// A call with keys of a lock.
     pub(crate) fn call(&self, name: &LockName, of: &[Key]) -> ScriptCall {
-        let keys = Keys::new(&self.shared.options.prefix, name);
+        let keys = self.key_space().keys(name);
         let mut call = ScriptCall::new(keys.tag);
         for key in of {
             call.key(&keys.parts(*key));
@@ -114,8 +114,14 @@ impl Context {
         wire::owner(&Owner::from_bytes(bytes))
     }
 
-    pub(crate) fn prefix(&self) -> &str {
-        &self.shared.options.prefix
+    /// How names become keys.
+    pub(crate) fn key_space(&self) -> KeySpace<'_> {
+        KeySpace::of(&self.shared.options)
+    }
+
+    /// Whether other libraries use the same keys.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.shared.options.layout.is_plain()
     }
 
     pub(crate) fn place(&self) -> &str {
@@ -138,7 +144,7 @@ impl Context {
 
     /// Tells all who hold something that this name was taken from somebody, if this user may.
     pub(crate) async fn tell_eviction(&self, name: &LockName) {
-        let key = Keys::new(self.prefix(), name).text(Key::Lock);
+        let key = self.key_space().keys(name).text(Key::Lock);
         let words = ["PUBLISH", &self.shared.watch.evicted, &key];
         let _ = self.transport.send(&NodeRef::Only, &words).await;
     }

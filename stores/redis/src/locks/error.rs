@@ -20,6 +20,44 @@ pub(crate) fn crowded(place: &str) -> Fault {
     Fault::new(FaultKind::Unsupported, what, "use a user that may run scripts")
 }
 
+/// A holder of another library cannot be renewed, released or handed over by tenure.
+pub(crate) fn foreign(place: &str) -> Fault {
+    let what = format!("a program that uses another library holds this lock on Redis at {place}");
+    Fault::new(FaultKind::Unsupported, what, "let that program release it")
+}
+
+/// Something else lies at the key of a lock of the plain layout.
+pub(crate) fn other_type(place: &str) -> Fault {
+    let what =
+        format!("the key of this lock on Redis at {place} is no string, so it is no plain lock");
+    let help = "choose another name or key_prefix; Redisson's locks are hashes, which layout=plain does not support";
+    Fault::new(FaultKind::Misconfigured, what, help)
+}
+
+/// A string without a ttl may be no lock.
+pub(crate) fn never_ends(place: &str) -> Fault {
+    let what = format!(
+        "the key of this lock on Redis at {place} never expires and is not tenure's, so it may be no lock at all"
+    );
+    Fault::new(
+        FaultKind::Misconfigured,
+        what,
+        "look at the key; if it is a lock that is held no longer, delete it with DEL",
+    )
+}
+
+/// The key of this name is one of tenure's own.
+pub(crate) fn own_key(place: &str) -> Fault {
+    let what = format!("the key of this lock on Redis at {place} is one of tenure's own keys");
+    Fault::new(FaultKind::Misconfigured, what, "choose another name, key_prefix or prefix")
+}
+
+/// Several plain keys are asked for one by one.
+pub(crate) fn not_together(why: &str) -> Fault {
+    let what = format!("{why} several names are not acquired in one step");
+    Fault::new(FaultKind::Unsupported, what, "ask for them one by one")
+}
+
 /// What a server says to a transaction, where that means something else than for a script: a transaction that
 /// lacks anything does nothing.
 pub(crate) fn of_transaction(place: &str, code: Option<&str>) -> Option<Fault> {

@@ -10,6 +10,7 @@ pub(crate) mod listing;
 pub(crate) mod method;
 pub(crate) mod naming;
 pub(crate) mod optimistic;
+pub(crate) mod plain;
 pub(crate) mod scripted;
 pub(crate) mod scripts;
 pub(crate) mod wakeups;

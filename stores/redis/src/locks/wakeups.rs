@@ -19,7 +19,10 @@ use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 
 use crate::{
     client::{Connection, Value, command, error},
-    locks::layout::{keys, wire},
+    locks::layout::{
+        keys::{self, KeySpace},
+        wire,
+    },
     options::RedisOptions,
     servers::{
         Topology, TopologyClients,
@@ -42,7 +45,9 @@ const REFUSED: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct WakeupSubscription {
     pub(crate) board: HintBoard,
-    /// The channel of this process; without scripts the one of all who wait.
+    /// How the channel is subscribed to.
+    verb: &'static str,
+    /// The channel of this process; without queues the one of all who wait.
     pub(crate) channel: String,
     /// That of all evictions.
     pub(crate) evicted: String,
@@ -55,15 +60,15 @@ pub(crate) struct WakeupSubscription {
 
 impl WakeupSubscription {
     pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Topology>, client: Client) -> Self {
-        let channel = if options.scripts {
-            server_keys::channel(&options.prefix, client.0)
+        let (verb, channel) = if options.keeps_queues() {
+            ("SUBSCRIBE", server_keys::channel(&options.prefix, client.0))
         } else {
-            keys::freed(&options.prefix)
+            keys::all_freed(&options)
         };
         let evicted = keys::evicted(&options.prefix);
         let board = HintBoard::new();
         let (running, is_heard) = Default::default();
-        Self { board, channel, evicted, options, route, running, is_heard }
+        Self { board, verb, channel, evicted, options, route, running, is_heard }
     }
 
     /// Where a waiter of this process is told that it comes next; empty while nothing is heard there, so that
@@ -98,6 +103,7 @@ impl WakeupSubscription {
             options: self.options.clone(),
             route: self.route.clone(),
             clients: TopologyClients::default(),
+            verb: self.verb,
             channel: self.channel.clone(),
             evicted: self.evicted.clone(),
             board: self.board.clone(),
@@ -158,6 +164,7 @@ struct Listener {
     options: Arc<RedisOptions>,
     route: Arc<Topology>,
     clients: TopologyClients,
+    verb: &'static str,
     channel: String,
     evicted: String,
     board: HintBoard,
@@ -219,20 +226,21 @@ impl Listener {
     async fn open(&self) -> Result<(Connection, ConnectionEnd), Fault> {
         let (open, ended) = oneshot::channel();
         let (board, evicted) = (self.board.clone(), self.evicted.clone());
-        let (prefix, scripts) = (self.options.prefix.clone(), self.options.scripts);
+        let (options, queues) = (self.options.clone(), self.options.keeps_queues());
         let hear = move |data: &[Value]| {
             // Dropped with the connection, and nothing is ever sent.
             let _open: &oneshot::Sender<Infallible> = &open;
             let [channel, said] = data else { return };
             let is_eviction = text(channel) == Some(&evicted);
-            if is_eviction || !scripts {
-                let Some(name) = text(said).and_then(|key| keys::name_of(&prefix, key)) else {
+            if is_eviction || !queues {
+                let space = KeySpace::of(&options);
+                let Some(name) = text(said).and_then(|key| space.name_of(key)) else {
                     return;
                 };
                 if is_eviction {
                     board.evicted(&name);
                 }
-                if !scripts {
+                if !queues {
                     board.wake_name(&name);
                 }
             } else if let Some(owner) = text(said).and_then(wire::owner_of) {
@@ -247,18 +255,25 @@ impl Listener {
     /// Subscribes to the channel of this process and, if `all`, to that of evictions. A connection over
     /// which one was refused is of no use any more.
     async fn subscribe(&self, connection: &Connection, all: bool) -> Result<(), Refusal> {
-        self.subscribe_to(connection, &self.channel).await.map_err(Refusal::OfWaking)?;
+        self.subscribe_to(connection, self.verb, &self.channel).await.map_err(Refusal::OfWaking)?;
         if all {
-            self.subscribe_to(connection, &self.evicted).await.map_err(Refusal::OfEvictions)?;
+            self.subscribe_to(connection, "SUBSCRIBE", &self.evicted)
+                .await
+                .map_err(Refusal::OfEvictions)?;
         }
         Ok(())
     }
 
-    async fn subscribe_to(&self, connection: &Connection, channel: &str) -> Result<(), Fault> {
+    async fn subscribe_to(
+        &self,
+        connection: &Connection,
+        verb: &str,
+        channel: &str,
+    ) -> Result<(), Fault> {
         // A subscription is told of, not answered; what is answered is the command behind it, unless
         // the subscription is refused.
         let subscribe = |out: &mut Vec<u8>| {
-            command(&["SUBSCRIBE", channel], out);
+            command(&[verb, channel], out);
             command(&["PING"], out);
         };
         let failed = |error| error::of_command(&self.options.location(), error);

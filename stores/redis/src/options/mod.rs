@@ -3,6 +3,7 @@
 mod access;
 mod address;
 mod certificates;
+mod layout;
 pub(crate) mod login;
 mod sentinels;
 mod url;
@@ -16,10 +17,10 @@ use tenure_core::{
 };
 
 pub(crate) use self::address::{HostPort, bracketed};
-pub use self::{address::Address, sentinels::Sentinels};
+pub use self::{address::Address, layout::Layout, sentinels::Sentinels};
 use tenure_url::Certificates;
 
-use crate::options::login::Login;
+use crate::options::{layout::LayoutOptions, login::Login};
 
 /// The servers that keep the locks.
 #[derive(Clone, Debug)]
@@ -82,6 +83,7 @@ pub struct RedisOptions {
     pub(crate) certificates: Certificates,
     /// Whether scripts keep the locks.
     pub(crate) scripts: bool,
+    pub(crate) layout: LayoutOptions,
     /// Whether nothing is written, not even the format's number.
     pub(crate) only_looks: bool,
 }
@@ -146,6 +148,7 @@ impl RedisOptions {
             },
             certificates: Certificates::default(),
             scripts: true,
+            layout: LayoutOptions::default(),
             only_looks: false,
         }
     }
@@ -234,6 +237,34 @@ impl RedisOptions {
         self
     }
 
+    /// Sets how the keys of locks are laid out. Default: [`Layout::Tenure`].
+    #[must_use]
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.layout.layout = layout;
+        self
+    }
+
+    /// Sets what other libraries put before a name to make its key, in [`Layout::Plain`]: at most 256 bytes without
+    /// control characters. Default: nothing. [`prefix`](RedisOptions::prefix) still begins tenure's own keys.
+    ///
+    /// # Errors
+    /// A fault if the text is too long or has control characters.
+    pub fn key_prefix(mut self, text: &str) -> Result<Self, Fault> {
+        self.layout.key_prefix = layout::key_text("key_prefix", text)?;
+        Ok(self)
+    }
+
+    /// Sets the channel on which holders announce in [`Layout::Plain`] that they released a key, by publishing the
+    /// key: at most 256 bytes without control characters. A `*` in it stands for the key. Default: a channel of
+    /// tenure's own. Spring Integration uses `REGISTRY-channel:*` for its locks of type `PUB_SUB_LOCK`.
+    ///
+    /// # Errors
+    /// A fault if the text is too long or has control characters.
+    pub fn unlock_channel(mut self, text: &str) -> Result<Self, Fault> {
+        self.layout.unlock_channel = Some(layout::key_text("unlock_channel", text)?);
+        Ok(self)
+    }
+
     /// Sets how long a waiter has to claim the lock that it is offered, 10 ms to 10 s. Default: 500 ms. A waiter that
     /// died delays those behind it by this time.
     ///
@@ -277,6 +308,7 @@ impl RedisOptions {
     /// Checks what depends on several options.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         self.login.check()?;
+        self.layout.check(&self.prefix, self.scripts, self.deployment.is_cluster())?;
         check_certificates("the servers", self.is_over_tls(), &self.certificates)?;
         if let Deployment::Sentinels(sentinels) = &self.deployment {
             sentinels.login.check()?;
@@ -299,6 +331,11 @@ impl RedisOptions {
         let help =
             "shorten the first, or raise the second: an answer comes after that of the replicas";
         Err(Fault::new(FaultKind::Misconfigured, what, help))
+    }
+
+    /// Whether the server keeps a queue for each name, and tells waiters that it is their turn.
+    pub(crate) fn keeps_queues(&self) -> bool {
+        self.scripts && !self.layout.is_plain()
     }
 
     fn is_over_tls(&self) -> bool {
@@ -324,11 +361,20 @@ impl RedisOptions {
                 format!("redis{}-cluster://{}", if self.tls { "s" } else { "" }, listed(seeds))
             }
         };
-        if self.prefix != Self::DEFAULT_PREFIX {
+        let mut add = |setting: &str, value: &str| {
             let mark = if location.contains('?') { '&' } else { '?' };
             location.push(mark);
-            location.push_str("prefix=");
-            location.push_str(&self.prefix);
+            location.push_str(setting);
+            location.push_str(value);
+        };
+        if self.prefix != Self::DEFAULT_PREFIX {
+            add("prefix=", &self.prefix);
+        }
+        if self.layout.is_plain() {
+            add("layout=", "plain");
+        }
+        if !self.layout.key_prefix.is_empty() {
+            add("key_prefix=", &self.layout.key_prefix);
         }
         location
     }

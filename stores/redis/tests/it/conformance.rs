@@ -53,3 +53,9 @@ mod without_scripts {
 
     tenure_testkit::conformance!(Place::without_scripts());
 }
+
+mod plain_layout {
+    use crate::places::Place;
+
+    tenure_testkit::conformance!(Place::plain_layout());
+}

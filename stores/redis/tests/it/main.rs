@@ -21,6 +21,7 @@ mod network;
 mod optimistic;
 mod over;
 mod passwords;
+mod peers;
 mod places;
 mod processes;
 mod refusals;

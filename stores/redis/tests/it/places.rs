@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::Store;
-use tenure_redis::{Address, RedisOptions, RedisStore};
+use tenure_redis::{Address, Layout, RedisOptions, RedisStore};
 use tenure_servers::{RedisCluster, RedisServer, SentinelService, redis::Reply};
 use tenure_testkit::{
     conformance::Adapter,
@@ -24,6 +24,9 @@ pub(crate) const ACL: &str = include_str!("../../../../docs/stores/redis.acl");
 /// That for a user who may not run scripts.
 pub(crate) const WITHOUT_SCRIPTS_ACL: &str =
     include_str!("../../../../docs/stores/redis-without-scripts.acl");
+
+/// That of `docs/together.md`.
+pub(crate) const PLAIN_ACL: &str = include_str!("../../../../docs/stores/redis-plain.acl");
 
 /// That of `docs/stores/redis-cluster.md`.
 pub(crate) const CLUSTER_ACL: &str = include_str!("../../../../docs/stores/redis-cluster.acl");
@@ -60,6 +63,13 @@ impl Place {
     pub(crate) fn without_scripts() -> Self {
         let place = Self::as_user(WITHOUT_SCRIPTS_ACL);
         Self { options: place.options.clone().scripts(false), ..place }
+    }
+
+    /// In the keys of other libraries, as the user of the documentation for that.
+    pub(crate) fn plain_layout() -> Self {
+        let place = Self::as_user(PLAIN_ACL);
+        let options = place.options.clone().layout(Layout::Plain).key_prefix("app:").unwrap();
+        Self { options, ..place }
     }
 
     fn as_user(acl: &str) -> Self {

@@ -279,6 +279,7 @@ fn instead(refused: &mut Option<Value>, reply: Value) -> Value {
 fn message(said: &[Value]) -> Option<&[Value]> {
     match said {
         [Value::Bytes(kind), message @ ..] if kind == b"message" => Some(message),
+        [Value::Bytes(kind), _, message @ ..] if kind == b"pmessage" => Some(message),
         _ => None,
     }
 }

@@ -70,6 +70,12 @@ async fn server(
     let wants = transport.options.replicas != Replicas::Count(0);
     let none = sentinels::replicas(info).filter(|_| transport.route.changes() && !wants);
     let one_of_many = one_of_many(info).filter(|_| !transport.route.changes());
+    let layout = transport.options.layout.is_plain().then(|| {
+        let found = "plain: holders of other libraries have no token, and waiters have no order";
+        let help =
+            "let every program that writes take its token from tenure, or use tenure's own layout";
+        Diagnostic::warning("layout", found, "S2", help)
+    });
     let without_scripts = (!transport.options.scripts).then(|| {
         let found =
             "scripts=no turns them off: there are only mutexes, and their waiters have no order";
@@ -86,7 +92,7 @@ async fn server(
             .await
             .unwrap_or_else(failed("latency", "S3")),
     ];
-    one_of_many.into_iter().chain(without_scripts).chain(diagnostics).collect()
+    one_of_many.into_iter().chain(layout).chain(without_scripts).chain(diagnostics).collect()
 }
 
 /// What is wrong with a server that is one node of a cluster and is used as if it was alone.

@@ -26,6 +26,12 @@ pub(crate) enum ReplyError {
     Granted,
     /// Others share the lock or wait for it, of whom nothing is known without scripts.
     Crowd,
+    /// Another library has the lock, of whose holders no more is known.
+    Foreign,
+    /// The key of the lock is no string, so it is no lock of the plain layout.
+    OtherType,
+    /// What is to be evicted is a string that never ends.
+    Endless,
     /// The rules of the queue say no.
     Queue(QueueError),
 }
@@ -145,6 +151,9 @@ impl ReplyError {
             Self::Format(number) => crate::servers::format::of_a_lock(place, &number),
             Self::Granted => error::unreadable(place),
             Self::Crowd => error::crowded(place),
+            Self::Foreign => error::foreign(place),
+            Self::OtherType => error::other_type(place),
+            Self::Endless => error::never_ends(place),
             Self::Queue(QueueError::Clock(error)) => {
                 Fault::new(FaultKind::Misconfigured, error.to_string(), "then try again")
             }

@@ -5,10 +5,12 @@
 //! at most as many clocks, however many locks there ever were.
 //!
 //! A name stands at the end, as it is, and the tag follows from it: two names never share a key.
+//!
+//! In the plain layout the key of a lock is what other libraries make of its name. The other keys are ours.
 
 use tenure_core::LockName;
 
-use crate::{client::HashTag, servers::keys::LOCK};
+use crate::{client::HashTag, options::RedisOptions, servers::keys::LOCK};
 
 /// One of the keys of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,31 +28,71 @@ pub(crate) enum Key {
 /// All of them.
 pub(crate) const ALL: [Key; 4] = [Key::Lock, Key::Clock, Key::Line, Key::Ends];
 
+/// How names become keys, and keys names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeySpace<'a> {
+    prefix: &'a str,
+    /// What stands before the name in the key of a lock, in the plain layout.
+    plain: Option<&'a str>,
+}
+
 /// The keys of one lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys<'a> {
-    prefix: &'a str,
+    space: KeySpace<'a>,
     pub(crate) tag: HashTag,
     braced: [u8; 5],
     name: &'a str,
 }
 
-impl<'a> Keys<'a> {
-    pub(crate) fn new(prefix: &'a str, name: &'a LockName) -> Self {
-        let tag = HashTag::of(name);
-        let [a, b, c] = tag.digits();
-        Self { prefix, tag, braced: [b'{', a, b, c, b'}'], name: name.as_str() }
+impl<'a> KeySpace<'a> {
+    pub(crate) fn of(options: &'a RedisOptions) -> Self {
+        let plain = options.layout.is_plain().then_some(options.layout.key_prefix.as_str());
+        Self { prefix: &options.prefix, plain }
     }
 
+    pub(crate) fn keys(self, name: &'a LockName) -> Keys<'a> {
+        let tag = HashTag::of(name);
+        let [a, b, c] = tag.digits();
+        Keys { space: self, tag, braced: [b'{', a, b, c, b'}'], name: name.as_str() }
+    }
+
+    /// A pattern for `SCAN` that finds the locks whose names begin with `names`, and perhaps others.
+    pub(crate) fn pattern(self, names: &str) -> String {
+        match self.plain {
+            Some(before) => format!("{}{}*", escaped(before), escaped(names)),
+            None => format!("{}{{???}}{LOCK}{}*", escaped(self.prefix), escaped(names)),
+        }
+    }
+
+    /// The name whose lock has this key.
+    pub(crate) fn name_of(self, key: &str) -> Option<LockName> {
+        if let Some(before) = self.plain {
+            // Without a prefix every key is one of a lock, but ours.
+            let is_ours = !self.prefix.is_empty() && key.starts_with(self.prefix);
+            return LockName::new(key.strip_prefix(before).filter(|_| !is_ours)?).ok();
+        }
+        let tagged = key.strip_prefix(self.prefix)?.strip_prefix('{')?;
+        let (_, rest) = tagged.split_once('}')?;
+        let name = LockName::new(rest.strip_prefix(LOCK)?).ok()?;
+        let same = self.keys(&name).parts(Key::Lock).concat() == key.as_bytes();
+        same.then_some(name)
+    }
+}
+
+impl Keys<'_> {
     /// What a key is written of.
     pub(crate) fn parts(&self, key: Key) -> [&[u8]; 4] {
+        if let (Key::Lock, Some(before)) = (key, self.space.plain) {
+            return [before.as_bytes(), b"", b"", self.name.as_bytes()];
+        }
         let (kind, name) = match key {
             Key::Lock => (LOCK, self.name),
             Key::Clock => ("clock", ""),
             Key::Line => ("line:", self.name),
             Key::Ends => ("ends:", self.name),
         };
-        [self.prefix.as_bytes(), &self.braced, kind.as_bytes(), name.as_bytes()]
+        [self.space.prefix.as_bytes(), &self.braced, kind.as_bytes(), name.as_bytes()]
     }
 
     /// A key as a word of a command.
@@ -60,10 +102,30 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// The channel on which all who wait without scripts hear which locks were let go so.
-pub(crate) fn freed(prefix: &str) -> String {
-    format!("{prefix}freed")
+/// The channel on which all who wait without a queue hear that the lock with this key was released: the key is said
+/// there.
+pub(crate) fn freed(options: &RedisOptions, key: &str) -> String {
+    match &options.layout.unlock_channel {
+        Some(channel) => channel.replacen(EACH_KEY, key, 1),
+        None => format!("{}freed", options.prefix),
+    }
 }
+
+/// How all of these channels are subscribed to, and by which name or pattern.
+pub(crate) fn all_freed(options: &RedisOptions) -> (&'static str, String) {
+    match &options.layout.unlock_channel {
+        Some(channel) => match channel.split_once(EACH_KEY) {
+            Some((before, behind)) => {
+                ("PSUBSCRIBE", format!("{}*{}", escaped(before), escaped(behind)))
+            }
+            None => ("SUBSCRIBE", channel.clone()),
+        },
+        None => ("SUBSCRIBE", freed(options, "")),
+    }
+}
+
+/// What stands for the key in the name of a channel.
+const EACH_KEY: char = '*';
 
 /// The channel on which all who hold something hear which locks an operator broke: what is said there is
 /// the key of the lock, and no owner.
@@ -71,27 +133,15 @@ pub(crate) fn evicted(prefix: &str) -> String {
     format!("{prefix}evicted")
 }
 
-/// A pattern for `SCAN` that finds the locks whose names begin with `names`, and perhaps others.
-pub(crate) fn pattern(prefix: &str, names: &str) -> String {
-    let escape = |text: &str| {
-        text.chars().fold(String::new(), |mut escaped, character| {
-            if matches!(character, '*' | '?' | '[' | ']' | '^' | '-' | '\\') {
-                escaped.push('\\');
-            }
-            escaped.push(character);
-            escaped
-        })
-    };
-    format!("{}{{???}}{LOCK}{}*", escape(prefix), escape(names))
-}
-
-/// The name whose lock has this key.
-pub(crate) fn name_of(prefix: &str, key: &str) -> Option<LockName> {
-    let tagged = key.strip_prefix(prefix)?.strip_prefix('{')?;
-    let (_, rest) = tagged.split_once('}')?;
-    let name = LockName::new(rest.strip_prefix(LOCK)?).ok()?;
-    let same = Keys::new(prefix, &name).parts(Key::Lock).concat() == key.as_bytes();
-    same.then_some(name)
+/// A text as a pattern finds it.
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::new(), |mut escaped, character| {
+        if matches!(character, '*' | '?' | '[' | ']' | '^' | '-' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+        escaped
+    })
 }
 
 #[cfg(test)]
@@ -101,7 +151,11 @@ mod tests {
     use super::*;
 
     fn written(prefix: &str, text: &str, key: Key) -> String {
-        String::from_utf8(Keys::new(prefix, &name(text)).parts(key).concat()).unwrap()
+        String::from_utf8(space(prefix).keys(&name(text)).parts(key).concat()).unwrap()
+    }
+
+    fn space(prefix: &str) -> KeySpace<'_> {
+        KeySpace { prefix, plain: None }
     }
 
     fn name(text: &str) -> LockName {
@@ -113,11 +167,11 @@ mod tests {
         for text in ["a", "a}b", "{a}", "}", "lock:a", "a:b:", "ends:x", "*", "💥"] {
             for prefix in ["tenure:", "", "lock:"] {
                 let key = written(prefix, text, Key::Lock);
-                assert_eq!(name_of(prefix, &key), Some(name(text)), "{key}");
+                assert_eq!(space(prefix).name_of(&key), Some(name(text)), "{key}");
             }
         }
-        assert_eq!(name_of("tenure:", "tenure:{000}clock"), None);
-        assert_eq!(name_of("tenure:", "tenure:{zzz}lock:a"), None);
+        assert_eq!(space("tenure:").name_of("tenure:{000}clock"), None);
+        assert_eq!(space("tenure:").name_of("tenure:{zzz}lock:a"), None);
     }
 
     #[test]
@@ -147,6 +201,20 @@ mod tests {
 
     #[test]
     fn a_pattern_takes_prefixes_literally() {
-        assert_eq!(pattern("a*:", "b?[c]"), "a\\*:{???}lock:b\\?\\[c\\]*");
+        assert_eq!(space("a*:").pattern("b?[c]"), "a\\*:{???}lock:b\\?\\[c\\]*");
+    }
+
+    #[test]
+    fn a_plain_key_is_what_others_make_of_a_name() {
+        let space = KeySpace { prefix: "tenure:", plain: Some("orders*:") };
+        let name = name("a{b");
+        assert_eq!(space.keys(&name).text(Key::Lock), "orders*:a{b");
+        assert!(space.keys(&name).text(Key::Clock).starts_with("tenure:{"));
+        assert_eq!(space.name_of("orders*:a{b"), Some(name));
+        assert_eq!(space.name_of("tenure:{000}clock"), None);
+        assert_eq!(space.pattern("a"), "orders\\*:a*");
+        let bare = KeySpace { plain: Some(""), ..space };
+        assert_eq!(bare.name_of("tenure:format"), None);
+        assert!(bare.name_of("tenuring").is_some());
     }
 }

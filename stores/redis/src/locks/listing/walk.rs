@@ -7,7 +7,7 @@ use tenure_core::{Fault, LockName};
 
 use crate::{
     client::{Value, error, field, text},
-    locks::{error::endless, layout::keys},
+    locks::{error::endless, layout::keys::KeySpace},
     servers::{NodeRef, Transport},
 };
 
@@ -109,8 +109,8 @@ async fn walk(
     steps: u64,
     names: &mut FirstLockNames,
 ) -> Result<(), Fault> {
-    let ours = &transport.options.prefix;
-    let (pattern, step) = (keys::pattern(ours, prefix), STEP.to_string());
+    let space = KeySpace::of(&transport.options);
+    let (pattern, step) = (space.pattern(prefix), STEP.to_string());
     let (mut cursor, mut walk, mut there) = ("0".to_owned(), WalkProgress::default(), 0);
     loop {
         let scan = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", &step];
@@ -119,7 +119,7 @@ async fn walk(
         walk.steps += 1;
         walk.keys += found.len() as u64;
         for key in found {
-            let name = keys::name_of(ours, &key);
+            let name = space.name_of(&key);
             if let Some(name) = name.filter(|name| name.as_str().starts_with(prefix)) {
                 names.add(name);
             }

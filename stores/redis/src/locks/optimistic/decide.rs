@@ -12,7 +12,10 @@ use tenure_core::{
     },
 };
 
-use super::record::{self, ParsedRecord};
+use super::{
+    foreign::{self, LOOK_AT_FOREIGN},
+    record::{self, ParsedRecord},
+};
 use crate::locks::layout::{
     fields::{ParseResult, ReplyError},
     wire::LAST_TIME,
@@ -44,6 +47,10 @@ pub(super) enum HolderState {
     Alone(Vec<u8>),
     /// Several, or some wait for it by scripts; what is known of them.
     Crowd(Option<ContenderSummary>),
+    /// A program of another library, with this value.
+    Foreign(Vec<u8>),
+    /// What is there is no lock of the plain layout.
+    OtherType,
 }
 
 /// What the head of a crowd says.
@@ -115,6 +122,16 @@ impl LockSnapshot {
             HolderState::Nobody => Ok(None),
             HolderState::Alone(record) => ParsedRecord::read(record).map(Some),
             HolderState::Crowd(_) => Err(ReplyError::Crowd),
+            HolderState::Foreign(_) => Err(ReplyError::Foreign),
+            HolderState::OtherType => Err(ReplyError::OtherType),
+        }
+    }
+
+    /// The holder that uses another library, if it has the lock.
+    fn foreign_holder(&self) -> Option<Contender> {
+        match &self.held {
+            HolderState::Foreign(value) => Some(foreign::holder(value, self.left)),
+            _ => None,
         }
     }
 
@@ -128,7 +145,11 @@ impl LockSnapshot {
 
     /// Whether several have it, and surely not the one who asks.
     fn is_of_others(&self) -> bool {
-        matches!(&self.held, HolderState::Crowd(Some(crowd)) if !crowd.ours)
+        match &self.held {
+            HolderState::Crowd(Some(crowd)) => !crowd.ours,
+            HolderState::Foreign(_) | HolderState::OtherType => true,
+            HolderState::Nobody | HolderState::Alone(_) | HolderState::Crowd(None) => false,
+        }
     }
 
     /// The last time of the clock.
@@ -161,6 +182,12 @@ pub(super) fn acquire(seen: &LockSnapshot, ask: &Ask) -> DecisionResult<Answer> 
     };
     match seen.record() {
         Err(ReplyError::Crowd) => busy(None, None),
+        Err(ReplyError::Foreign) => {
+            let retry_after = seen.left().clamp(SHORTEST_RETRY, LOOK_AT_FOREIGN);
+            let retry_after = if seen.left < 0 { LOOK_AT_FOREIGN } else { retry_after };
+            let holder = seen.foreign_holder();
+            Ok(Said(Answer::Busy { retry_after, ahead: 0, holder, position: None }))
+        }
         Err(refused) => Err(refused),
         Ok(Some(record)) if record.owner == ask.owner.to_hex() => {
             if !record.is_exclusive() {
@@ -259,13 +286,25 @@ pub(super) fn evict(seen: &LockSnapshot) -> DecisionResult<Vec<Contender>> {
         Ok(None) => Ok(Before(Vec::new())),
         Ok(Some(holder)) => Ok(With(vec![WriteOperation::Delete], vec![holder])),
         Err(ReplyError::Corrupt) => Ok(With(vec![WriteOperation::Delete], Vec::new())),
+        Err(ReplyError::Foreign) => {
+            foreign::may_be_evicted(seen.left)?;
+            let holder = seen.foreign_holder().into_iter().collect();
+            Ok(With(vec![WriteOperation::Delete], holder))
+        }
         Err(refused) => Err(refused),
     }
 }
 
 /// The one of this id, if that has it.
 pub(super) fn evict_hold(seen: &LockSnapshot, hold: HoldId) -> DecisionResult<Option<Contender>> {
-    let holder = seen.record()?.map(|record| record.holder(seen.left)).transpose()?;
+    let holder = match seen.foreign_holder() {
+        Some(holder) if holder.id == Some(hold) => {
+            foreign::may_be_evicted(seen.left)?;
+            Some(holder)
+        }
+        Some(_) => None,
+        None => seen.record()?.map(|record| record.holder(seen.left)).transpose()?,
+    };
     match holder.filter(|holder| holder.id == Some(hold)) {
         Some(holder) => Ok(With(vec![WriteOperation::Delete], Some(holder))),
         None => Ok(Before(None)),
@@ -274,6 +313,9 @@ pub(super) fn evict_hold(seen: &LockSnapshot, hold: HoldId) -> DecisionResult<Op
 
 /// Who has it; nobody knows without scripts who waits.
 pub(super) fn inspect(seen: &LockSnapshot) -> ParseResult<Option<Contender>> {
+    if let Some(holder) = seen.foreign_holder() {
+        return Ok(Some(holder));
+    }
     let HolderState::Crowd(Some(crowd)) = &seen.held else {
         return seen.record()?.map(|record| record.holder(seen.left)).transpose();
     };

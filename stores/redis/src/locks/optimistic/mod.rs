@@ -5,6 +5,7 @@
 //! leave it as it is. So both exclude each other.
 
 mod decide;
+mod foreign;
 mod record;
 mod session;
 
@@ -30,7 +31,7 @@ use self::{
     session::{WatchScope, WatchTransaction},
 };
 use crate::{
-    locks::{Context, LockingMethod, error, layout::keys::Keys},
+    locks::{Context, LockingMethod, error},
     servers::transport::lending::PoolKind,
 };
 
@@ -68,8 +69,7 @@ impl LockingMethod for OptimisticMethod {
     }
 
     async fn acquire_together(&self, _: &[(LockName, Ask)]) -> Result<Together, Fault> {
-        let what = "without scripts several names are not acquired in one step";
-        Err(Fault::new(FaultKind::Unsupported, what, "ask for them one by one"))
+        Err(error::not_together("without scripts"))
     }
 
     /// Releases what this owner has, and asks again: somebody may come between.
@@ -90,7 +90,7 @@ impl LockingMethod for OptimisticMethod {
         let record = self.0.shared.records.take(owner);
         if let Some(record) = record.filter(|_| keep.is_zero()) {
             let mut session = WatchTransaction::open(&self.0, PoolKind::Other).await?;
-            let keys = Keys::new(self.0.prefix(), name);
+            let keys = self.0.key_space().keys(name);
             if session.delete_if(&keys, &record.without_scripts(owner)).await? {
                 return Ok(Released::Released);
             }
@@ -122,7 +122,7 @@ impl LockingMethod for OptimisticMethod {
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
         let mut session = WatchTransaction::open(&self.0, PoolKind::Other).await?;
-        let keys = Keys::new(self.0.prefix(), name);
+        let keys = self.0.key_space().keys(name);
         let seen = session.look(&[keys], WatchScope::Nothing, &[]).await?;
         let inspected = seen.first().map(decide::inspect).transpose();
         let mut holder = inspected.map_err(|refused| self.0.refused(refused))?.flatten();
@@ -244,7 +244,7 @@ impl OptimisticMethod {
         owners: &[String],
         decide: &mut (dyn FnMut(usize, &LockSnapshot) -> Decision<()> + Send),
     ) -> Result<bool, Fault> {
-        let locks: Vec<_> = names.iter().map(|name| Keys::new(self.0.prefix(), name)).collect();
+        let locks: Vec<_> = names.iter().map(|name| self.0.key_space().keys(name)).collect();
         let mut session = WatchTransaction::open(&self.0, purpose).await?;
         let seen = session.look(&locks, watched, owners).await?;
         let is_crowd = |seen: &LockSnapshot| matches!(seen.held, HolderState::Crowd(_));
@@ -272,7 +272,7 @@ impl OptimisticMethod {
     }
 
     /// Refuses what takes more than one record.
-    fn can_do(&self, mode: Mode, order: Order) -> Result<(), Fault> {
+    pub(super) fn can_do(&self, mode: Mode, order: Order) -> Result<(), Fault> {
         let reasons = &self.0.shared.capabilities.reasons;
         let reason = match (mode, order) {
             (Mode::Shared, _) => reasons.shared,
@@ -285,6 +285,6 @@ impl OptimisticMethod {
 }
 
 /// Why the second of two steps was not done, when the first was.
-fn half_done(fault: &Fault) -> Fault {
+pub(super) fn half_done(fault: &Fault) -> Fault {
     Fault::new(FaultKind::InDoubt, fault.message_and_cause(), fault.help().to_owned())
 }

@@ -64,6 +64,12 @@ impl<'a> ParsedRecord<'a> {
         self.permits.is_empty() && !self.reads
     }
 
+    /// Whether each part is as tenure writes it.
+    pub(super) fn is_whole(&self) -> bool {
+        let is_owner = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
+        (self.owner == NOBODY || self.owner.bytes().all(is_owner)) && self.holder(0).is_ok()
+    }
+
     pub(super) fn token(&self) -> ParseResult<Token> {
         self.grant().map(|(token, _)| token)
     }

@@ -6,7 +6,10 @@
 
 use tenure_core::Fault;
 
-use super::decide::{ContenderSummary, HolderState, LockSnapshot, TokenClock, WriteOperation};
+use super::{
+    decide::{ContenderSummary, HolderState, LockSnapshot, TokenClock, WriteOperation},
+    foreign,
+};
 use crate::{
     client::{Failure, NoOutcome, ServerError, Value, error, pool::PoolGuard},
     locks::{
@@ -92,9 +95,16 @@ impl<'a> WatchTransaction<'a> {
         let ahead = self.pooled.connection.seconds_ahead().saturating_mul(1_000_000);
         let mut seen = Vec::with_capacity(locks.len());
         for _ in locks {
+            let is_plain = self.context.is_plain();
             let held = match told.next() {
+                Some(Value::Bytes(value)) if is_plain && !foreign::is_ours(&value) => {
+                    HolderState::Foreign(value)
+                }
                 Some(Value::Bytes(record)) => HolderState::Alone(record),
                 Some(Value::Nil) => HolderState::Nobody,
+                Some(Value::Error(error)) if error.code() == "WRONGTYPE" && is_plain => {
+                    HolderState::OtherType
+                }
                 Some(Value::Error(error)) if error.code() == "WRONGTYPE" => {
                     HolderState::Crowd(None)
                 }
@@ -155,9 +165,11 @@ impl<'a> WatchTransaction<'a> {
             changes.iter().map(|(keys, change)| words(keys, change)).collect();
         row.push(texts(&["EXEC"]));
         // Whoever may not tell others lets it go all the same.
-        let freed = freed(self.context.prefix());
         let gone = changes.iter().filter(|(_, change)| *change == WriteOperation::Delete);
-        row.extend(gone.map(|(keys, _)| texts(&["PUBLISH", &freed, &keys.text(Key::Lock)])));
+        row.extend(gone.map(|(keys, _)| {
+            let key = keys.text(Key::Lock);
+            texts(&["PUBLISH", &freed(&self.context.shared.options, &key), &key])
+        }));
         let row: Vec<Vec<&str>> =
             row.iter().map(|words| words.iter().map(String::as_str).collect()).collect();
         self.begun = false;
@@ -191,7 +203,8 @@ impl<'a> WatchTransaction<'a> {
         let connection = self.pooled.connection.clone();
         let compare = &connection.compare;
         let Some((verb, condition)) = compare.words() else { return Ok(false) };
-        let (key, freed) = (keys.text(Key::Lock), freed(self.context.prefix()));
+        let key = keys.text(Key::Lock);
+        let freed = freed(&self.context.shared.options, &key);
         let delete = [verb, &key].into_iter().chain(condition).chain([record]).collect();
         let row = [vec!["DISCARD"], delete, vec!["PUBLISH", &freed, &key]];
         let told = match self.send(&row, Some(1)).await?.into_iter().nth(1) {

@@ -59,6 +59,19 @@ impl ScriptedMethod {
         Box::pin(self.ask_crowd(name, ask, old, first)).await
     }
 
+    /// Asks for a name that nobody has; `None` when somebody has it, whoever that is.
+    pub(crate) async fn ask_for_free(
+        &self,
+        name: &LockName,
+        ask: &Ask,
+    ) -> Result<Option<Answer>, Fault> {
+        let owner = wire::owner(&ask.owner);
+        let mut call = self.0.call(name, &[Key::Lock, Key::Clock]);
+        wire::begin(&mut call, &owner, ask);
+        let answer = self.0.run_batched(&scripts::ACQUIRES, &owner, call).await?;
+        self.answer_alone(ask, answer)
+    }
+
     /// What an ask was answered that knew of nobody else; `None` when it met others.
     fn answer_alone(
         &self,

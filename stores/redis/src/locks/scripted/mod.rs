@@ -23,7 +23,7 @@ use crate::{
     locks::{
         Context, LockingMethod,
         layout::{
-            keys::{self, Key, Keys},
+            keys::{self, Key},
             reply::{Reply, part_released},
             wire::{self, OwnerText},
         },
@@ -87,7 +87,7 @@ impl LockingMethod for ScriptedMethod {
         let record = self.0.shared.records.take(owner);
         if keep.is_zero() && !self.0.shared.crowded_holds.remove(owner) {
             if let Some(record) = record
-                && let keys = Keys::new(self.0.prefix(), name)
+                && let keys = self.0.key_space().keys(name)
                 && self
                     .0
                     .transport

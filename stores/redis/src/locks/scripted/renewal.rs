@@ -15,7 +15,7 @@ use crate::{
     locks::{
         layout::{
             fields::{ParseResult, ReplyError, ReplyFields},
-            keys::{self, Key, Keys},
+            keys::{self, Key},
             wire,
         },
         scripted::ScriptedMethod,
@@ -110,6 +110,13 @@ impl ScriptedMethod {
         // The connection makes one write of them all, and each has an answer of its own.
         let (told, many) = join(join_all(crowded.into_iter().map(one)), many).await;
         let mut told: HashMap<_, _> = told.into_iter().chain(many.into_iter().flatten()).collect();
+        if self.0.is_plain() {
+            // There only one has a name, so something else lies at these keys.
+            for (number, _) in alone {
+                told.entry(number).or_insert(Ok(Renewed::Lost));
+            }
+            return (0..holds.len()).filter_map(|number| told.remove(&number)).collect();
+        }
         // Others are at these, or something is odd.
         let rest: Vec<_> =
             alone.into_iter().filter(|(number, _)| !told.contains_key(number)).collect();
@@ -163,7 +170,7 @@ impl ScriptedMethod {
         let echo = self.0.echo();
         let mut call = ScriptCall::new(HashTag::of(&first.name));
         for (_, hold) in holds {
-            call.key(&Keys::new(self.0.prefix(), &hold.name).parts(Key::Lock));
+            call.key(&self.0.key_space().keys(&hold.name).parts(Key::Lock));
         }
         call.argument(&[&echo]);
         for (_, hold) in holds {

@@ -16,7 +16,7 @@ use crate::{
     locks::{
         layout::{
             fields::{ParseResult, ReplyError, ReplyFields},
-            keys::{Key, Keys},
+            keys::Key,
             reply::Reply,
             wire,
         },
@@ -50,7 +50,7 @@ impl ScriptedMethod {
         }
         let mut call = ScriptCall::new(tag);
         for (name, _) in asks {
-            let keys = Keys::new(self.0.prefix(), name);
+            let keys = self.0.key_space().keys(name);
             call.key(&keys.parts(Key::Lock)).key(&keys.parts(Key::Clock));
         }
         for (_, ask) in asks {

@@ -94,6 +94,11 @@ scripts! {
     /// KEYS: lock. ARGV: owner.
     /// Answers nothing more, `not-held` or `crowd`. Keeps S4.
     RELEASE_ALONE = "release/release_alone" "shared/refused" "release/release_refused";
+    /// Releases a name in the plain layout.
+    ///
+    /// KEYS: lock. ARGV: owner, the channel on which releases are announced.
+    /// Answers nothing more, or `not-held`. Keeps S4 and S6.
+    RELEASE_PLAIN = "release/release_plain" "shared/refused" "release/release_refused";
     /// Asks for a name, after letting go of a hold if it is told of one.
     ///
     /// KEYS: all. ARGV: owner and mark, ttl, permits and label, manner, mode, place, channel, limits; the hold to let go of.
@@ -187,6 +192,7 @@ mod tests {
             &RELEASE_MANY,
             &ACQUIRE_TOGETHER,
             &RELEASE_ALONE,
+            &RELEASE_PLAIN,
             &ASK,
             &RELEASE,
             &RENEW_ALONE,

@@ -9,7 +9,9 @@ use tenure_core::Fault;
 use tenure_url::{Certificates, Password, Settings, Url};
 
 use self::scheme::{DIALECT, Scheme};
-use crate::options::{Address, Deployment, HostPort, RedisOptions, Sentinels, login::Login};
+use crate::options::{
+    Address, Deployment, HostPort, Layout, RedisOptions, Sentinels, login::Login,
+};
 
 const DEFAULT_PORT: u16 = 6379;
 
@@ -34,6 +36,8 @@ impl RedisOptions {
     /// | `connect_timeout=`, `response_timeout=` | [`RedisOptions::connect_timeout`] and [`RedisOptions::response_timeout`], as `500ms`, `2s` or `1m30s` |
     /// | `replicas=`, `replica_timeout=` | [`RedisOptions::replicas`] and [`RedisOptions::replica_timeout`]; also `replicas=all` behind sentinels and in a cluster |
     /// | `scripts=no` | [`RedisOptions::scripts`]; not in a cluster |
+    /// | `layout=plain` | [`RedisOptions::layout`]: the keys of other libraries; not in a cluster |
+    /// | `key_prefix=`, `unlock_channel=` | with `layout=plain`: [`RedisOptions::key_prefix`] and [`RedisOptions::unlock_channel`] |
     /// | `ca=` | over TLS: a PEM file with the authorities to trust instead of the system's |
     /// | `cert=`, `key=` | over TLS: PEM files with a client certificate and its key, for a server that requires one |
     /// | `password_file=`, `sentinel_password_file=` | a file with the password for the servers or the sentinels, which is read at each login |
@@ -95,6 +99,7 @@ impl RedisOptions {
         if let Some(scripts) = settings.yes_no("scripts")? {
             options = options.scripts(scripts);
         }
+        options = layout(options, settings)?;
         url.settings.finish()?;
         // Files are read once the rest is known to be right.
         let [file, file_of_sentinels] = password_files;
@@ -120,6 +125,26 @@ impl RedisOptions {
         options.check()?;
         Ok(options)
     }
+}
+
+/// The layout, and what belongs to it.
+fn layout(mut options: RedisOptions, settings: &mut Settings) -> Result<RedisOptions, Fault> {
+    options = match settings.take("layout").as_deref() {
+        None => options,
+        Some("tenure") => options.layout(Layout::Tenure),
+        Some("plain") => options.layout(Layout::Plain),
+        Some(_) => {
+            let message = "it names a layout that tenure does not know";
+            return Err(DIALECT.wrong_but(message, "write layout=plain, or leave it out"));
+        }
+    };
+    if let Some(text) = settings.take("key_prefix") {
+        options = options.key_prefix(&text)?;
+    }
+    if let Some(text) = settings.take("unlock_channel") {
+        options = options.unlock_channel(&text)?;
+    }
+    Ok(options)
 }
 
 /// Settings that name PEM files, and the paths: authorities, a certificate and its key.

@@ -1,0 +1,135 @@
+//! Locking in the keys of other libraries: a string for each name, set with `SET NX PX`, and deleted by its holder
+//! after comparing it.
+//!
+//! The value of a holder of tenure is its record, as in tenure's own layout. Any other value is a holder of another
+//! library. What is rare is done by transactions, which read the value, decide here, and write unless it changed.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenure_core::{
+    Fault, FaultKind, HoldId, LockName, Owner, Token,
+    proto::{
+        Renewed,
+        queue::{
+            Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
+        },
+    },
+    store::Renewal,
+};
+
+use crate::locks::{
+    Context, LockingMethod, error,
+    layout::{
+        keys::{Key, freed},
+        wire,
+    },
+    optimistic::{OptimisticMethod, half_done},
+    scripted::ScriptedMethod,
+    scripts,
+};
+
+/// Locks names by the keys of other libraries: mutexes alone, without queues.
+pub(crate) struct PlainMethod {
+    context: Context,
+    /// Grants free names and renews: these scripts touch a value only if it is tenure's.
+    scripted: ScriptedMethod,
+    /// Sees the values of others, and does what is rare.
+    optimistic: OptimisticMethod,
+}
+
+impl PlainMethod {
+    pub(crate) fn new(context: &Context) -> Self {
+        Self {
+            context: context.clone(),
+            scripted: ScriptedMethod(context.clone()),
+            optimistic: OptimisticMethod(context.clone()),
+        }
+    }
+
+    /// Refuses a name whose key is one that tenure keeps something else in.
+    fn check(&self, name: &LockName) -> Result<(), Fault> {
+        let options = &self.context.shared.options;
+        let key = self.context.key_space().keys(name).text(Key::Lock);
+        if key.starts_with(&options.prefix) {
+            return Err(error::own_key(self.context.place()));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl LockingMethod for PlainMethod {
+    async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        self.check(name)?;
+        self.optimistic.can_do(ask.mode, ask.order)?;
+        match self.scripted.ask_for_free(name, ask).await? {
+            Some(answer) => Ok(answer),
+            // Somebody has it: who that is, and for how long, is read now.
+            None => self.optimistic.acquire(name, ask).await,
+        }
+    }
+
+    async fn acquire_together(&self, _: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        Err(error::not_together("in the plain layout"))
+    }
+
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
+        self.scripted.renew_all(holds).await
+    }
+
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        keep: Duration,
+    ) -> Result<Released, Fault> {
+        self.check(name)?;
+        self.context.shared.records.take(owner);
+        if !keep.is_zero() {
+            return self.optimistic.release(name, owner, keep).await;
+        }
+        let text = wire::owner(owner);
+        let key = self.context.key_space().keys(name).text(Key::Lock);
+        let channel = freed(&self.context.shared.options, &key);
+        let mut call = self.context.call(name, &[Key::Lock]);
+        call.argument(&[&text]).argument(&[channel.as_bytes()]);
+        let reply = self.context.run(&scripts::RELEASE_PLAIN, &text, call).await?;
+        reply.released().map_err(|refused| self.context.refused(refused))
+    }
+
+    /// Releases what this owner has, and asks again: somebody may come between.
+    async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
+        self.optimistic.can_do(ask.mode, ask.order)?;
+        let released = self.release(name, owner, Duration::ZERO).await?;
+        let asked = self.acquire(name, ask).await;
+        asked
+            .map_err(|fault| if released == Released::Released { half_done(&fault) } else { fault })
+    }
+
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
+        self.check(name)?;
+        self.optimistic.take_over(name, over).await
+    }
+
+    async fn raise(&self, _: &LockName, _: &Owner, _: Token) -> Result<Raised, Fault> {
+        let what = "in the plain layout tokens are not raised";
+        let help = "use tenure's own layout for a member of a quorum";
+        Err(Fault::new(FaultKind::Unsupported, what, help))
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        self.check(name)?;
+        self.optimistic.inspect(name).await
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        self.check(name)?;
+        self.optimistic.evict(name).await
+    }
+
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
+        self.check(name)?;
+        self.optimistic.evict_hold(name, hold).await
+    }
+}

@@ -1,0 +1,12 @@
+-- Others use the same key: it is deleted only if it begins with the owner. Waiters hear of it, unless this
+-- user may not tell them.
+local held = redis.pcall('GET', KEYS[1])
+if type(held) == 'string' and string.sub(held, 1, 32) == ARGV[1] then
+    held = redis.pcall('DEL', KEYS[1])
+    if held == 1 then
+        redis.pcall('PUBLISH', ARGV[2], KEYS[1])
+        return ARGV[1]
+    end
+elseif type(held) ~= 'table' or string.sub(held.err, 1, 9) == 'WRONGTYPE' then
+    return {ARGV[1], 'not-held'}
+end

@@ -1,0 +1,85 @@
+//! How the keys of locks are laid out, so that other programs can take part.
+
+use tenure_core::{Fault, FaultKind};
+
+/// How the keys of locks are laid out on the server.
+///
+/// All programs that use the same locks must use the same layout. Locks of two layouts do not exclude each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// tenure's own keys, with every kind of lock and a queue of waiters.
+    #[default]
+    Tenure,
+    /// One string for each name, as `SET key value NX PX` writes it. redis-py, redsync, bsm/redislock and many other
+    /// libraries lock so.
+    ///
+    /// There are only mutexes and elections, and waiters are served in no order. tenure's own holders have tokens; the
+    /// holders of other libraries have none, so a fence does not see them.
+    /// [docs/together.md](https://github.com/tenure-rs/tenure/blob/main/docs/together.md) has the libraries and their
+    /// settings.
+    Plain,
+}
+
+/// The layout, and the names that other libraries give to keys and channels in it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LayoutOptions {
+    pub(crate) layout: Layout,
+    /// What stands before a name in the key of its lock.
+    pub(crate) key_prefix: String,
+    /// Where a release is announced, unless it is tenure's own channel.
+    pub(crate) unlock_channel: Option<String>,
+}
+
+impl LayoutOptions {
+    pub(crate) fn is_plain(&self) -> bool {
+        self.layout == Layout::Plain
+    }
+
+    /// Checks that what is given belongs to this layout.
+    pub(crate) fn check(&self, prefix: &str, scripts: bool, in_cluster: bool) -> Result<(), Fault> {
+        let wrong = |what: &str, help: &str| Err(Fault::new(FaultKind::Misconfigured, what, help));
+        if !self.is_plain() {
+            return match (self.key_prefix.as_str(), &self.unlock_channel) {
+                ("", None) => Ok(()),
+                ("", Some(_)) => wrong(
+                    "unlock_channel is for the plain layout",
+                    "add layout=plain, or leave unlock_channel out",
+                ),
+                _ => wrong(
+                    "key_prefix is for the plain layout",
+                    "add layout=plain, or write prefix= for tenure's own keys",
+                ),
+            };
+        }
+        if prefix.is_empty() || self.key_prefix.starts_with(prefix) {
+            return wrong(
+                "in the plain layout the keys of locks would be among tenure's own",
+                "choose a prefix= that no key of a lock begins with",
+            );
+        }
+        if !scripts {
+            let help = "leave scripts=no out, as a user that may run scripts";
+            return wrong("the plain layout needs scripts", help);
+        }
+        if in_cluster {
+            let help = "use one server, or one that sentinels name: in a cluster the token of a lock could be on another node than its key";
+            return wrong("in a cluster tenure does not support the plain layout", help);
+        }
+        Ok(())
+    }
+}
+
+/// Checks what other libraries may put before a name, or call a channel.
+pub(super) fn key_text(what: &str, text: &str) -> Result<String, Fault> {
+    const MOST: usize = 256;
+    if text.len() <= MOST && !text.contains(char::is_control) {
+        return Ok(text.to_owned());
+    }
+    let what = format!("{what} {text:?} is too long, or has control characters");
+    Err(Fault::new(
+        FaultKind::Misconfigured,
+        what,
+        "choose at most 256 bytes without control characters",
+    ))
+}

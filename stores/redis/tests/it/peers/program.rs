@@ -1,0 +1,195 @@
+//! The programs of other libraries: built once, and run beside tenure.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Mutex,
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
+    process::{Child, ChildStdin, ChildStdout},
+    time::timeout,
+};
+
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers");
+
+/// A small machine that starts quickly.
+const JAVA: [&str; 3] = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
+
+/// How long a program may be silent.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A library with a lock of its own on a plain key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Library {
+    RedisPy,
+    Redsync,
+    BsmRedislock,
+    NodeRedlock,
+    SpringSpin,
+    SpringPubSub,
+}
+
+/// The language that its program is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Language {
+    Python,
+    Go,
+    Node,
+    Java,
+}
+
+impl Library {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::RedisPy => "redis-py",
+            Self::Redsync => "redsync",
+            Self::BsmRedislock => "redislock",
+            Self::NodeRedlock => "node-redlock",
+            Self::SpringSpin => "spring-spin",
+            Self::SpringPubSub => "spring-pub-sub",
+        }
+    }
+
+    /// Whether all holds of one of its processes have the same value.
+    pub(super) const fn has_one_value(self) -> bool {
+        matches!(self, Self::SpringSpin | Self::SpringPubSub)
+    }
+
+    const fn language(self) -> Language {
+        match self {
+            Self::RedisPy => Language::Python,
+            Self::Redsync | Self::BsmRedislock => Language::Go,
+            Self::NodeRedlock => Language::Node,
+            Self::SpringSpin | Self::SpringPubSub => Language::Java,
+        }
+    }
+}
+
+/// A process that locks one key by another library. It is killed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Peer {
+    library: Library,
+    child: Child,
+    input: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Peer {
+    pub(super) fn start(library: Library, port: u16, ttl: Duration, key: &str) -> Self {
+        let mut command = tokio::process::Command::from(library.language().program());
+        command.arg(library.name()).args([port.to_string(), ttl.as_millis().to_string()]).arg(key);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { library, input: child.stdin.take().unwrap(), child, lines }
+    }
+
+    pub(super) async fn tell(&mut self, order: &str) {
+        self.input.write_all(format!("{order}\n").as_bytes()).await.unwrap();
+        self.input.flush().await.unwrap();
+    }
+
+    /// Waits until it says this.
+    pub(super) async fn says(&mut self, expected: &str) {
+        let said = timeout(PATIENCE, self.lines.next_line()).await;
+        let said = said.unwrap_or_else(|_| panic!("{:?} does not say {expected:?}", self.library));
+        assert_eq!(said.unwrap().as_deref(), Some(expected), "{:?}", self.library);
+    }
+
+    /// Ends it as `kill -9` does.
+    pub(super) async fn kill(&mut self) {
+        self.child.kill().await.unwrap();
+    }
+}
+
+impl Language {
+    const fn folder(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::Go => "go",
+            Self::Node => "node",
+            Self::Java => "java",
+        }
+    }
+
+    /// What starts its program, which is built if its sources have changed since.
+    fn program(self) -> Command {
+        static BUILT: Mutex<BTreeSet<Language>> = Mutex::new(BTreeSet::new());
+        let source = Path::new(SOURCES).join(self.folder());
+        let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("peers").join(self.folder());
+        let mut done = BUILT.lock().unwrap();
+        if done.insert(self) {
+            fs::create_dir_all(&built).unwrap();
+            // Other test programs build it, too.
+            let lock = File::create(built.join("lock")).unwrap();
+            lock.lock().unwrap();
+            let (stamp, texts) = (built.join("stamp"), texts(&source));
+            if fs::read(&stamp).ok().as_ref() != Some(&texts) {
+                self.build(&source, &built);
+                fs::write(stamp, texts).unwrap();
+            }
+        }
+        let start = |program: &Path, script: Option<PathBuf>| {
+            let mut command = Command::new(program);
+            command.args(script);
+            command
+        };
+        match self {
+            Self::Python => start(&built.join("bin/python"), Some(source.join("peer.py"))),
+            Self::Go => start(&built.join("peer"), None),
+            Self::Node => start("node".as_ref(), Some(built.join("peer.mjs"))),
+            Self::Java => {
+                let mut java = Command::new("java");
+                java.args(JAVA).arg("-cp").arg(format!("{0}/classes:{0}/lib/*", built.display()));
+                java.arg("Peer");
+                java
+            }
+        }
+    }
+
+    fn build(self, source: &Path, built: &Path) {
+        let run = |command: &mut Command| {
+            let told = command.current_dir(source).stdin(Stdio::null()).output();
+            let told = told.unwrap_or_else(|error| panic!("{command:?} does not run: {error}"));
+            let said = [told.stdout, told.stderr].concat();
+            assert!(told.status.success(), "{command:?}: {}", String::from_utf8_lossy(&said));
+        };
+        match self {
+            Self::Python => {
+                run(Command::new("python3").args(["-m", "venv"]).arg(built));
+                let mut pip = Command::new(built.join("bin/python"));
+                let install = ["-m", "pip", "install", "--quiet", "--require-hashes", "-r"];
+                run(pip.args(install).arg("requirements.txt"));
+            }
+            Self::Go => run(Command::new("go").args(["build", "-o"]).arg(built.join("peer"))),
+            Self::Node => {
+                // It looks for its packages beside itself.
+                for file in ["package.json", "package-lock.json", "peer.mjs"] {
+                    fs::copy(source.join(file), built.join(file)).unwrap();
+                }
+                let mut npm = Command::new("npm");
+                run(npm.args(["ci", "--ignore-scripts", "--no-audit", "--prefix"]).arg(built));
+            }
+            Self::Java => {
+                let folder = format!("-DbuildDirectory={}", built.display());
+                run(Command::new("mvn").args(["-q", "-B", &folder, "compile"]));
+            }
+        }
+    }
+}
+
+/// All that a program is built of.
+fn texts(source: &Path) -> Vec<u8> {
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(source).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let text = |file: &PathBuf| {
+        if file.is_dir() { texts(file) } else { fs::read(file).unwrap() }
+    };
+    files.iter().flat_map(text).collect()
+}

@@ -1,0 +1,42 @@
+// node-redlock, as its users call it. ../README.md has the protocol.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+
+import { Redlock } from "@sesamecare-oss/redlock";
+import { Redis } from "ioredis";
+
+const [, port, ttl, key] = process.argv.slice(2);
+const redlock = new Redlock([new Redis(Number(port))], { retryCount: 10_000, retryDelay: 50, retryJitter: 20 });
+redlock.on("error", () => {});
+const acquire = () => redlock.acquire([key], Number(ttl));
+
+let held;
+async function obey(words) {
+  switch (words[0]) {
+    case "count":
+      for (let turn = 0; turn < Number(words[1]); turn += 1) {
+        const lock = await acquire();
+        const number = Number(readFileSync(words[2], "utf8"));
+        writeFileSync(words[2], String(number + 1));
+        await lock.release();
+      }
+      return "done";
+    case "hold":
+      held = await acquire();
+      return "held";
+    case "release":
+      // Once: it would try to release a lost lock as often as to take one.
+      return redlock.release(held, { retryCount: 0 }).then(() => "released", () => "lost");
+  }
+}
+
+try {
+  for await (const line of createInterface({ input: process.stdin })) {
+    console.log(await obey(line.split(" ")));
+  }
+  process.exit(0);
+} catch (error) {
+  console.log(`error ${error}`);
+  process.exit(1);
+}
