@@ -217,6 +217,10 @@ mod pages {
     #[doc = include_str!("../../../docs/stores/redis.md")]
     struct Redis;
 
+    #[cfg(feature = "redis")]
+    #[doc = include_str!("../../../docs/together.md")]
+    struct Together;
+
     #[cfg(all(feature = "macros", feature = "redis"))]
     #[doc = include_str!("../../../docs/testing.md")]
     struct Testing;

@@ -204,3 +204,32 @@ fn certificates_on_connections_that_are_not_encrypted_are_refused() {
     refused(RedisOptions::found_by(sentinels().root_certificates(roots)));
     refused(RedisOptions::found_by(sentinels()).root_certificates(roots));
 }
+
+#[test]
+fn a_layout_and_its_names_are_read_and_are_part_of_the_location() {
+    let url = "redis://h?layout=plain&key_prefix=stock%3A&unlock_channel=stock-channel%3A*";
+    let options = RedisOptions::from_url(url).unwrap();
+    assert_eq!(options.location(), "redis://h:6379/0?layout=plain&key_prefix=stock:");
+    assert_eq!(options.layout.unlock_channel.as_deref(), Some("stock-channel:*"));
+    let same = RedisOptions::from_url(&options.location()).unwrap();
+    assert_eq!(same.location(), options.location());
+    let ours = RedisOptions::from_url("redis://h?layout=tenure").unwrap();
+    assert_eq!(ours.location(), "redis://h:6379/0");
+}
+
+#[test]
+fn what_does_not_fit_a_layout_is_refused() {
+    for (url, told) in [
+        ("redis://h?layout=redisson", "write layout=plain"),
+        ("redis://h?key_prefix=a", "add layout=plain"),
+        ("redis://h?unlock_channel=a", "add layout=plain"),
+        ("redis://h?layout=plain&scripts=no", "needs scripts"),
+        ("redis://h?layout=plain&key_prefix=tenure:a", "tenure's own"),
+        ("redis://h?layout=plain&key_prefix=a%0A", "control characters"),
+        ("redis://h?layout=plain&prefix=", "tenure's own"),
+        ("redis-cluster://h?layout=plain", "in a cluster"),
+    ] {
+        let said = format!("{:#}", RedisOptions::from_url(url).unwrap_err());
+        assert!(said.contains(told), "{url}: {said}");
+    }
+}
