@@ -12,14 +12,14 @@ use nix::{
 use reqwest::StatusCode;
 
 /// One process of a service. It is killed at the latest when this is dropped.
-pub struct Instance {
-    pub child: Child,
-    pub address: String,
+pub(crate) struct Instance {
+    pub(crate) child: Child,
+    pub(crate) address: String,
 }
 
 impl Instance {
     /// Starts the service, and waits until it listens.
-    pub fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let first = lines.next().unwrap().unwrap();
@@ -29,12 +29,12 @@ impl Instance {
         Self { child, address }
     }
 
-    pub async fn get(&self, path: &str) -> (StatusCode, String) {
+    pub(crate) async fn get(&self, path: &str) -> (StatusCode, String) {
         let response = reqwest::get(format!("{}{path}", self.address)).await.unwrap();
         (response.status(), response.text().await.unwrap())
     }
 
-    pub fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         kill(Pid::from_raw(self.child.id().try_into().unwrap()), Signal::SIGTERM).unwrap();
     }
 }
