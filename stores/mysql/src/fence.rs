@@ -114,7 +114,7 @@ impl Fence {
     /// right after acquiring, before you read anything. Repeating it is harmless.
     ///
     /// It waits for a transaction that checked an earlier token and has not ended. If you began a transaction on this
-    /// connection, it is committed.
+    /// connection, it is committed first.
     ///
     /// # Errors
     /// [`FenceError::Stale`] if a later holder has claimed the lock; [`FenceError::Database`] if the claim may not have
@@ -128,6 +128,8 @@ impl Fence {
         name: &LockName,
         token: Token,
     ) -> Result<(), FenceError> {
+        // A snapshot from before would make MariaDB refuse the claim.
+        conn.query_drop(END).await?;
         // Whether drivers count changed or found rows depends on their settings, so this reads which holder is the
         // last.
         let claim = format!(
@@ -140,8 +142,8 @@ impl Fence {
         conn.query_drop(claim).await?;
         let claimed = self.look(conn, name, token).await;
         // In a session without autocommit, the claim would not take effect, and the same old snapshot would be read
-        // again. The commit must neither begin another transaction nor end the session.
-        conn.query_drop("commit and no chain no release").await?;
+        // again.
+        conn.query_drop(END).await?;
         claimed
     }
 
@@ -178,13 +180,24 @@ impl Fence {
             literal(name),
             token.as_i64()
         );
-        let found: Option<i64> = by.query_first(look).await?;
-        match found {
-            Some(_) => Ok(()),
-            None => Err(FenceError::Stale { name: name.clone(), token }),
+        let stale = || FenceError::Stale { name: name.clone(), token };
+        match by.query_first::<i64, _>(look).await {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => Err(stale()),
+            Err(mysql_async::Error::Server(said)) if said.code == CHANGED_SINCE_READ => {
+                Err(stale())
+            }
+            Err(error) => Err(error.into()),
         }
     }
 }
+
+/// Ends a transaction, and neither begins another one nor ends the session.
+const END: &str = "commit and no chain no release";
+
+/// MariaDB's error for a row that another transaction has changed since this one began to read, as a later holder's
+/// claim does (`innodb_snapshot_isolation`, which is on since 11.6.2).
+const CHANGED_SINCE_READ: u16 = 1020;
 
 /// A name as bytes. A value for a `?` is converted to text in the session's current character set. In a session with
 /// another one it would be another name, or two names would be one.

@@ -56,7 +56,15 @@ pub(crate) async fn has_counted(url: &str, expected: u64) {
 }
 
 fn refusal(error: &FenceError) -> Refusal {
-    if matches!(error, FenceError::Stale { .. }) { Refusal::Stale } else { Refusal::Failed }
+    match error {
+        FenceError::Stale { .. } => Refusal::Stale,
+        // MariaDB 11.6.2 and later notice that a later holder wrote before the fence is asked.
+        FenceError::Database(mysql_async::Error::Server(said)) if said.code == 1020 => {
+            Refusal::Stale
+        }
+        FenceError::Database(_) => Refusal::Failed,
+        _ => Refusal::Failed,
+    }
 }
 
 impl Table {

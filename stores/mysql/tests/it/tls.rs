@@ -24,6 +24,12 @@ pub(crate) async fn server(certificates: &Certificates) -> (MariadbServer, Strin
     (server, url)
 }
 
+/// A server that offers no TLS. Newer ones make certificates of their own unless they are told to do without.
+pub(crate) fn without_tls() -> MariadbServer {
+    let option = if places::server().is_mysql() { "--tls-version=" } else { "--skip-ssl" };
+    MariadbServer::start_with(&[option])
+}
+
 pub(crate) fn ca(certificates: &Certificates) -> String {
     certificates.file("ca.pem").display().to_string()
 }
@@ -80,9 +86,7 @@ async fn who_is_not_meant_is_refused_over_tls_to_mysql() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_it_is_refused_over_tls_to_mysql() {
     let certificates = Certificates::new();
-    // MySQL has certificates of its own, unless it is told to do without.
-    let options: &[&str] = if places::server().is_mysql() { &["--tls-version="] } else { &[] };
-    let server = MariadbServer::start_with(options);
+    let server = without_tls();
     store(&server.url()).inspect(&name("lock")).await.unwrap();
     let url = server.url().replace("127.0.0.1", "localhost");
     let without = refused(&format!("{url}?tls=yes&ca={}", ca(&certificates))).await;

@@ -7,14 +7,8 @@ use tenure_servers::{Certificates, MariadbServer};
 use crate::{
     places,
     support::{name, outside, owner, run, store, take},
-    tls::{ca, refused, server},
+    tls::{ca, refused, server, without_tls},
 };
-
-/// One that takes no connection over TLS. MySQL has certificates of its own, unless it is told to do without.
-fn without_tls() -> MariadbServer {
-    let options: &[&str] = if places::server().is_mysql() { &["--tls-version="] } else { &[] };
-    MariadbServer::start_with(options)
-}
 
 async fn opened(url: &str) -> MysqlStore {
     let store = MysqlStore::open(url).await;
