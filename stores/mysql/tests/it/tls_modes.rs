@@ -2,10 +2,9 @@
 
 use tenure_core::{FaultKind, Store};
 use tenure_mysql::{MysqlOptions, MysqlStore, TlsMode};
-use tenure_servers::{Certificates, MariadbServer};
+use tenure_servers::Certificates;
 
 use crate::{
-    places,
     support::{name, outside, owner, run, store, take},
     tls::{ca, refused, server, without_tls},
 };
