@@ -56,13 +56,13 @@ fn act() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
-    run::signals::inherited::be_able();
+    run::signals::inherited::reset_inherited_state();
     let mut voice = output::Reporter::new(&cli.common);
     let done = system::caught(|| commands::dispatch(cli, &mut voice));
     let code = done.unwrap_or_else(|failure| {
         voice.failure(&failure);
         if let exit::Failure::Interrupted { signal, .. } = failure
-            && let Some(interrupt) = run::interrupt::Interrupt::of_wait(signal)
+            && let Some(interrupt) = run::interrupt::FatalSignal::from_typed_signal(signal)
         {
             interrupt.die();
         }

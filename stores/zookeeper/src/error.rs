@@ -5,7 +5,8 @@ use tenure_core::{Fault, FaultKind, proto::queue::Kind, store::certificate_cure}
 use crate::client::Error;
 
 const ANSWERS: &str = "sent an invalid answer, so tenure closed the connection";
-const BETWEEN: &str = "check that ZooKeeper servers listen there, and that no proxy answers in their place";
+const BETWEEN: &str =
+    "check that ZooKeeper servers listen there, and that no proxy answers in their place";
 
 /// What an error in answer to a call means. Without a word from the ensemble a call that writes may have
 /// taken effect.
@@ -79,9 +80,11 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
         Error::NoNode | Error::NodeExists | Error::NotEmpty | Error::BadVersion => {
             (Unreachable, "was changed meanwhile by another client", "try again")
         }
-        _ if writes => {
-            (InDoubt, "did not answer during a call", "check that its servers run and can be reached")
-        }
+        _ if writes => (
+            InDoubt,
+            "did not answer during a call",
+            "check that its servers run and can be reached",
+        ),
         _ => (Unreachable, "did not answer", "check that its servers run and can be reached"),
     };
     Fault::new(kind, format!("ZooKeeper at {place} {what}"), help).because(error)

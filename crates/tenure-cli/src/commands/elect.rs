@@ -40,7 +40,7 @@ pub(super) async fn elect(
 
     let done = lead(&args, &plan, wait, &tenure, &mut signals, voice).await;
     super::leave(&tenure, &done).await;
-    Ok(done?.stay(&tenure, &mut signals).await.end(&mut signals).await)
+    Ok(done?.await_release(&tenure, &mut signals).await.end(&mut signals).await)
 }
 
 /// Campaigns and runs the command, until it ends for another reason than the lead.

@@ -57,7 +57,7 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Reporter) -> R
         Err(failure) => Err(failure),
     };
     super::leave(&tenure, &done).await;
-    Ok(done?.stay(&tenure, &mut signals).await.end(&mut signals).await)
+    Ok(done?.await_release(&tenure, &mut signals).await.end(&mut signals).await)
 }
 
 /// What the command runs under, and what becomes of that.

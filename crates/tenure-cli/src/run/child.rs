@@ -23,7 +23,7 @@ use super::{
     ending::TerminationPolicy,
     guardian::{
         group::{ProcessGroup, adopt_orphans},
-        remains::{RemainingProcesses, bury},
+        remains::{RemainingProcesses, reap_children},
     },
     held::AnyGuard,
     own_program,
@@ -205,7 +205,7 @@ impl GuardedCommand {
             }
         });
         if gone.await.is_ok() {
-            bury();
+            reap_children();
         } else {
             self.take_over(Duration::ZERO).await;
         }

@@ -40,7 +40,7 @@ pub(crate) struct CommandSpec {
 impl CommandSpec {
     /// Starts the command as the leader of a new group, and gives its process. Only for a process
     /// without other threads: what these hold, the new one would wait for.
-    pub(crate) fn go(self) -> io::Result<Pid> {
+    pub(crate) fn fork_command(self) -> io::Result<Pid> {
         let guardian = process::id();
         match fork()? {
             Fork::Child => {
@@ -64,7 +64,7 @@ impl CommandSpec {
         let Self { command, stdin, foreground, failed, json } = self;
         let mut words = command.into_iter();
         let Some(program) = words.next() else { return exit::USAGE };
-        if settle(guardian).is_err() {
+        if enter_own_group(guardian).is_err() {
             return failed;
         }
         if foreground && let Some(terminal) = Terminal::open() {
@@ -81,7 +81,7 @@ impl CommandSpec {
 
 /// Leads a group of its own, lets the kernel kill this process when the guardian dies, and makes sure
 /// that it lives now.
-fn settle(guardian: u32) -> io::Result<()> {
+fn enter_own_group(guardian: u32) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use nix::sys::{prctl, signal::Signal};

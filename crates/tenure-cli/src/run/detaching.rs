@@ -76,7 +76,7 @@ pub(crate) enum NotDetached {
 
 impl EndAction {
     /// Lets go of the hold. One that was lost is not detached.
-    pub(crate) async fn part(
+    pub(crate) async fn release_or_detach(
         self,
         held: AnyGuard,
         is_lost: bool,

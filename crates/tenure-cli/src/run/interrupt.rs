@@ -23,15 +23,15 @@ pub(crate) const KEYS: [Signal; 2] = [Signal::SIGINT, Signal::SIGQUIT];
 
 /// A signal of the keyboard that tenure is to die of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Interrupt {
+pub(crate) struct FatalSignal {
     signal: Signal,
     /// Whether the rest of tenure's process group did not get it yet.
     send_on: bool,
 }
 
-impl Interrupt {
+impl FatalSignal {
     /// What ended the wait, if it was typed: then all of this group got it.
-    pub(crate) fn of_wait(signal: i32) -> Option<Self> {
+    pub(crate) fn from_typed_signal(signal: i32) -> Option<Self> {
         let signal = Signal::try_from(signal).ok()?;
         let typed = KEYS.contains(&signal) && Terminal::open()?.is_ours();
         typed.then_some(Self { signal, send_on: false })
@@ -39,7 +39,7 @@ impl Interrupt {
 
     /// What a command died of, if it had the terminal to its end. It got that alone, unless it was
     /// `sent` to tenure: then the command got it from there, and it is nobody else's.
-    pub(crate) fn of_command(
+    pub(crate) fn from_command_exit(
         how: ProcessExit,
         had_terminal: bool,
         sent: Option<Signal>,
@@ -50,8 +50,12 @@ impl Interrupt {
     }
 
     /// What came for tenure since the command ended, if it was typed.
-    pub(crate) async fn late(signals: &mut Signals) -> Option<Self> {
-        signals.pending().await.into_iter().find_map(|signal| Self::of_wait(signal as i32))
+    pub(crate) async fn from_pending_signals(signals: &mut Signals) -> Option<Self> {
+        signals
+            .pending()
+            .await
+            .into_iter()
+            .find_map(|signal| Self::from_typed_signal(signal as i32))
     }
 
     /// Dies of it, as a program does that never heard of signals. Returns where that is not possible.
@@ -89,8 +93,8 @@ mod tests {
 
     #[test]
     fn what_a_command_with_the_terminal_died_of_is_sent_on() {
-        let after = |how, had_terminal| Interrupt::of_command(how, had_terminal, None);
-        let sent_on = |signal| Some(Interrupt { signal, send_on: true });
+        let after = |how, had_terminal| FatalSignal::from_command_exit(how, had_terminal, None);
+        let sent_on = |signal| Some(FatalSignal { signal, send_on: true });
         assert_eq!(after(INT, true), sent_on(Signal::SIGINT));
         assert_eq!(
             after(ProcessExit::Signal(Signal::SIGQUIT as i32), true),
@@ -103,8 +107,9 @@ mod tests {
 
     #[test]
     fn what_was_sent_to_tenure_is_nobody_elses() {
-        let after = |how, had_terminal, sent| Interrupt::of_command(how, had_terminal, Some(sent));
-        let int = |send_on| Some(Interrupt { signal: Signal::SIGINT, send_on });
+        let after =
+            |how, had_terminal, sent| FatalSignal::from_command_exit(how, had_terminal, Some(sent));
+        let int = |send_on| Some(FatalSignal { signal: Signal::SIGINT, send_on });
         assert_eq!(after(INT, true, Signal::SIGINT), int(false));
         assert_eq!(after(INT, true, Signal::SIGQUIT), int(true), "it ignored what was sent");
         assert_eq!(after(INT, false, Signal::SIGINT), None);

@@ -16,7 +16,7 @@ use super::{
     detaching::{EndAction, EndOutcome},
     ending::{CommandEnd, EndCause, ProcessExit, TerminationPolicy},
     held::{AnyGuard, NotReleased},
-    interrupt::Interrupt,
+    interrupt::FatalSignal,
     signals::{Signals, TELLING},
     supervise::{SupervisionOutcome, Supervisor},
     terminal::Terminal,
@@ -54,7 +54,7 @@ pub(crate) struct RunOutcome {
     /// Whether the code says that the lock was lost.
     is_lost: bool,
     /// What tenure is to die of instead of giving the code.
-    interrupt: Option<Interrupt>,
+    interrupt: Option<FatalSignal>,
     /// Whether the store did not release the lock, and nobody wants tenure to end.
     may_stay: bool,
 }
@@ -62,12 +62,12 @@ pub(crate) struct RunOutcome {
 impl RunOutcome {
     /// Stays for what the store did not release, until a signal comes: else whoever is next waits for the rest
     /// of the lease.
-    pub(crate) async fn stay(mut self, tenure: &Tenure, signals: &mut Signals) -> Self {
+    pub(crate) async fn await_release(mut self, tenure: &Tenure, signals: &mut Signals) -> Self {
         if self.may_stay {
             tokio::select! {
                 biased;
                 signal = signals.next_ending() => {
-                    self.interrupt = Interrupt::of_wait(signal as i32);
+                    self.interrupt = FatalSignal::from_typed_signal(signal as i32);
                 }
                 _ = tenure.shutdown(RELEASED) => {}
             }
@@ -80,7 +80,8 @@ impl RunOutcome {
     pub(crate) async fn end(self, signals: &mut Signals) -> u8 {
         // Whoever counts on the lock has to learn that it was lost.
         if !self.is_lost
-            && let Some(interrupt) = self.interrupt.or(Interrupt::late(signals).await)
+            && let Some(interrupt) =
+                self.interrupt.or(FatalSignal::from_pending_signals(signals).await)
         {
             interrupt.die();
         }
@@ -135,7 +136,7 @@ impl LockedCommand<'_> {
             Err(NotStarted::Lost(loss)) => {
                 let (ended, lost) = (CommandEnd::before_it_began(), Some(loss.reason));
                 let outcome = SupervisionOutcome { ended, lost, told_to_end: false, sent: None };
-                return finish(held, at_end, name, outcome, false, began, voice).await;
+                return release_locks(held, at_end, name, outcome, false, began, voice).await;
             }
             Err(NotStarted::System(error)) => {
                 if plan.frees_on_failure {
@@ -174,7 +175,7 @@ impl LockedCommand<'_> {
             held.cancel_hold_at_least();
         }
         // Nothing of the command is left, so whoever is next need not wait for those who saw to that.
-        let end = finish(held, at_end, name, outcome, had_terminal, began, voice);
+        let end = release_locks(held, at_end, name, outcome, had_terminal, began, voice);
         tokio::join!(end, child.dismiss()).0
     }
 
@@ -194,7 +195,7 @@ impl LockedCommand<'_> {
 }
 
 /// Lets go of the locks and finds the exit code.
-async fn finish(
+async fn release_locks(
     held: AnyGuard,
     at_end: EndAction,
     name: &str,
@@ -214,7 +215,8 @@ async fn finish(
     let failure = held.last_renewal_error();
     let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
     let detaches = matches!(at_end, EndAction::Detach(..));
-    let parted = at_end.part(held, seen.is_some() || ended.cause != EndCause::Itself).await;
+    let parted =
+        at_end.release_or_detach(held, seen.is_some() || ended.cause != EndCause::Itself).await;
     let late = parted.as_ref().err().and_then(|not| not.lost);
     let lost = late.or(seen);
     // Without the lock there is nothing that could stay held.
@@ -251,7 +253,7 @@ async fn finish(
         }
     }
     let for_the_lock = ended.cause != EndCause::Itself && !told_to_end;
-    let interrupt = Interrupt::of_command(ended.how, had_terminal, sent);
+    let interrupt = FatalSignal::from_command_exit(ended.how, had_terminal, sent);
     let may_stay = is_away && !told_to_end && interrupt.is_none();
     Ok(RunOutcome { code, for_the_lock, is_lost, interrupt, may_stay })
 }

@@ -97,10 +97,10 @@ impl<'a> Contention<'a> {
 
     /// Asks until the lock is acquired or the wait is over. One that only tries asks once and keeps no position.
     pub(crate) async fn run(&mut self, slot: Slot) -> Result<ContentionOutcome, AcquireError> {
-        let (mut slot, tries) = (Some(slot), self.tries());
+        let (mut slot, tries) = (Some(slot), self.is_try());
         // A contender that asks for its process is not new, and one that has a position keeps it.
         let mut comes = !tries && self.head.is_none();
-        let mut turn = if comes { self.turn().await? } else { None };
+        let mut turn = if comes { self.wait_to_ask().await? } else { None };
         loop {
             if self.acquisition.is_none() {
                 let slot = match slot.take() {
@@ -116,7 +116,7 @@ impl<'a> Contention<'a> {
                 let clock = &*self.context.clock;
                 self.full.answered(|| self.queue_key(), turn.take(), answer.as_ref(), clock);
             }
-            let at = match self.take(sent, answer)? {
+            let at = match self.handle_answer(sent, answer)? {
                 AskOutcome::Done(outcome) => return Ok(outcome),
                 AskOutcome::AskAgain { at } => at.min(self.give_up),
             };
@@ -130,16 +130,16 @@ impl<'a> Contention<'a> {
         }
     }
 
-    fn tries(&self) -> bool {
+    fn is_try(&self) -> bool {
         self.intent == Intent::Try
     }
 
     /// Waits until this contender may ask, if others were refused a moment ago.
-    async fn turn(&self) -> Result<Option<FullQueueProbe>, AcquireError> {
+    async fn wait_to_ask(&self) -> Result<Option<FullQueueProbe>, AcquireError> {
         let clock = &*self.context.clock;
         let turn =
             self.full.wait_for_turn(clock, self.asked, || self.queue_key(), self.give_up).await;
-        turn.map_err(|fault| self.failed(fault))
+        turn.map_err(|fault| self.report_fault(fault))
     }
 
     fn queue_key(&self) -> (NameUse, Mode) {
@@ -149,7 +149,7 @@ impl<'a> Contention<'a> {
     /// Sends one request; `None` if no answer came while it could still be used.
     async fn ask(&mut self, sent: Timestamp) -> Option<Result<Answer, Fault>> {
         let ttl = self.settings.terms.for_store();
-        let order = order(&*self.context.store);
+        let order = preferred_order(&*self.context.store);
         let acquisition = self.acquisition.as_mut()?;
         let ask = Ask {
             owner: acquisition.owner(),
@@ -185,7 +185,7 @@ impl<'a> Contention<'a> {
     }
 
     /// Processes an answer, or a missing one.
-    fn take(
+    fn handle_answer(
         &mut self,
         sent: Timestamp,
         answer: Option<Result<Answer, Fault>>,
@@ -193,13 +193,13 @@ impl<'a> Contention<'a> {
         let received = self.context.now();
         match answer {
             Some(Ok(Answer::Granted { token, left, .. })) => {
-                self.let_go_done();
+                self.confirm_earlier_release();
                 let granted = ValidGrant::new(token, left, self.settings.terms, sent, received);
                 // Dropping it takes back a grant that came too late. The next request has another
                 // acquisition.
                 let Some((acquisition, granted)) = self.acquisition.take().zip(granted) else {
                     self.granted_late = true;
-                    return self.fault(sent, received, too_late());
+                    return self.handle_fault(sent, received, too_late());
                 };
                 let waited = received.since(self.asked);
                 self.context.observer.acquired(self.name, token, waited);
@@ -209,7 +209,7 @@ impl<'a> Contention<'a> {
                 Ok(AskOutcome::Done(ContentionOutcome::Acquired(Guard::new(held))))
             }
             Some(Ok(Answer::Busy { retry_after, ahead, holder, position })) => {
-                self.let_go_done();
+                self.confirm_earlier_release();
                 self.failing = None;
                 self.backoff.reset();
                 if !self.contended {
@@ -220,7 +220,7 @@ impl<'a> Contention<'a> {
                     acquisition.busy(position);
                 }
                 (self.seen.holder, self.seen.ahead) = (holder, ahead);
-                if self.tries() {
+                if self.is_try() {
                     return Ok(AskOutcome::Done(ContentionOutcome::Busy(self.seen.clone())));
                 }
                 if let Some(on_busy) = &self.settings.on_busy {
@@ -229,7 +229,7 @@ impl<'a> Contention<'a> {
                 self.head.iter().for_each(|head| head.record_holder(self.seen.holder.clone()));
                 Ok(AskOutcome::AskAgain { at: received.saturating_add(retry_after) })
             }
-            Some(Err(fault)) => self.fault(sent, received, fault),
+            Some(Err(fault)) => self.handle_fault(sent, received, fault),
             None => {
                 if !kept(Rule::SilenceIsDoubt) {
                     if let Some(acquisition) = &mut self.acquisition {
@@ -239,12 +239,12 @@ impl<'a> Contention<'a> {
                 }
                 // The error of earlier requests says more than that the last one was cut off.
                 let earlier = self.failing.as_ref().map(|(_, fault)| fault.clone().in_doubt());
-                self.fault(sent, received, earlier.unwrap_or_else(unanswered))
+                self.handle_fault(sent, received, earlier.unwrap_or_else(unanswered))
             }
         }
     }
 
-    fn fault(
+    fn handle_fault(
         &mut self,
         sent: Timestamp,
         received: Timestamp,
@@ -258,14 +258,14 @@ impl<'a> Contention<'a> {
         let before = self.failing.take().map(|(since, _)| since);
         let since = before.unwrap_or(sent);
         let patience = self.settings.terms.ttl.get();
-        let over = self.tries() || received.since(since) >= patience || received >= self.give_up;
+        let over = self.is_try() || received.since(since) >= patience || received >= self.give_up;
         if over || !fault.is_transient() {
             if let Some(acquisition) = &mut self.acquisition
                 && !kept(Rule::DoubtfulGrantTakenBack)
             {
                 acquisition.forget();
             }
-            return Err(self.failed(fault));
+            return Err(self.report_fault(fault));
         }
         if before.is_none()
             && let Some(on_unreachable) = &self.settings.on_unreachable
@@ -281,7 +281,7 @@ impl<'a> Contention<'a> {
     /// anyway.
     fn finish_timed_out(&mut self) -> Result<ContentionOutcome, AcquireError> {
         match self.failing.take() {
-            Some((_, fault)) => Err(self.failed(fault)),
+            Some((_, fault)) => Err(self.report_fault(fault)),
             None => Ok(ContentionOutcome::Busy(self.seen.clone())),
         }
     }
@@ -292,7 +292,7 @@ impl<'a> Contention<'a> {
         self.granted_late || one.is_some_and(|acquisition| acquisition.is_in_doubt(now))
     }
 
-    fn failed(&self, fault: Fault) -> AcquireError {
+    fn report_fault(&self, fault: Fault) -> AcquireError {
         let fault = if self.is_in_doubt() { fault.in_doubt() } else { fault };
         let error = AcquireError::store(self.context.address(self.name), fault);
         self.context.observer.failed(self.name, &error);
@@ -300,7 +300,7 @@ impl<'a> Contention<'a> {
     }
 
     /// The store answered a turn, so it has released the earlier lease.
-    fn let_go_done(&self) {
+    fn confirm_earlier_release(&self) {
         let over =
             self.head.as_ref().and_then(|head| head.take_handover(|along| along.over.take()));
         if let Some(mut over) = over {
@@ -310,7 +310,7 @@ impl<'a> Contention<'a> {
 }
 
 /// The order in which a store is asked: the one that passes no contender, if the store has a queue.
-pub(crate) fn order(store: &dyn Store) -> Order {
+pub(crate) fn preferred_order(store: &dyn Store) -> Order {
     if store.capabilities().fifo { Order::Fifo } else { Order::Barging }
 }
 

@@ -10,7 +10,7 @@ use tenure_proto::{
 
 use super::{
     Acquirer, admit,
-    contention::{LONGEST_CALL, order, too_late, unanswered},
+    contention::{LONGEST_CALL, preferred_order, too_late, unanswered},
 };
 use crate::{
     AcquireError, Fault, FaultKind, LockName,
@@ -84,7 +84,7 @@ pub(crate) async fn try_together(
             owner: acquisition.owner(),
             kind: settings.kind,
             mode: settings.mode,
-            order: order(&*context.store),
+            order: preferred_order(&*context.store),
             intent: Intent::Try,
             ttl,
             label: settings.label.clone(),
@@ -95,21 +95,23 @@ pub(crate) async fn try_together(
     let waits = || heads().for_each(|head| head.record_wait(useful));
     let call = context.store.acquire_together(&asks);
     let answer = before_or(&*context.clock, useful, call, waits).await;
-    Ok(conclude(context, candidates, sent, answer.unwrap_or_else(|| Err(unanswered()))))
+    Ok(handle_joint_answer(context, candidates, sent, answer.unwrap_or_else(|| Err(unanswered()))))
 }
 
 /// Processes an answer. Acquisitions that are dropped take back what is in doubt.
-fn conclude(
+fn handle_joint_answer(
     context: &Arc<StoreContext>,
     mut candidates: Vec<Candidate<'_>>,
     sent: Timestamp,
     answer: Result<Together, Fault>,
 ) -> JointOutcome {
     let fault = match answer {
-        Ok(Together::Granted(grants)) => match held(context, &mut candidates, sent, &grants) {
-            Some(guards) => return JointOutcome::Held(guards),
-            None => too_late(),
-        },
+        Ok(Together::Granted(grants)) => {
+            match start_guards(context, &mut candidates, sent, &grants) {
+                Some(guards) => return JointOutcome::Held(guards),
+                None => too_late(),
+            }
+        }
         Ok(Together::Busy { index, ahead, holder }) => {
             candidates.iter_mut().for_each(|one| one.acquisition.busy(None));
             return JointOutcome::Busy(index, holder, ahead);
@@ -133,7 +135,7 @@ fn conclude(
 }
 
 /// The guards of all names, if each can still be counted on.
-fn held(
+fn start_guards(
     context: &Arc<StoreContext>,
     candidates: &mut Vec<Candidate<'_>>,
     sent: Timestamp,

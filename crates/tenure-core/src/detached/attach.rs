@@ -66,7 +66,7 @@ impl Attach {
         let asked = context.now();
         let address = handle.address(&*context.store);
         let failed = |fault| HandleError::store(address.clone(), fault);
-        handle.check(&*context.store).map_err(failed)?;
+        handle.check_store_kind(&*context.store).map_err(failed)?;
         let mut settings = context.settings(&handle.name, handle.kind, handle.mode, options)?;
         // It was counted from the first grant, whose time no handle contains.
         settings.hold_at_least = Duration::ZERO;

@@ -24,7 +24,7 @@ pub(crate) async fn renew(
 ) -> Result<Timestamp, HandleError> {
     let address = handle.address(&*context.store);
     let failed = |fault| HandleError::store(address.clone(), fault);
-    handle.check(&*context.store).map_err(failed)?;
+    handle.check_store_kind(&*context.store).map_err(failed)?;
     not_forked(context, &address)?;
     let ttl = lease_for(&*context.store, Ttl::new(length)?).map_err(failed)?;
     let renewal = [Renewal { name: handle.name.clone(), owner: handle.owner, ttl }];
@@ -56,7 +56,7 @@ pub(crate) async fn release(
 ) -> Result<(), HandleError> {
     let address = handle.address(&*context.store);
     let failed = |fault| HandleError::store(address.clone(), fault);
-    handle.check(&*context.store).map_err(failed)?;
+    handle.check_store_kind(&*context.store).map_err(failed)?;
     not_forked(context, &address)?;
     let (mut tries, mut doubted) = (RetrySchedule::new(context), false);
     loop {

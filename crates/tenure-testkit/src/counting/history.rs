@@ -2,7 +2,7 @@
 
 /// The row of one increment.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct IncrementRow {
     /// Its number.
     pub id: u64,
     /// The token of the lock.
@@ -18,7 +18,7 @@ pub struct Entry {
 /// # Panics
 /// When an increment was lost or written twice, when one was accepted that came late, or when two believed that they
 /// had the lock.
-pub fn proven(mut entries: Vec<Entry>, counted: u64, expected: u64) {
+pub fn assert_history(mut entries: Vec<IncrementRow>, counted: u64, expected: u64) {
     entries.sort_by_key(|entry| (entry.count, entry.token));
     assert_eq!(counted, expected, "an increment was lost");
     let mut ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
@@ -37,8 +37,8 @@ pub fn proven(mut entries: Vec<Entry>, counted: u64, expected: u64) {
 mod tests {
     use super::*;
 
-    fn good() -> Vec<Entry> {
-        let entry = |at: u64| Entry {
+    fn good() -> Vec<IncrementRow> {
+        let entry = |at: u64| IncrementRow {
             id: 2 - at,
             token: 10 + at,
             count: 1 + at,
@@ -47,18 +47,18 @@ mod tests {
         (0..3).map(entry).collect()
     }
 
-    fn complaint(change: fn(&mut Vec<Entry>)) -> String {
+    fn complaint(change: fn(&mut Vec<IncrementRow>)) -> String {
         let seen = std::panic::catch_unwind(|| {
             let mut entries = good();
             change(&mut entries);
-            proven(entries, 3, 3);
+            assert_history(entries, 3, 3);
         });
         *seen.unwrap_err().downcast::<String>().unwrap()
     }
 
     #[test]
     fn what_went_wrong_is_seen() {
-        proven(good(), 3, 3);
+        assert_history(good(), 3, 3);
         assert!(complaint(|all| all[1].count = 1).contains("left"));
         assert!(complaint(|all| all[1].id = 0).contains("each has one row"));
         assert!(complaint(|all| all[2].token = 11).contains("a stale one was accepted"));

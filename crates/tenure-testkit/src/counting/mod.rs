@@ -17,7 +17,7 @@ mod tally;
 use async_trait::async_trait;
 use tenure_core::{AcquireError, Tenure, Token};
 
-pub use history::{Entry, proven};
+pub use history::{IncrementRow, assert_history};
 pub use hold::{Hold, TTL, TransactionStep};
 pub use processes::{Size, run};
 pub use tally::Tally;

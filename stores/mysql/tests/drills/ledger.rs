@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use mysql_async::{Conn, Transaction, TxOpts, prelude::Queryable};
 use tenure_core::Token;
 use tenure_mysql::{Fence, FenceError};
-use tenure_testkit::counting::{Entry, Hold, LOCK, Ledger, Refusal, TransactionStep, proven};
+use tenure_testkit::counting::{
+    Hold, IncrementRow, LOCK, Ledger, Refusal, TransactionStep, assert_history,
+};
 
 use crate::support::{name, run};
 
@@ -46,13 +48,13 @@ pub(crate) async fn has_counted(url: &str, expected: u64) {
     let mut conn = session(url).await.unwrap();
     let all = "select id, token, count, began, ended from increments";
     let rows: Vec<(u64, u64, u64, u64, u64)> = conn.query(all).await.unwrap();
-    let entries = rows.into_iter().map(|(id, token, count, began, ended)| Entry {
+    let entries = rows.into_iter().map(|(id, token, count, began, ended)| IncrementRow {
         id,
         token,
         count,
         times: [began, ended],
     });
-    proven(entries.collect(), counted(url).await.unwrap(), expected);
+    assert_history(entries.collect(), counted(url).await.unwrap(), expected);
 }
 
 fn refusal(error: &FenceError) -> Refusal {

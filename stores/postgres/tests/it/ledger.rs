@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 use tenure_core::Token;
 use tenure_postgres::{Fence, FenceError};
-use tenure_testkit::counting::{Entry, Hold, LOCK, Ledger, Refusal, TransactionStep, proven};
+use tenure_testkit::counting::{
+    Hold, IncrementRow, LOCK, Ledger, Refusal, TransactionStep, assert_history,
+};
 use tokio_postgres::{Client, Transaction};
 
 use crate::support::{name, session, sql};
@@ -37,9 +39,9 @@ pub(crate) async fn has_counted(url: &str, expected: u64) {
     let entries = rows.iter().map(|row| {
         let [id, token, count, began, ended] =
             [0, 1, 2, 3, 4].map(|at| row.get::<_, i64>(at).unsigned_abs());
-        Entry { id, token, count, times: [began, ended] }
+        IncrementRow { id, token, count, times: [began, ended] }
     });
-    proven(entries.collect(), counted(url).await.unwrap(), expected);
+    assert_history(entries.collect(), counted(url).await.unwrap(), expected);
 }
 
 fn refusal(error: &FenceError) -> Refusal {

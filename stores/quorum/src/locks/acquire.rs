@@ -113,7 +113,7 @@ impl QuorumStore {
         asking.note_joined(held.as_ref());
         asking.looks = looks;
         let mut unfinished = asking.unfinished(known);
-        let outcome = asking.count(ask, known).await;
+        let outcome = asking.conclude_ballot(ask, known).await;
         unfinished.finish();
         outcome
     }

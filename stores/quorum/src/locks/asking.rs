@@ -135,7 +135,7 @@ impl<'a> OngoingAsk<'a> {
     }
 
     /// Listens to the members until the ballot has come to something, and says what.
-    pub(crate) async fn end(&mut self) -> Step {
+    pub(crate) async fn run_ballot(&mut self) -> Step {
         loop {
             match self.ballot.step() {
                 Step::Wait => match self.events.next().await {
@@ -161,7 +161,7 @@ impl<'a> OngoingAsk<'a> {
                         (Vote::Granted { token, left }, MemberStatus::Did)
                     }
                     Ok(Answer::Busy { retry_after, holder, .. }) => {
-                        self.seen(holder);
+                        self.merge_holder(holder);
                         let soonest = self.retry_after.unwrap_or(retry_after);
                         self.retry_after = Some(soonest.min(retry_after));
                         (Vote::Busy, MemberStatus::Busy)
@@ -212,7 +212,7 @@ impl<'a> OngoingAsk<'a> {
 
     /// Of several that members show, the one whose lease ends first: a member that is behind may
     /// show more.
-    fn seen(&mut self, holder: Option<Contender>) {
+    fn merge_holder(&mut self, holder: Option<Contender>) {
         let Some(holder) = holder else { return };
         self.reader_lingers |= holder.mode == Mode::Shared && holder.lingering;
         self.behind_readers |= holder.mode == Mode::Shared && !holder.lingering;
@@ -257,14 +257,14 @@ impl<'a> OngoingAsk<'a> {
     }
 
     /// What the others say is worth the rest of their time: less is in doubt then.
-    pub(crate) async fn hear_all(&mut self) {
+    pub(crate) async fn drain_events(&mut self) {
         while let Some(event) = self.events.next().await {
             self.apply_event(event);
         }
     }
 
     /// The members to which an ask of this attempt may still come.
-    pub(crate) fn doubtful(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn members_in_doubt(&self) -> impl Iterator<Item = usize> {
         let all = self.in_doubt_before;
         self.statuses
             .iter()

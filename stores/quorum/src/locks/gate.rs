@@ -20,7 +20,7 @@ use crate::{
 impl QuorumStore {
     /// Lets the writer of this ask come before all readers that look at the gate from now on, until
     /// it asks no more. Not waited for: it bears on nothing but the order.
-    pub(crate) fn sign(&self, name: &LockName, ask: &Ask) {
+    pub(crate) fn announce_writer(&self, name: &LockName, ask: &Ask) {
         let Ok(gate) = gate_of(name) else { return };
         let signature = Ask {
             owner: ask.owner,
@@ -48,7 +48,7 @@ impl QuorumStore {
     }
 
     /// Strikes out what the writer signed, if it did: it entered, or does not want to any more.
-    pub(crate) fn strike(&self, name: &LockName, owner: &Owner) {
+    pub(crate) fn withdraw_writer(&self, name: &LockName, owner: &Owner) {
         if !self.shared.holds.struck(owner) {
             return;
         }

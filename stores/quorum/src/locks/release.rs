@@ -32,7 +32,7 @@ impl QuorumStore {
         if keep > self.shared.charter.longest {
             return Err(too_long("a name kept after its release", keep, &self.shared.charter));
         }
-        self.strike(name, owner);
+        self.withdraw_writer(name, owner);
         let options = &self.shared.options;
         let PendingRelease { attempt, lease, late } =
             self.shared.holds.releasing(owner, keep, options.now());

@@ -54,10 +54,10 @@ impl QuorumStore {
         let mut unmarked = false;
         while undecided(&holds) {
             let Some(report) = reports.next().await else { break };
-            unmarked |= note(&mut holds, report);
+            unmarked |= tally_report(&mut holds, report);
         }
         while let Some(Some(report)) = reports.next().now_or_never() {
-            unmarked |= note(&mut holds, report);
+            unmarked |= tally_report(&mut holds, report);
         }
         let (said, after): (Vec<_>, Vec<_>) = holds.iter().map(|hold| self.conclude(hold)).unzip();
         if unmarked {
@@ -174,7 +174,7 @@ impl QuorumStore {
 }
 
 /// Counts what a member reported; says whether it needs a mark.
-fn note(holds: &mut [HoldRenewal], report: MemberReport) -> bool {
+fn tally_report(holds: &mut [HoldRenewal], report: MemberReport) -> bool {
     let needs_mark = report.needs_mark();
     let MemberReport { member, answers, standing } = report;
     let counted = standing == Some(Standing::Counted);

@@ -81,7 +81,7 @@ impl DecidedRenewal {
             tokio::select! {
                 biased;
                 Some(report) = reports.next() => {
-                    let lost = self.hear(report);
+                    let lost = self.missing_holds(report);
                     repairs.push(self.repair(lost, true));
                 }
                 Some(()) = repairs.next() => {}
@@ -91,7 +91,7 @@ impl DecidedRenewal {
     }
 
     /// Which holds a member has lost that it is to get back, by what it reports.
-    fn hear(&mut self, report: MemberReport) -> Vec<(usize, usize)> {
+    fn missing_holds(&mut self, report: MemberReport) -> Vec<(usize, usize)> {
         if report.needs_mark() && !std::mem::replace(&mut self.unmarked, true) {
             self.quorum.assemble_later();
         }

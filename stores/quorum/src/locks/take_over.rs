@@ -72,7 +72,13 @@ impl QuorumStore {
 
     /// The old owner has nothing any more. What members have of it that did not say so is taken back,
     /// and what an ask brings them that is still on its way.
-    fn ends(&self, name: &LockName, old: &Owner, statuses: &[MemberStatus], limit: Duration) {
+    fn release_old_owner(
+        &self,
+        name: &LockName,
+        old: &Owner,
+        statuses: &[MemberStatus],
+        limit: Duration,
+    ) {
         let options = &self.shared.options;
         let PendingRelease { attempt, lease, late } =
             self.shared.holds.releasing(old, Duration::ZERO, options.now());
@@ -122,19 +128,19 @@ impl OngoingAsk<'_> {
         over: &TakeOver,
         known: Option<Token>,
     ) -> BallotOutcome<TakenOver> {
-        match self.end().await {
+        match self.run_ballot().await {
             Step::Won { token, left } => {
-                self.quorum.ends(self.name, &over.from, &self.statuses, self.limit);
+                self.quorum.release_old_owner(self.name, &over.from, &self.statuses, self.limit);
                 let others_waiting = self.others_waiting;
                 let held =
                     GrantedHold { detached: over.detached, ..GrantedHold::of(&self.ask, token) };
-                self.won(held);
+                self.record_majority(held);
                 BallotOutcome::Done(TakenOver::Granted(Grant { token, left, others_waiting }))
             }
             _ => {
                 // There is no majority any more, and for what reason the others may still say.
                 if !self.ballot.is_lost() {
-                    self.hear_all().await;
+                    self.drain_events().await;
                 }
                 if self.ballot.is_lost() {
                     self.lost(over).await;
@@ -153,7 +159,7 @@ impl OngoingAsk<'_> {
         let (quorum, name) = (self.quorum, self.name);
         // What a member came back without after a restart is why.
         quorum.assemble_now_and_then();
-        quorum.ends(name, &over.from, &self.statuses, Duration::ZERO);
+        quorum.release_old_owner(name, &over.from, &self.statuses, Duration::ZERO);
         let now = quorum.shared.options.now();
         let new = quorum.shared.holds.releasing(&over.owner, Duration::ZERO, now);
         self.in_doubt_before |= !new.late.is_empty();
@@ -177,7 +183,7 @@ impl OngoingAsk<'_> {
                 shared.holds.left_in_doubt(attempt, now, over.ttl);
             }
             let until = now.saturating_add(over.ttl);
-            shared.holds.may_come_late(attempt, self.doubtful(), until);
+            shared.holds.may_come_late(attempt, self.members_in_doubt(), until);
         } else {
             shared.holds.undo_leaving(&over.from);
         }

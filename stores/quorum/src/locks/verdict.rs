@@ -29,39 +29,41 @@ pub(crate) enum BallotOutcome<T> {
 }
 
 impl OngoingAsk<'_> {
-    pub(crate) async fn count(
+    pub(crate) async fn conclude_ballot(
         mut self,
         ask: &Ask,
         known: Option<Token>,
     ) -> Result<BallotOutcome<Answer>, Fault> {
-        let end = self.end().await;
+        let end = self.run_ballot().await;
         match end {
             Step::Won { token, left } => {
-                self.quorum.strike(self.name, &ask.owner);
+                self.quorum.withdraw_writer(self.name, &ask.owner);
                 if known.is_some() && ask.mode == Mode::Shared {
                     // It may have been exclusive until now.
                     self.quorum.shared.board.wake_name(self.name);
                 }
                 let (others_waiting, held) =
                     (self.others_waiting, GrantedHold::of(&self.ask, token));
-                self.won(held);
+                self.record_majority(held);
                 Ok(BallotOutcome::Done(Answer::Granted { token, left, others_waiting }))
             }
             Step::Outvoted if known.is_some() && self.ballot.is_denied() => {
                 Ok(BallotOutcome::Done(self.held_by_others()))
             }
             // A hold that was granted before is not taken away because a repeat fails.
-            Step::Outvoted if known.is_none() => Ok(BallotOutcome::Done(self.outvoted(ask).await)),
-            _ => Ok(self.failed(known).await),
+            Step::Outvoted if known.is_none() => {
+                Ok(BallotOutcome::Done(self.without_grant(ask).await))
+            }
+            _ => Ok(self.without_majority(known).await),
         }
     }
 
     /// A majority has it now, and who comes late joins.
-    pub(crate) fn won(self, held: GrantedHold) {
+    pub(crate) fn record_majority(self, held: GrantedHold) {
         let (holds, now) = (&self.quorum.shared.holds, self.quorum.shared.options.now());
         let (token, ttl) = (held.token, self.ask.ttl);
         holds.granted(self.attempt, held, now, ttl);
-        holds.may_come_late(self.attempt, self.doubtful(), now.saturating_add(ttl));
+        holds.may_come_late(self.attempt, self.members_in_doubt(), now.saturating_add(ttl));
         for (member, own) in self.ballot.joined() {
             holds.record_join(self.attempt, member, own, token);
         }
@@ -76,7 +78,7 @@ impl OngoingAsk<'_> {
 
     /// Others have the name. What was won of it is given back, before this is answered where that
     /// takes no longer than a member's time limit.
-    async fn outvoted(mut self, ask: &Ask) -> Answer {
+    async fn without_grant(mut self, ask: &Ask) -> Answer {
         while let Some(Some(event)) = self.events.next().now_or_never() {
             self.apply_event(event);
         }
@@ -95,7 +97,7 @@ impl OngoingAsk<'_> {
         if again && self.may_hold_anywhere() {
             quorum.shared.holds.left_in_doubt(self.attempt, now, ask.ttl);
         } else if self.may_hold_anywhere() {
-            self.attempt_is_over(ask.ttl);
+            self.retire_attempt(ask.ttl);
             if kept(Rule::PartialWinGivenBack) {
                 self.give_back().await;
             }
@@ -103,7 +105,7 @@ impl OngoingAsk<'_> {
         let pause = quorum.shared.holds.pause(&ask.owner, now, random, waits);
         if waits && exclusive {
             if behind_readers || quorum.shared.holds.has_signed(&ask.owner) {
-                quorum.sign(name, ask);
+                quorum.announce_writer(name, ask);
             }
         } else if let (true, Some(looks)) = (waits, looks) {
             quorum.shared.holds.set_gate_view(&ask.owner, looks);
@@ -114,9 +116,9 @@ impl OngoingAsk<'_> {
 
     /// No majority answered. What a minority granted stays, for the next ask of this acquisition or
     /// for its release: the caller is told that it is in doubt.
-    async fn failed<T>(mut self, known: Option<Token>) -> BallotOutcome<T> {
+    async fn without_majority<T>(mut self, known: Option<Token>) -> BallotOutcome<T> {
         let (quorum, name, ttl) = (self.quorum, self.name, self.ask.ttl);
-        self.hear_all().await;
+        self.drain_events().await;
         let mut in_doubt = self.may_hold_anywhere();
         let unmarked =
             self.statuses.iter().any(|status| matches!(status, MemberStatus::Unmarked { .. }));
@@ -126,7 +128,7 @@ impl OngoingAsk<'_> {
             // before stays, and may be another kind of hold by now if a majority did as it was asked.
             in_doubt = known.is_some() && self.ballot.may_hold_majority();
             if known.is_none() {
-                self.attempt_is_over(ttl);
+                self.retire_attempt(ttl);
                 self.give_back().await;
             }
         } else if in_doubt && known.is_none() {
@@ -144,7 +146,7 @@ impl OngoingAsk<'_> {
     }
 
     /// From here on the owner of this attempt is not asked with any more.
-    fn attempt_is_over(&self, ttl: Duration) {
+    fn retire_attempt(&self, ttl: Duration) {
         let shared = &self.quorum.shared;
         shared.holds.taken_back(self.attempt, shared.options.now(), ttl);
     }

@@ -79,12 +79,12 @@ impl ConnectionsByRuntime {
     }
 
     /// The connections of all runtimes that many share.
-    pub(crate) fn open(&self) -> Vec<LiveConnection> {
+    pub(crate) fn shared_connections(&self) -> Vec<LiveConnection> {
         self.all().iter().flat_map(|here| here.open()).collect()
     }
 
     /// Who has connections of all runtimes that one caller has at a time.
-    pub(crate) fn lenders(&self) -> Vec<Arc<Pool<LiveConnection>>> {
+    pub(crate) fn exclusive_pools(&self) -> Vec<Arc<Pool<LiveConnection>>> {
         let of = |here: &Arc<RuntimeConnections>| [here.pool.clone(), here.renewal_pool.clone()];
         self.all().iter().flat_map(of).collect()
     }
@@ -140,7 +140,7 @@ impl ServerLink {
     }
 
     /// Nobody uses this connection any more; the next call opens another.
-    pub(crate) fn condemn(&self, open: &LiveConnection) {
+    pub(crate) fn discard_connection(&self, open: &LiveConnection) {
         let mut current = lock(&self.open);
         if current.as_ref().is_some_and(|current| current.number == open.number) {
             *current = None;
@@ -180,7 +180,7 @@ impl Drop for RuntimeEndGuard {
 
 impl ConnectionsByRuntime {
     /// Ends what runs for them.
-    pub(crate) fn end(&self) {
+    pub(crate) fn abort_watchers(&self) {
         let all = std::mem::take(&mut *self.lock());
         for (_, here) in all {
             if let Some(watcher) = lock(&here.watcher).take() {

@@ -180,7 +180,11 @@ impl<D: Database + ?Sized> SqlStore<D> {
 
 fn not_settled(name: &LockName) -> Fault {
     let what = format!("an abandoned call for {:?} has not been answered yet", name.as_str());
-    Fault::new(FaultKind::Unreachable, what, "check that the database can be reached, and try again")
+    Fault::new(
+        FaultKind::Unreachable,
+        what,
+        "check that the database can be reached, and try again",
+    )
 }
 
 impl<D: Database + ?Sized> fmt::Debug for SqlStore<D> {
@@ -342,7 +346,11 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
         let until = Instant::now() + limit;
         let silent = || {
             let what = format!("{} did not answer all questions within {limit:?}", self.location());
-            Fault::new(FaultKind::Unreachable, what, "check that it can be reached, and check again")
+            Fault::new(
+                FaultKind::Unreachable,
+                what,
+                "check that it can be reached, and check again",
+            )
         };
         let Ok(looked) = timeout_at(until, self.0.health()).await else {
             return Ok(vec![Diagnostic::failed(CONNECTION, &silent()).touches("S9")]);

@@ -77,7 +77,9 @@ impl ProbeResult {
                 "name a certificate with cert= and its key with key=, which the server trusts, if it wants them; see \
                  that a majority of the servers runs and that they reach each other"
             }
-            Self::Silent => "check that the server responds, and that a majority of the servers runs",
+            Self::Silent => {
+                "check that the server responds, and that a majority of the servers runs"
+            }
             Self::Foreign => "correct host and port in the URL; a port for TLS wants tls=yes",
             Self::Begins => "try again",
         }

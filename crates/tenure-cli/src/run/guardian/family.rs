@@ -40,7 +40,7 @@ pub(super) enum ChildStatus {
 impl ProcessTree {
     /// Starts the command as the leader of a new group.
     pub(super) fn start(start: CommandSpec) -> io::Result<Self> {
-        let group = ProcessGroup::led_by(start.go()?.as_raw());
+        let group = ProcessGroup::led_by(start.fork_command()?.as_raw());
         Ok(Self { group, leader_is_collected: false, group_is_gone: false, childless: false })
     }
 

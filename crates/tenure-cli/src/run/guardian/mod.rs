@@ -118,7 +118,7 @@ async fn guard(socket: UnixStream, handed: GuardianFiles) -> io::Result<()> {
     if !vigil.may_start(SystemClock.now()) {
         return link.say(&GuardianReport::Ended(CommandEnd::before_it_began())).await;
     }
-    let (mut children, mut alarm, mut limit) = match tools(&vigil) {
+    let (mut children, mut alarm, mut limit) = match wake_sources(&vigil) {
         Ok(tools) => tools,
         Err(error) => return link.say(&GuardianReport::NotStarted(format!("{error:#}"))).await,
     };
@@ -131,15 +131,15 @@ async fn guard(socket: UnixStream, handed: GuardianFiles) -> io::Result<()> {
     link.say_now(&GuardianReport::Started(family.leader().as_raw())).ok();
     signals.iter().for_each(|signal| family.signal(signal));
     let how = loop {
-        if let Some(how) = look(&mut family, &mut vigil, &link) {
+        if let Some(how) = collect_status(&mut family, &mut vigil, &link) {
             break how;
         }
-        let until = act(&mut family, &mut vigil);
+        let until = run_due_actions(&mut family, &mut vigil);
         limit.set(vigil.last_moment(SystemClock.now()))?;
         tokio::select! {
             biased;
             order = link.hear(), if !vigil.is_orphaned() => {
-                obey(order, &mut vigil, |signal| family.signal(signal));
+                apply_order(order, &mut vigil, |signal| family.signal(signal));
             }
             _ = children.recv() => {}
             () = tokio::time::sleep(LOOK), if vigil.is_killing() || vigil.how().is_some() => {}
@@ -152,7 +152,7 @@ async fn guard(socket: UnixStream, handed: GuardianFiles) -> io::Result<()> {
 }
 
 /// What it hears of the command's end by, and what wakes and ends it itself.
-fn tools(vigil: &GuardianState) -> io::Result<(unix::Signal, Alarm, TimeLimit)> {
+fn wake_sources(vigil: &GuardianState) -> io::Result<(unix::Signal, Alarm, TimeLimit)> {
     let children = signal(SignalKind::child())?;
     let (alarm, mut limit) = (Alarm::new()?, TimeLimit::new()?);
     limit.set(vigil.last_moment(SystemClock.now()))?;
@@ -160,7 +160,7 @@ fn tools(vigil: &GuardianState) -> io::Result<(unix::Signal, Alarm, TimeLimit)> 
 }
 
 /// Sees what became of the command; how it ended, when nothing of its family is left.
-fn look(
+fn collect_status(
     family: &mut ProcessTree,
     vigil: &mut GuardianState,
     link: &MessageChannel<GuardianOrder>,
@@ -176,7 +176,7 @@ fn look(
 }
 
 /// Does what is due, and says when there will be more to do.
-fn act(family: &mut ProcessTree, vigil: &mut GuardianState) -> Timestamp {
+fn run_due_actions(family: &mut ProcessTree, vigil: &mut GuardianState) -> Timestamp {
     if vigil.is_killing() {
         // Children of the killed have become children of this process.
         family.end(Signal::SIGKILL);
@@ -199,7 +199,7 @@ async fn hear_waiting(
     while !vigil.is_orphaned() {
         tokio::select! {
             biased;
-            order = link.hear() => obey(order, vigil, |signal| signals.add(signal)),
+            order = link.hear() => apply_order(order, vigil, |signal| signals.add(signal)),
             // It comes back when the runtime has looked at the socket.
             () = tokio::task::yield_now() => break,
         }
@@ -207,7 +207,11 @@ async fn hear_waiting(
     signals
 }
 
-fn obey(order: Option<GuardianOrder>, vigil: &mut GuardianState, pass_on: impl FnOnce(Signal)) {
+fn apply_order(
+    order: Option<GuardianOrder>,
+    vigil: &mut GuardianState,
+    pass_on: impl FnOnce(Signal),
+) {
     match order {
         Some(GuardianOrder::Renewed(deadline)) => vigil.renewed(Timestamp::from_nanos(deadline)),
         Some(GuardianOrder::Taken) => vigil.taken(),

@@ -54,7 +54,7 @@ impl RemainingProcesses {
         for group in &self.groups {
             group.signal(Signal::SIGKILL);
         }
-        bury();
+        reap_children();
         self.groups.retain(|group| !group.is_gone());
         children.is_ok_and(|some| some.is_empty()) && self.groups.is_empty()
     }
@@ -67,7 +67,7 @@ impl RemainingProcesses {
 }
 
 /// Collects the dead among the children of this process.
-pub(crate) fn bury() {
+pub(crate) fn reap_children() {
     while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
         if status == WaitStatus::StillAlive {
             return;

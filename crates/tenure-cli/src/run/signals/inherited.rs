@@ -19,7 +19,7 @@ struct InheritedState {
 
 /// Lets tenure be ended and stopped, and use what it creates, whatever its caller blocked or took away. To be called
 /// before there is another thread.
-pub(crate) fn be_able() {
+pub(crate) fn reset_inherited_state() {
     let Ok(blocked) = SigSet::thread_get_mask() else { return };
     let heard: SigSet = ENDING.into_iter().chain([Signal::SIGTSTP]).collect();
     let _ = heard.thread_unblock();

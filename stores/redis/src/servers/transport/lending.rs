@@ -137,7 +137,7 @@ impl Transport {
     /// All who have some to lend.
     fn lenders(&self) -> Vec<Arc<Pool<LiveConnection>>> {
         let all = self.others.iter().chain([&self.runtimes]);
-        all.flat_map(|runtimes| runtimes.lenders()).collect()
+        all.flat_map(|runtimes| runtimes.exclusive_pools()).collect()
     }
 
     /// What a failure over a connection that was lent means; the connection goes back, or ends.

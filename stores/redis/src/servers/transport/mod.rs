@@ -316,7 +316,7 @@ impl Transport {
         let Ok(here) = self.runtimes.of_current_runtime() else { return };
         if here.open().len() > MOST_LEFT_OPEN {
             let link = here.link(node_ref, &self.route);
-            link.current().inspect(|open| link.condemn(open));
+            link.current().inspect(|open| link.discard_connection(open));
         }
     }
 
@@ -346,14 +346,14 @@ impl Transport {
     }
 
     fn mixed_up(&self, at: &RoutedConnection) -> Fault {
-        at.link.condemn(&at.open);
+        at.link.discard_connection(&at.open);
         tracing::warn!(store = "redis", place = %self.place, "a reply belongs to another call");
         error::mixed_up(&self.place)
     }
 
     fn failed(&self, at: &RoutedConnection, error: Failure) -> Fault {
         if self.ends(&at.open, &error) {
-            at.link.condemn(&at.open);
+            at.link.discard_connection(&at.open);
         }
         error::of_command(&self.place, error)
     }
@@ -449,6 +449,6 @@ impl Transport {
 
 impl Drop for Transport {
     fn drop(&mut self) {
-        self.runtimes.end();
+        self.runtimes.abort_watchers();
     }
 }

@@ -94,7 +94,7 @@ impl Transport {
 
     /// One of another transport to this server.
     pub(super) fn open_elsewhere(&self, server: &Server) -> Option<LiveConnection> {
-        let open = self.others.iter().flat_map(|others| others.open());
+        let open = self.others.iter().flat_map(|others| others.shared_connections());
         open.into_iter().find(|open| *open.server == *server)
     }
 
