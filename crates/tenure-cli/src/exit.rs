@@ -115,7 +115,7 @@ impl Failure {
     }
 
     /// Whether the store did not answer at last.
-    pub(crate) fn is_away(&self) -> bool {
+    pub(crate) fn is_unreachable(&self) -> bool {
         matches!(self, Self::Away(_) | Self::Busy { away: true, .. })
     }
 }

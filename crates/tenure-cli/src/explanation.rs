@@ -81,7 +81,7 @@ impl Explanation {
     }
 
     /// Something that the system did not give.
-    pub(crate) fn refused(what: &str, error: &io::Error) -> Self {
+    pub(crate) fn from_io_error(what: &str, error: &io::Error) -> Self {
         Self::new(what).because(error).advise(LIMITS)
     }
 
@@ -105,7 +105,7 @@ impl Explanation {
         Self { help: help.map(Cow::into_owned), ..self }
     }
 
-    fn at(mut self, address: Option<&LockAddress>) -> Self {
+    fn with_address(mut self, address: Option<&LockAddress>) -> Self {
         self.facts = self.facts.of(address);
         self
     }
@@ -130,7 +130,7 @@ impl Explanation {
     }
 
     /// The same with more said of what failed.
-    pub(crate) fn and(self, more: &str) -> Self {
+    pub(crate) fn append_message(self, more: &str) -> Self {
         Self { message: format!("{}, {more}", self.message), ..self }
     }
 
@@ -170,7 +170,7 @@ impl From<&str> for Explanation {
 
 impl From<io::Error> for Explanation {
     fn from(error: io::Error) -> Self {
-        Self::refused("the system refused what tenure needs", &error)
+        Self::from_io_error("the system refused what tenure needs", &error)
     }
 }
 
@@ -202,7 +202,7 @@ impl From<&AcquireError> for Explanation {
             AcquireError::ShutDown { .. } => Some("shut_down"),
             error => error.fault().map(|fault| kind(fault.kind())),
         };
-        Self::of(error).kind(kind).help(error.help()).at(error.address())
+        Self::of(error).kind(kind).help(error.help()).with_address(error.address())
     }
 }
 
@@ -212,7 +212,7 @@ macro_rules! of_errors {
         impl From<&$error> for Explanation {
             fn from(error: &$error) -> Self {
                 let kind = error.fault().map(|fault| kind(fault.kind()));
-                Self::of(error).kind(kind).help(error.help()).at(error.address())
+                Self::of(error).kind(kind).help(error.help()).with_address(error.address())
             }
         }
     )+};
@@ -226,7 +226,7 @@ impl From<&HandleError> for Explanation {
             HandleError::Lost(_) => Some("not_held"),
             error => error.fault().map(|fault| kind(fault.kind())),
         };
-        Self::of(error).kind(kind).help(error.help()).at(error.address())
+        Self::of(error).kind(kind).help(error.help()).with_address(error.address())
     }
 }
 

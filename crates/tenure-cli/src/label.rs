@@ -24,7 +24,7 @@ pub(crate) struct UserAtHost {
 
 impl UserAtHost {
     /// As the system knows them: the number of a user without a name, as in many containers.
-    pub(crate) fn known() -> Self {
+    pub(crate) fn from_system() -> Self {
         let uid = Uid::effective();
         let user = User::from_uid(uid).ok().flatten().map(|user| user.name);
         let host = gethostname().ok().and_then(|host| host.into_string().ok());
@@ -55,7 +55,7 @@ impl Display for UserAtHost {
 /// The label of this process if nobody chose one, for what it runs. The command's arguments may hold
 /// secrets, so its name alone is shown.
 pub(crate) fn of_this_process(command: &[OsString]) -> String {
-    label(&UserAtHost::known(), process::id(), command)
+    label(&UserAtHost::from_system(), process::id(), command)
 }
 
 fn label(me: &UserAtHost, process: u32, command: &[OsString]) -> String {

@@ -23,15 +23,15 @@ use std::{env, ffi::OsString, process::ExitCode};
 use args::hints::UsageError;
 
 fn main() -> ExitCode {
-    system::caught(|| Ok(act())).unwrap_or_else(|failure| {
+    system::caught(|| Ok(run_command_line())).unwrap_or_else(|failure| {
         output::refuse(&failure, None);
         ExitCode::from(exit::FAILED)
     })
 }
 
-fn act() -> ExitCode {
+fn run_command_line() -> ExitCode {
     // `run` and `bench` start this very program again in other roles.
-    if let Some(code) = run::play_role().or_else(bench::play_role) {
+    if let Some(code) = run::run_guardian_role().or_else(bench::run_worker_role) {
         return code;
     }
     let words: Vec<OsString> = env::args_os().collect();

@@ -28,7 +28,8 @@ pub(crate) fn load(common: &args::CommonArgs) -> Result<Config, Failure> {
     }
     // It would mean a lock on this machine alone.
     if config.store_chosen_by().is_none()
-        && let Some(slip) = unknown_variables().into_iter().find(|name| meant(name) == Some(STORE))
+        && let Some(slip) =
+            unknown_variables().into_iter().find(|name| closest_variable(name) == Some(STORE))
     {
         let why = Explanation::new(format!(
             "the variable {slip} is set, but tenure has no such setting, and no store is chosen"
@@ -61,7 +62,7 @@ pub(crate) fn unknown_variables() -> Vec<String> {
 const STORE: &str = "TENURE_STORE";
 
 /// The variable of tenure's that was meant by this one, most likely.
-pub(crate) fn meant(unknown: &str) -> Option<&'static str> {
+pub(crate) fn closest_variable(unknown: &str) -> Option<&'static str> {
     // As other tools have it.
     if ["_URL", "_URI", "_DSN", "_STORES"].iter().any(|end| unknown.ends_with(end)) {
         return Some(STORE);
@@ -153,7 +154,7 @@ pub(crate) struct RunSettings {
 
 impl RunSettings {
     /// To run a command under the locks called `names`.
-    pub(crate) fn to_run(
+    pub(crate) fn for_run(
         run: &args::Run,
         names: &[&LockName],
         config: &Config,
@@ -169,12 +170,12 @@ impl RunSettings {
         })
     }
 
-    pub(crate) fn to_lead(elect: &args::Elect, config: &Config) -> Result<Self, Failure> {
+    pub(crate) fn for_election(elect: &args::Elect, config: &Config) -> Result<Self, Failure> {
         Self::new([&elect.name], &elect.hold, config)
     }
 
     /// To take a lock that no command runs under.
-    pub(crate) fn to_lock(lock: &args::Lock, config: &Config) -> Result<Self, Failure> {
+    pub(crate) fn for_lock(lock: &args::Lock, config: &Config) -> Result<Self, Failure> {
         let defaults = config.defaults_of(&lock.name);
         Ok(Self {
             kind: LockKind::new(&lock.sharing)?,
@@ -219,11 +220,11 @@ impl RunSettings {
             label: label(&hold.asking, &defaults.iter().collect::<Vec<_>>(), &hold.command),
             configured_label: defaults.iter().find_map(|of| of.label.clone()),
         };
-        plan.fitting(LeaseScope::Hold)
+        plan.adjust_to_lease(LeaseScope::Hold)
     }
 
     /// What the holds of this command are labelled with, as events tell it.
-    pub(crate) fn told_label(&self) -> Option<&str> {
+    pub(crate) fn event_label(&self) -> Option<&str> {
         self.label.as_deref().or(self.configured_label.as_deref())
     }
 
@@ -233,7 +234,7 @@ impl RunSettings {
     }
 
     /// The same on a store with such leases.
-    pub(crate) fn fitting(mut self, lease: LeaseScope) -> Result<Self, Failure> {
+    pub(crate) fn adjust_to_lease(mut self, lease: LeaseScope) -> Result<Self, Failure> {
         // What is certain of the hold: a lease, or less if it is ended earlier.
         let certain =
             lease.at_most(self.max_hold.map_or(self.ttl, |longest| longest.min(self.ttl)));
@@ -304,7 +305,7 @@ mod tests {
         {
             Command::Run(run) => {
                 let names: Vec<_> = run.names().collect();
-                RunSettings::to_run(&run, &names, &config)
+                RunSettings::for_run(&run, &names, &config)
             }
             other => panic!("{other:?}"),
         }
@@ -335,9 +336,9 @@ mod tests {
     #[test]
     fn the_grace_fits_the_session_of_a_store() {
         let session = LeaseScope::Session { longest: Duration::from_secs(4) };
-        let fitted = plan("", "").unwrap().fitting(session).unwrap();
+        let fitted = plan("", "").unwrap().adjust_to_lease(session).unwrap();
         assert_eq!(fitted.grace, Duration::from_secs(1));
-        let refused = plan("--grace 3s", "").unwrap().fitting(session).unwrap_err();
+        let refused = plan("--grace 3s", "").unwrap().adjust_to_lease(session).unwrap_err();
         assert!(said(&refused).contains("at most 2s or a longer session"), "{refused:?}");
     }
 

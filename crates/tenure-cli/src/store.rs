@@ -35,7 +35,7 @@ fn not_opened(error: OpenError) -> Failure {
 }
 
 /// Says where the locks are kept, and why there.
-pub(crate) fn tell(tenure: &Tenure, config: &Config, voice: &Reporter) {
+pub(crate) fn report_location(tenure: &Tenure, config: &Config, voice: &Reporter) {
     let store = tenure.store();
     let (location, chosen_by) = (store.location(), config.store_chosen_by());
     let chosen_by = chosen_by.as_deref();

@@ -80,7 +80,7 @@ impl StoreContext {
 
     /// The defaults of an acquisition of `name`.
     pub(crate) fn defaults_of(&self, name: &LockName) -> Defaults {
-        self.defaults.of(name).unwrap_or_default()
+        self.defaults.resolve_defaults(name).unwrap_or_default()
     }
 
     /// The settings of an acquisition of `name`: `options`, completed with the defaults.
@@ -94,7 +94,7 @@ impl StoreContext {
         let settings = self.defaults.complete(name, options).check(kind, mode, &self.label)?;
         let ttl = settings.terms.ttl.get();
         if ttl < SHORT && !self.told_short.swap(true, Ordering::Relaxed) {
-            self.observer.ttl_is_short(name, ttl);
+            self.observer.warn_short_ttl(name, ttl);
         }
         Ok(settings)
     }
@@ -125,13 +125,13 @@ impl StoreContext {
     }
 
     /// Ends all further acquisitions, and waits for the releases that have begun.
-    pub(crate) fn desert(self: &Arc<Self>, own: usize) {
+    pub(crate) fn stop_acquisitions(self: &Arc<Self>, own: usize) {
         self.is_deserted.store(true, Ordering::Release);
         self.drain_releases(own);
     }
 
     /// Whether only existing holds are left.
-    pub(crate) fn is_deserted(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.is_deserted.load(Ordering::Acquire)
     }
 

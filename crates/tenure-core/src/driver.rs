@@ -12,7 +12,11 @@ use tenure_proto::{
 use crate::{Clock, Wakeups, within_runtime};
 
 /// The output of `future` if it is ready before `until`.
-pub(crate) async fn before<F>(clock: &dyn Clock, until: Timestamp, future: F) -> Option<F::Output>
+pub(crate) async fn timeout_at<F>(
+    clock: &dyn Clock,
+    until: Timestamp,
+    future: F,
+) -> Option<F::Output>
 where
     F: Future + Send,
     F::Output: Send,
@@ -29,7 +33,7 @@ where
 }
 
 /// The same, with `waits` called if `future` is not ready at once.
-pub(crate) async fn before_or<F>(
+pub(crate) async fn timeout_at_with<F>(
     clock: &dyn Clock,
     until: Timestamp,
     future: F,
@@ -50,7 +54,7 @@ where
 }
 
 /// Returns at a wake-up, and at `until` at the latest: a wake-up is only a hint.
-pub(crate) async fn pause(clock: &dyn Clock, until: Timestamp, wakeups: &mut Wakeups) {
+pub(crate) async fn wait_for_wakeup(clock: &dyn Clock, until: Timestamp, wakeups: &mut Wakeups) {
     let until = if kept(Rule::WaiterLooksAgain) { until } else { Timestamp::NEVER };
     tokio::select! {
         biased;

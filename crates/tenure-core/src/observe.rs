@@ -61,7 +61,7 @@ impl StoreTelemetry {
         debug_span!("tenure.acquire", lock = %name, kind, store = self.store)
     }
 
-    pub(crate) fn acquired(&self, name: &LockName, token: Token, waited: Duration) {
+    pub(crate) fn record_acquired(&self, name: &LockName, token: Token, waited: Duration) {
         with_recorder(|recorder| {
             recorder.register_counter(&self.keys.acquired, &METADATA).increment(1);
             recorder.register_histogram(&self.keys.wait, &METADATA).record(waited);
@@ -69,28 +69,28 @@ impl StoreTelemetry {
         debug!(lock = %name, %token, ?waited, "acquired");
     }
 
-    pub(crate) fn contended(&self, name: &LockName) {
+    pub(crate) fn record_contended(&self, name: &LockName) {
         counter!("tenure_contended_total", "store" => self.store).increment(1);
         debug!(lock = %name, "contended");
     }
 
-    pub(crate) fn timed_out(&self, name: &LockName, waited: Duration) {
+    pub(crate) fn record_timed_out(&self, name: &LockName, waited: Duration) {
         counter!("tenure_timed_out_total", "store" => self.store).increment(1);
         debug!(lock = %name, ?waited, "gave up waiting");
     }
 
-    pub(crate) fn failed(&self, name: &LockName, error: &dyn std::error::Error) {
+    pub(crate) fn record_failed(&self, name: &LockName, error: &dyn std::error::Error) {
         counter!("tenure_failed_total", "store" => self.store).increment(1);
         warn!(lock = %name, error = %format_args!("{error:#}"), "not acquired");
     }
 
-    pub(crate) fn lost(&self, lost: &Lost, held: Duration) {
-        self.held(held);
-        self.lost_at_release(lost);
+    pub(crate) fn record_lost(&self, lost: &Lost, held: Duration) {
+        self.record_hold_time(held);
+        self.record_late_loss(lost);
     }
 
     /// The hold had been lost before its holder released it. That release was reported as the end of a hold.
-    pub(crate) fn lost_at_release(&self, lost: &Lost) {
+    pub(crate) fn record_late_loss(&self, lost: &Lost) {
         let reason = match lost.reason {
             LostReason::Taken => "taken",
             LostReason::MaxHold => "max_hold",
@@ -101,45 +101,45 @@ impl StoreTelemetry {
         warn!(lock = %lost.lock.name, token = %lost.token, reason, "lost");
     }
 
-    pub(crate) fn release_requested(&self, name: &LockName, token: Token) {
+    pub(crate) fn record_release_request(&self, name: &LockName, token: Token) {
         counter!("tenure_release_requests_total", "store" => self.store).increment(1);
         // The field lets the command recognize an event that it reports itself.
         warn!(lock = %name, %token, request = "release", "asked to release");
     }
 
-    pub(crate) fn released(&self, name: &LockName, token: Token, held: Duration) {
-        self.held(held);
+    pub(crate) fn record_released(&self, name: &LockName, token: Token, held: Duration) {
+        self.record_hold_time(held);
         debug!(lock = %name, %token, ?held, "released");
     }
 
-    pub(crate) fn passed(&self, name: &LockName, token: Token) {
+    pub(crate) fn record_handover(&self, name: &LockName, token: Token) {
         counter!("tenure_passes_total", "store" => self.store).increment(1);
         debug!(lock = %name, %token, "passed on inside the process");
     }
 
-    pub(crate) fn downgraded(&self, name: &LockName, token: Token) {
+    pub(crate) fn record_downgraded(&self, name: &LockName, token: Token) {
         debug!(lock = %name, %token, "shared from now on");
     }
 
-    pub(crate) fn leaves(&self, name: &LockName, token: Token, held: Duration) {
-        self.held(held);
+    pub(crate) fn record_leaving(&self, name: &LockName, token: Token, held: Duration) {
+        self.record_hold_time(held);
         debug!(lock = %name, %token, ?held, "leaves this process");
     }
 
-    pub(crate) fn left_to_expire(&self, name: &LockName, token: Token, held: Duration) {
-        self.held(held);
+    pub(crate) fn record_abandoned(&self, name: &LockName, token: Token, held: Duration) {
+        self.record_hold_time(held);
         debug!(lock = %name, %token, ?held, "left to expire");
     }
 
-    pub(crate) fn detached(&self, name: &LockName, token: Token) {
+    pub(crate) fn record_detached(&self, name: &LockName, token: Token) {
         debug!(lock = %name, %token, "detached");
     }
 
-    pub(crate) fn entered(&self, name: &LockName, token: Token) {
+    pub(crate) fn record_reentry(&self, name: &LockName, token: Token) {
         debug!(lock = %name, %token, "entered again");
     }
 
-    pub(crate) fn renewed(&self, name: &LockName, answer: &Result<Renewed, Fault>) {
+    pub(crate) fn record_renewal(&self, name: &LockName, answer: &Result<Renewed, Fault>) {
         let outcome = match answer {
             Ok(Renewed::Renewed { .. }) => "renewed",
             Ok(Renewed::Lost) => "lost",
@@ -152,7 +152,7 @@ impl StoreTelemetry {
     }
 
     /// Of this hold and of others; a warning for each hold would be too many.
-    pub(crate) fn renewals_failed(
+    pub(crate) fn log_failed_renewals(
         &self,
         name: &LockName,
         fault: &Fault,
@@ -171,29 +171,29 @@ impl StoreTelemetry {
     }
 
     /// Only for the first such lock: other locks mostly have the same ttl.
-    pub(crate) fn ttl_is_short(&self, name: &LockName, ttl: Duration) {
+    pub(crate) fn warn_short_ttl(&self, name: &LockName, ttl: Duration) {
         let store = self.store;
         warn!(store, lock = %name, ?ttl, "a lock with so short a ttl is often lost on a busy machine; choose {ENOUGH:?} or more");
     }
 
     /// Only for the first such lock, too.
-    pub(crate) fn renewals_are_slow(&self, name: &LockName, ttl: Duration, took: Duration) {
+    pub(crate) fn warn_slow_renewals(&self, name: &LockName, ttl: Duration, took: Duration) {
         let store = self.store;
         warn!(store, lock = %name, ?ttl, ?took, "renewals take a large part of the ttl, so that a short failure loses locks; choose a longer ttl, or a store that is nearer or less busy");
     }
 
-    pub(crate) fn renewals_succeeded(&self, news: Option<OutageReport>) {
+    pub(crate) fn log_renewal_recovery(&self, news: Option<OutageReport>) {
         if let Some(OutageReport::Over { failed, since }) = news {
             warn!(store = self.store, failed, ?since, "renewals succeed again");
         }
     }
 
-    pub(crate) fn cleaned_up(&self, name: &LockName) {
+    pub(crate) fn record_cleanup(&self, name: &LockName) {
         counter!("tenure_cleanups_total", "store" => self.store).increment(1);
         debug!(lock = %name, "took back what an abandoned acquisition may have left");
     }
 
-    fn held(&self, held: Duration) {
+    fn record_hold_time(&self, held: Duration) {
         with_recorder(|recorder| {
             recorder.register_histogram(&self.keys.hold, &METADATA).record(held);
         });

@@ -25,7 +25,7 @@ impl<'a> ErrorParts<'a> {
     }
 
     /// Makes the parts of an error about this lock.
-    pub(crate) fn at(address: &'a LockAddress, message: impl fmt::Display) -> Self {
+    pub(crate) fn for_lock(address: &'a LockAddress, message: impl fmt::Display) -> Self {
         Self { address: Some(address), ..Self::new(format!("{address}: {message}")) }
     }
 
@@ -79,7 +79,7 @@ impl<'a> ErrorParts<'a> {
     /// # Errors
     /// Those of the formatter.
     pub fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&cut(&self.message))?;
+        f.write_str(&printable_part(&self.message))?;
         if !f.alternate() {
             return Ok(());
         }
@@ -92,7 +92,7 @@ impl<'a> ErrorParts<'a> {
     /// # Errors
     /// Those of the formatter.
     pub fn write_lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&cut(&self.message))?;
+        f.write_str(&printable_part(&self.message))?;
         causes(&self.message, self.source)
             .try_for_each(|cause| write!(f, "\ncaused by: {cause}"))?;
         self.help.iter().try_for_each(|help| write!(f, "\nhelp: {help}"))
@@ -140,7 +140,7 @@ pub fn causes<'a>(
         if !is_said {
             before.clone_from(&text);
         }
-        (!is_said).then(|| cut(&text).into_owned().into())
+        (!is_said).then(|| printable_part(&text).into_owned().into())
     })
 }
 
@@ -157,7 +157,7 @@ const SHOWN: usize = 1024;
 
 /// The readable part of a text, without anything that would start a new line or set a colour: a server's text is not
 /// trusted.
-pub(crate) fn cut(text: &str) -> Cow<'_, str> {
+pub(crate) fn printable_part(text: &str) -> Cow<'_, str> {
     let fits = |end: &usize| text.is_char_boundary(*end);
     let short = match text.len() {
         ..=SHOWN => text,

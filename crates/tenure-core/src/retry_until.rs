@@ -8,7 +8,7 @@ use tenure_proto::{
 };
 
 use crate::{
-    Fault, FaultKind, LockName, context::StoreContext, driver::before, error::InspectError,
+    Fault, FaultKind, LockName, context::StoreContext, driver::timeout_at, error::InspectError,
 };
 
 /// The longest wait for one answer before the store is asked again.
@@ -27,13 +27,13 @@ where
     T: Send,
     F: Future<Output = Result<T, Fault>> + Send,
 {
-    not_forked(context).map_err(|fault| InspectError::store(context.address(name), fault))?;
+    check_not_forked(context).map_err(|fault| InspectError::store(context.address(name), fault))?;
     let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_secs(1));
     loop {
         let now = context.now();
         let longest = now.saturating_add(LONGEST_CALL);
         let given_up = if until <= now { longest } else { longest.min(until) };
-        let fault = match before(&*context.clock, given_up, call()).await {
+        let fault = match timeout_at(&*context.clock, given_up, call()).await {
             Some(Ok(answer)) => return Ok(answer),
             Some(Err(fault)) => fault,
             None => unanswered(),
@@ -53,9 +53,9 @@ pub(crate) async fn ask_once<T: Send>(
     within: Duration,
     call: impl Future<Output = Result<T, Fault>> + Send,
 ) -> Result<T, Fault> {
-    not_forked(context)?;
+    check_not_forked(context)?;
     let given_up = context.now().saturating_add(within);
-    before(&*context.clock, given_up, call).await.unwrap_or_else(|| Err(unanswered()))
+    timeout_at(&*context.clock, given_up, call).await.unwrap_or_else(|| Err(unanswered()))
 }
 
 fn unanswered() -> Fault {
@@ -64,7 +64,7 @@ fn unanswered() -> Fault {
 }
 
 /// Refuses calls from a forked child of the process that opened the store.
-pub(crate) fn not_forked(context: &StoreContext) -> Result<(), Fault> {
+pub(crate) fn check_not_forked(context: &StoreContext) -> Result<(), Fault> {
     if !context.is_forked() {
         return Ok(());
     }

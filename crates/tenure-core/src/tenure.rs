@@ -7,7 +7,7 @@ use crate::{
     acquire::Acquirer,
     context::StoreContext,
     detached::{self, Attach},
-    driver::before,
+    driver::timeout_at,
     engine::{Agenda, Engine, EngineStarter, Slots, at_exit},
     error::{HandleError, ShutdownError, StoreError},
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
@@ -265,15 +265,15 @@ impl Tenure {
         slots.close();
         let until = self.acquirer.context.now().saturating_add(within);
         let clock = &*self.acquirer.context.clock;
-        if before(clock, until, slots.wait_until_quiet()).await.is_none() {
+        if timeout_at(clock, until, slots.wait_until_quiet()).await.is_none() {
             let (open, unsettled) = slots.unsettled();
             if !within.is_zero() {
-                slots.lose_patience();
+                slots.abort_waits();
             }
             return Err(ShutdownError { open, unsettled });
         }
-        if slots.are_over() && self.acquirer.context.agenda.is_empty() {
-            before(clock, until, slots.wait_until_engine_stops()).await;
+        if slots.are_drained() && self.acquirer.context.agenda.is_empty() {
+            timeout_at(clock, until, slots.wait_until_engine_stops()).await;
         }
         Ok(())
     }

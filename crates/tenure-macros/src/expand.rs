@@ -30,9 +30,9 @@ pub(crate) fn expand(args: &Args, mut function: Function) -> Result<TokenStream>
         (true, false) => quote_spanned!(span=> or_skip),
         (true, true) => quote_spanned!(span=> or_skip_blocking),
     };
-    let hold = hold::take(&mut function.item)?;
+    let hold = hold::take_hold_parameter(&mut function.item)?;
     let plan = plan(args, &function.parameters())?;
-    let work = function.work()?;
+    let work = function.body_block()?;
     let body = std::mem::take(&mut work.stmts);
     // Of mixed site, so that the body does not see it.
     let never = syn::Ident::new("never", Span::mixed_site());

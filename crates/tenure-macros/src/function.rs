@@ -68,10 +68,10 @@ impl Function {
     }
 
     /// The block that does the work.
-    pub(crate) fn work(&mut self) -> Result<&mut Block> {
+    pub(crate) fn body_block(&mut self) -> Result<&mut Block> {
         let FunctionForm::Future { .. } = self.form else { return Ok(&mut self.item.block) };
         let output = &self.item.sig.output;
-        tail(&mut self.item.block).ok_or_else(|| {
+        async_tail_block(&mut self.item.block).ok_or_else(|| {
             let what = "the future that is created here runs later, without the lock: write \
                  `async fn`, or only `async move { … }` in the body";
             Error::new(output_type(output).map_or_else(Span::call_site, Spanned::span), what)
@@ -150,7 +150,7 @@ fn output_of(bound: &TypeParamBound) -> Option<Type> {
 }
 
 /// The block of `async move { … }` or `Box::pin(async move { … })`, if there is nothing else.
-fn tail(block: &mut Block) -> Option<&mut Block> {
+fn async_tail_block(block: &mut Block) -> Option<&mut Block> {
     let [Stmt::Expr(expression, None)] = block.stmts.as_mut_slice() else { return None };
     match expression {
         Expr::Async(future) => Some(&mut future.block),

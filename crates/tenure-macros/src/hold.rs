@@ -7,7 +7,7 @@ use syn::{
 };
 
 /// Takes the parameter marked `#[hold]` out of what callers give, and says how the body is given it.
-pub(crate) fn take(item: &mut ItemFn) -> Result<TokenStream> {
+pub(crate) fn take_hold_parameter(item: &mut ItemFn) -> Result<TokenStream> {
     let inputs = std::mem::take(&mut item.sig.inputs);
     let mut given = None;
     for mut input in inputs {

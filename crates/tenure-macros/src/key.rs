@@ -81,7 +81,7 @@ fn placeholder(text: &str, span: Span, parameters: &[String]) -> Result<TokenStr
         };
         return Err(Error::new(span, what));
     }
-    Ok(at(span, expression.to_token_stream()))
+    Ok(respan(span, expression.to_token_stream()))
 }
 
 /// The name that an expression of fields and methods begins with.
@@ -98,11 +98,11 @@ fn root(expression: &Expr) -> Option<String> {
 
 /// The same tokens, shown at `span`, and known to come from here: nothing is to be suggested in
 /// their place.
-fn at(span: Span, tokens: TokenStream) -> TokenStream {
+fn respan(span: Span, tokens: TokenStream) -> TokenStream {
     let span = Span::call_site().located_at(span);
     let moved = tokens.into_iter().map(|mut token| {
         if let TokenTree::Group(group) = &token {
-            token = Group::new(group.delimiter(), at(span, group.stream())).into();
+            token = Group::new(group.delimiter(), respan(span, group.stream())).into();
         }
         token.set_span(span);
         token

@@ -44,7 +44,11 @@ pub(super) fn start(number: u64, world: &Arc<World>, random: &mut Random) -> Pro
     match plan.locks {
         LockKind::Election => {
             for name in &stage.names {
-                context.spawn(election::follow(context.clone(), name.clone(), random.split()));
+                context.spawn(election::follow_leaders(
+                    context.clone(),
+                    name.clone(),
+                    random.split(),
+                ));
             }
         }
         LockKind::Latch { .. } => {

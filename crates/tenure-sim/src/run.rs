@@ -46,12 +46,12 @@ pub fn replay(seed: u64) -> RunReport {
 #[allow(clippy::panic, reason = "without a runtime there is no simulation")]
 fn run(seed: u64, tally: &Arc<Tally>, trace: bool) -> RunReport {
     match Builder::new_current_thread().enable_time().start_paused(true).build() {
-        Ok(runtime) => runtime.block_on(live(seed, tally.clone(), trace)),
+        Ok(runtime) => runtime.block_on(simulate_seed(seed, tally.clone(), trace)),
         Err(error) => panic!("no runtime for the simulation: {error:#}"),
     }
 }
 
-async fn live(seed: u64, tally: Arc<Tally>, trace: bool) -> RunReport {
+async fn simulate_seed(seed: u64, tally: Arc<Tally>, trace: bool) -> RunReport {
     let mut random = Random::new(seed);
     let world = World::new(Plan::of(seed), trace, tally);
     let mut processes: Vec<Process> = (0..world.plan.processes)

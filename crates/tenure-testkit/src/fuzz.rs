@@ -83,7 +83,7 @@ pub fn fuzz(inputs: u32, examples: &[&[u8]], mut read: impl FnMut(&[u8]) -> bool
         if is_good && known.len() < first + KEPT {
             known.push(input);
         } else if is_good {
-            let old = first + place(&mut random, KEPT - 1);
+            let old = first + random_index(&mut random, KEPT - 1);
             known[old] = input;
         }
     }
@@ -91,13 +91,13 @@ pub fn fuzz(inputs: u32, examples: &[&[u8]], mut read: impl FnMut(&[u8]) -> bool
 }
 
 /// A number up to `most`.
-fn place(random: &mut Random, most: usize) -> usize {
+fn random_index(random: &mut Random, most: usize) -> usize {
     usize::try_from(random.below(most as u64 + 1)).unwrap_or(0)
 }
 
 fn change(input: &mut Vec<u8>, known: &[Vec<u8>], random: &mut Random) {
-    let at = place(random, input.len());
-    let end = at + place(random, (input.len() - at).min(32));
+    let at = random_index(random, input.len());
+    let end = at + random_index(random, (input.len() - at).min(32));
     match random.below(9) {
         0 => {
             if let Some(byte) = input.get_mut(at) {
@@ -139,8 +139,8 @@ fn change(input: &mut Vec<u8>, known: &[Vec<u8>], random: &mut Random) {
         }
         _ => {
             let other = random.choose(known);
-            let from = place(random, other.len());
-            let to = from + place(random, other.len() - from);
+            let from = random_index(random, other.len());
+            let to = from + random_index(random, other.len() - from);
             input.splice(at..end, other[from..to].iter().copied());
         }
     }

@@ -106,7 +106,7 @@ impl Password {
     /// Records that a server accepted the password for this login: a user and a server, in any form.
     pub fn accepted(&self, login: &str) {
         if let PasswordSource::File { read, .. } | PasswordSource::Function(read) = &self.0 {
-            read.verdicts().accepted(login);
+            read.verdicts().record_accepted(login);
         }
     }
 
@@ -120,7 +120,7 @@ impl Password {
     pub fn refused(&self, login: &str, secret: &Secret, fault: Fault) -> Fault {
         match &self.0 {
             PasswordSource::File { read, .. } | PasswordSource::Function(read) => {
-                read.verdicts().refused(login, secret, fault)
+                read.verdicts().record_refused(login, secret, fault)
             }
             PasswordSource::Known(_) => fault,
         }
@@ -191,7 +191,9 @@ impl PartialEq for Password {
             (PasswordSource::File { path: one, .. }, PasswordSource::File { path: other, .. }) => {
                 one == other
             }
-            (PasswordSource::Function(one), PasswordSource::Function(other)) => one.is(other),
+            (PasswordSource::Function(one), PasswordSource::Function(other)) => {
+                one.is_same_reader(other)
+            }
             _ => false,
         }
     }

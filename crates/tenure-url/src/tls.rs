@@ -120,7 +120,7 @@ fn provider() -> Arc<CryptoProvider> {
 fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, Fault> {
     let help = "name a file with certificates in PEM";
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.expose()).collect();
-    let found = found.map_err(|error| pem.wrong(broken(&error), help))?;
+    let found = found.map_err(|error| pem.wrong(describe_error(&error), help))?;
     if found.is_empty() {
         return Err(pem.wrong("holds no CERTIFICATE in PEM", help));
     }
@@ -128,7 +128,7 @@ fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, Fault> {
 }
 
 /// What is wrong, without any line of the text: a key may be named by mistake.
-const fn broken(error: &PemError) -> &'static str {
+const fn describe_error(error: &PemError) -> &'static str {
     match error {
         PemError::MissingSectionEnd { .. } => "is incomplete: an -----END is missing",
         PemError::IllegalSectionStart { .. } => "has an invalid -----BEGIN",

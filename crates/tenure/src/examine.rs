@@ -6,7 +6,7 @@ use tenure_core::{Defaults, MemoryStore, within_runtime};
 use crate::{
     Examination, OpenError, Tenure,
     open::{check, examine_quorum},
-    urls::{examination::examine_store, stores, url::shown},
+    urls::{examination::examine_store, stores, url::redacted_url},
 };
 
 impl Tenure {
@@ -59,6 +59,6 @@ impl Tenure {
             }
             _ => within_runtime(stores::examine_redis(url)).await,
         };
-        examined.map_err(|fault| OpenError::Store { url: shown(url), fault })
+        examined.map_err(|fault| OpenError::Store { url: redacted_url(url), fault })
     }
 }

@@ -44,7 +44,7 @@ impl Tenure {
     /// # }).unwrap();
     /// ```
     pub async fn from_config(config: &Config) -> Result<Self, OpenError> {
-        let opened = Self::open_for(config.store()?, &config.holds())
+        let opened = Self::open_for(config.store()?, &config.hold_bounds())
             .await
             .map_err(|error| with_config_origin(config, error))?;
         let config = config.clone();
@@ -71,9 +71,9 @@ impl Tenure {
     /// # }).unwrap();
     /// ```
     pub async fn examine_config(config: &Config) -> Result<Examination, OpenError> {
-        let examined = Self::examine_for(config.store()?, &config.holds()).await;
+        let examined = Self::examine_for(config.store()?, &config.hold_bounds()).await;
         let mut examined = examined.map_err(|error| with_config_origin(config, error))?;
-        let ttl = config.holds().ttl.and_then(tenure_core::trial::ttl);
+        let ttl = config.hold_bounds().ttl.and_then(tenure_core::trial::ttl);
         examined.diagnostics.splice(0..0, config.diagnostics().into_iter().chain(ttl));
         Ok(examined)
     }

@@ -7,7 +7,7 @@ use tenure_core::{Fault, LockName, within_runtime};
 
 use crate::{
     OpenError, Tenure,
-    urls::{spelling::mistake, stores::known, url::shown},
+    urls::{spelling::find_mistake, stores::known_schemes, url::redacted_url},
 };
 
 impl Tenure {
@@ -56,17 +56,17 @@ fn in_use<'a>(
 }
 
 async fn list_names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, OpenError> {
-    if let Some(fault) = mistake(url) {
-        return Err(OpenError::Url { url: shown(url), fault });
+    if let Some(fault) = find_mistake(url) {
+        return Err(OpenError::Url { url: redacted_url(url), fault });
     }
-    let failed = |fault| OpenError::Store { url: shown(url), fault };
+    let failed = |fault| OpenError::Store { url: redacted_url(url), fault };
     match url.split_once(':') {
         Some(("quorum", list)) => within_runtime(of_quorum(list, prefix)).await.map_err(failed),
         _ => match within_runtime(of_one(url, prefix)).await {
             Some(names) => names.map_err(failed),
             None => {
-                let scheme = crate::urls::stores::parted(url).0.to_owned();
-                Err(OpenError::UnknownScheme { scheme, known: known() })
+                let scheme = crate::urls::stores::split_scheme(url).0.to_owned();
+                Err(OpenError::UnknownScheme { scheme, known: known_schemes() })
             }
         },
     }
@@ -84,7 +84,7 @@ async fn list_names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>
     allow(unused_variables)
 )]
 async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fault>> {
-    match crate::urls::stores::parted(url) {
+    match crate::urls::stores::split_scheme(url) {
         ("memory", _) => Some(Ok(BTreeSet::new())),
         #[cfg(feature = "embedded")]
         ("file", dir) => {

@@ -11,12 +11,12 @@ use crate::{
     Examination, Tenure,
     options::StoreOptions,
     urls::{
-        spelling::{mistake, use_one_of},
+        spelling::{find_mistake, use_one_of},
         stores::{
-            embedded, is_mysql, is_postgres, is_redis, known, mysql, parted, postgres, redis,
-            zookeeper,
+            embedded, is_mysql, is_postgres, is_redis, known_schemes, mysql, postgres, redis,
+            split_scheme, zookeeper,
         },
-        url::shown,
+        url::redacted_url,
     },
 };
 
@@ -223,7 +223,7 @@ impl Tenure {
             scheme if is_postgres(scheme) => within_runtime(postgres(url)).await,
             _ => within_runtime(redis(url)).await,
         };
-        let store = store.map_err(|fault| OpenError::Store { url: shown(url), fault })?;
+        let store = store.map_err(|fault| OpenError::Store { url: redacted_url(url), fault })?;
         Ok(Self::with_store(store))
     }
 
@@ -257,7 +257,7 @@ impl Tenure {
 
 /// Describes a store that cannot be opened. Names its address once, as most faults name it themselves.
 fn not_opened(url: &str, fault: &Fault) -> String {
-    let (_, behind) = parted(url);
+    let (_, behind) = split_scheme(url);
     let place = behind.strip_prefix("//").map(|server| server.rsplit('@').next());
     // The URL may lack the port, and the fault may have more settings than the URL.
     let place = place.flatten().map(|server| server.split(['/', '?', ',', ':']).next());
@@ -270,14 +270,14 @@ fn not_opened(url: &str, fault: &Fault) -> String {
 
 /// Returns the scheme of a well-formed URL, and the part after it.
 pub(crate) fn check(url: &str) -> Result<(&str, &str), OpenError> {
-    if let Some(fault) = mistake(url) {
-        return Err(OpenError::Url { url: shown(url), fault });
+    if let Some(fault) = find_mistake(url) {
+        return Err(OpenError::Url { url: redacted_url(url), fault });
     }
-    let (scheme, rest) = parted(url);
+    let (scheme, rest) = split_scheme(url);
     match scheme {
         "file" | "memory" | "quorum" | "zookeeper" => Ok((scheme, rest)),
         _ if is_redis(scheme) || is_postgres(scheme) || is_mysql(scheme) => Ok((scheme, rest)),
-        _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned(), known: known() }),
+        _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned(), known: known_schemes() }),
     }
 }
 

@@ -76,11 +76,11 @@ impl Store for EngineView {
     }
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
-        self.0.watch.listen(name, owner)
+        self.0.watch.register_waiter(name, owner)
     }
 
     fn evictions(&self) -> Evictions {
-        self.0.watch.evictions()
+        self.0.watch.register_holders()
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {

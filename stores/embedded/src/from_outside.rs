@@ -5,7 +5,7 @@ use std::{io, path::Path};
 use tenure_core::{Fault, LockName};
 
 use crate::{
-    decisions::listing::each_state,
+    decisions::listing::for_each_state,
     disk::dir::Dir,
     error,
     files::layout::{BOOTS, LOCKS},
@@ -34,7 +34,7 @@ pub fn names_in_use(dir: Option<&Path>, prefix: &str) -> Result<Vec<LockName>, F
     let Some(locks) = locks_of(&dir)? else { return Ok(Vec::new()) };
     let now = ThisMachine.clock().now();
     let mut names = Vec::new();
-    each_state(&ThisMachine, &locks, |read| {
+    for_each_state(&ThisMachine, &locks, |read| {
         let Ok((name, state)) = read else { return };
         let is_held = state.holders.iter().any(|holder| holder.expires > now);
         if name.as_str().starts_with(prefix) && (is_held || !state.waiters.is_empty()) {

@@ -13,7 +13,7 @@ use crate::{
 /// comes last.
 pub(crate) fn examine(place: LockDirectory, machine: Arc<dyn Machine>) -> Vec<Diagnostic> {
     let mut journal = OpenTrace::default();
-    let opened = Inner::walk(place, machine, &mut journal);
+    let opened = Inner::open_traced(place, machine, &mut journal);
     let mut steps: Vec<_> =
         journal.done.into_iter().map(|(step, found)| Diagnostic::good(step, found)).collect();
     match opened {
@@ -64,7 +64,7 @@ impl Inner {
                 "in a container, name a directory on a volume that all sharers of the locks mount";
             return Diagnostic::warning("file system", found, "S1", help);
         }
-        if self.file_system.lasts() {
+        if self.file_system.is_persistent() {
             return Diagnostic::good(
                 "file system",
                 format!("{}: local, its locks hold", self.file_system),
@@ -139,7 +139,7 @@ impl Inner {
                     "nothing: they keep rising. Check that the clock is right now",
                 )
             }
-            Ok(_) if !self.file_system.lasts() => Diagnostic::good(
+            Ok(_) if !self.file_system.is_persistent() => Diagnostic::good(
                 "tokens",
                 "rise until the next reboot, and after it if the clock is not set back across that",
             ),
@@ -153,7 +153,7 @@ impl Inner {
     fn clock_found(&self) -> Diagnostic {
         let boot = format!("{:032x}", u128::from_be_bytes(self.boot));
         let short = boot.get(..8).unwrap_or_default();
-        match self.moment(&|_| true) {
+        match self.decision_context(&|_| true) {
             Ok(_) => Diagnostic::good(
                 "clock",
                 format!("counts suspension; leases end with boot {short}"),
@@ -163,7 +163,7 @@ impl Inner {
     }
 
     fn hints_found(&self) -> Diagnostic {
-        match self.watch.trouble() {
+        match self.watch.unavailable_reason() {
             None => Diagnostic::good("hints", "a release wakes the next waiter at once"),
             Some(trouble) => Diagnostic::warning(
                 "hints",

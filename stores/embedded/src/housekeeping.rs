@@ -35,10 +35,12 @@ impl Inner {
 
     /// Removes what was never completed of the directories that all names share.
     pub(crate) fn remove_unfinished(&self, boots: &Dir) {
-        removal::old_unfinished(&self.layout.root.dir, |stem| stem == CLOCK || stem == BOOTS);
-        removal::old_unfinished(boots, is_hash);
-        removal::old_unfinished(&self.layout.boot, is_of_a_boot);
-        removal::old_unfinished(&self.layout.locks, |stem| is_hex(stem, 2));
+        removal::remove_old_unfinished(&self.layout.root.dir, |stem| {
+            stem == CLOCK || stem == BOOTS
+        });
+        removal::remove_old_unfinished(boots, is_hash);
+        removal::remove_old_unfinished(&self.layout.boot, is_of_a_boot);
+        removal::remove_old_unfinished(&self.layout.locks, |stem| is_hex(stem, 2));
     }
 
     /// Tidies one shelf if it is time for that. May take as long as a disk does.
@@ -51,10 +53,11 @@ impl Inner {
     /// Tidies the next shelf. Whoever calls it has begun to: [`try_begin`](crate::files::tidying::SweepSchedule::try_begin).
     pub(crate) fn tidy(&self) {
         // One shelf after the other, from one that differs from process to process.
-        let most = AT_ONCE.max(2 * self.tidying.due() as usize);
-        let stay = self.tidy_shelf(self.random_shelf().wrapping_add(self.tidying.turn()), most);
+        let most = AT_ONCE.max(2 * self.tidying.files_per_shelf() as usize);
+        let stay =
+            self.tidy_shelf(self.random_shelf().wrapping_add(self.tidying.next_shelf()), most);
         self.tidying.record_kept(stay);
-        self.tidying.ends();
+        self.tidying.end_sweep();
     }
 
     fn random_shelf(&self) -> u8 {
@@ -88,13 +91,13 @@ impl Inner {
         let opened = StateFile::open_in(shelf, &self.layout, place);
         let opened = opened.map_err(|why| error::io("open", &self.layout.path_of(place), why))?;
         let Some(file) = opened else { return Ok(()) };
-        let Some(section) = file.enter()? else { return Ok(()) };
+        let Some(section) = file.try_lock_state()? else { return Ok(()) };
         let mut room = ReadBuffer::new();
         let Some(loaded) = section.read(&self.store_context(), &mut room)? else { return Ok(()) };
         let looks = LivenessChecks::new(|client| self.members.alive(client));
         let alive = |client| looks.alive(client);
-        let at = self.moment(&alive)?;
-        if loaded.is_of_a_lock() && loaded.state.inspect(&at) == Snapshot::default() {
+        let at = self.decision_context(&alive)?;
+        if loaded.has_valid_name() && loaded.state.inspect(&at) == Snapshot::default() {
             section.remove(&self.store_context(), shelf, &loaded)?;
         }
         Ok(())
@@ -116,9 +119,9 @@ mod tests {
     fn a_shelf_of_many_files_is_looked_through_once_in_as_many_more_of_new_ones() {
         let dir = tempfile::tempdir().unwrap();
         let inner = Inner::open(LockDirectory::named(dir.path()), Arc::new(ThisMachine)).unwrap();
-        let create = |count: u32| (0..count).for_each(|_| inner.tidying.created());
+        let create = |count: u32| (0..count).for_each(|_| inner.tidying.record_created());
         let (first, access) = (shelf(inner.random_shelf()), inner.layout.access());
-        let place = inner.layout.locks.make(&first, access).unwrap().path().to_owned();
+        let place = inner.layout.locks.open_or_create(&first, access).unwrap().path().to_owned();
         for number in 0..1600 {
             fs::write(place.join(format!("{number:032x}.lk")), "").unwrap();
         }

@@ -81,7 +81,7 @@ impl OpenTrace {
         self.at = step;
     }
 
-    fn done(&mut self, found: String) {
+    fn complete_step(&mut self, found: String) {
         self.done.push((self.at, found));
     }
 }
@@ -107,11 +107,11 @@ impl Inner {
         place: LockDirectory,
         machine: Arc<dyn Machine>,
     ) -> Result<Arc<Self>, Fault> {
-        Self::walk(place, machine, &mut OpenTrace::default())
+        Self::open_traced(place, machine, &mut OpenTrace::default())
     }
 
     /// Opens the store step by step, and writes down how far it came.
-    pub(crate) fn walk(
+    pub(crate) fn open_traced(
         place: LockDirectory,
         machine: Arc<dyn Machine>,
         journal: &mut OpenTrace,
@@ -120,21 +120,21 @@ impl Inner {
         journal.begin("boot");
         let boot = machine.boot_id()?;
         let digits = format!("{:032x}", u128::from_be_bytes(boot));
-        journal.done(format!("this machine tells its boots apart: {}", &digits[..8]));
+        journal.complete_step(format!("this machine tells its boots apart: {}", &digits[..8]));
         journal.begin("place");
         let root = Root::prepare(&*machine, &place.dir)?;
         let path = root.path();
-        journal.done(format!("{}, {chosen}", path.display()));
+        journal.complete_step(format!("{}, {chosen}", path.display()));
         journal.begin("file system");
         let file_system = machine
             .file_system(path)
             .map_err(|why| error::io("look at the file system of", path, why))?;
         file_system.check(path)?;
-        journal.done(file_system.to_string());
+        journal.complete_step(file_system.to_string());
         journal.begin("format");
         // The clock comes first: it marks the directory as a store.
         let clock = TokenClockFile::find(machine.clone(), &root, boot)?;
-        journal.done("one that this version knows".to_owned());
+        journal.complete_step("one that this version knows".to_owned());
         journal.begin("files");
         let (boots, own_boot) = (root.make(&root.dir, BOOTS)?, boots::name_of(boot));
         let boot_dir = root.make(&boots, &own_boot)?;
@@ -146,7 +146,7 @@ impl Inner {
         let clock = clock.start()?;
         let floor = TokenFloorFile::open(machine.clone(), &layout, boot)?;
         // What is held is renewed there, also when the system has no thread to spare.
-        ready_to_block().and_then(|()| threads::ready()).map_err(error::no_thread)?;
+        ready_to_block().and_then(|()| threads::ensure_worker()).map_err(error::no_thread)?;
         let watch = HintChannel::open(members.clone());
         let inner = Arc::new(Self {
             machine,

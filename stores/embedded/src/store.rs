@@ -127,11 +127,11 @@ impl Store for EmbeddedStore {
     }
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
-        self.0.watch.listen(name, owner)
+        self.0.watch.register_waiter(name, owner)
     }
 
     fn evictions(&self) -> Evictions {
-        self.0.watch.evictions()
+        self.0.watch.register_holders()
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {

@@ -18,7 +18,7 @@ fn workers() -> io::Result<&'static Workers> {
 ///
 /// # Errors
 /// The system allows no thread.
-pub(crate) fn ready() -> io::Result<()> {
+pub(crate) fn ensure_worker() -> io::Result<()> {
     workers()?.ready()
 }
 

@@ -31,10 +31,10 @@ pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>,
 
 /// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
 fn in_use<'a>(url: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<BTreeSet<LockName>, Fault>> {
-    Box::pin(looked(url, prefix))
+    Box::pin(list_names(url, prefix))
 }
 
-async fn looked(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
+async fn list_names(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
     let options = MysqlOptions { creates: false, ..MysqlOptions::from_url(url)? };
     if !Mysql::has_tables(&options).await? {
         return Ok(BTreeSet::new());

@@ -99,7 +99,7 @@ pub(crate) fn no_majority(
     let it = if name.is_some() { " it" } else { "" };
     let what = format!("{did} of {} members {verb}{it}, and {needed} are needed", places.len());
     if !in_doubt
-        && need_somebody(statuses)
+        && needs_intervention(statuses)
         && let Some((kind, help)) = lasting(statuses).next()
     {
         return Fault::new(kind, what, help).because(said);
@@ -118,7 +118,7 @@ pub(crate) fn no_majority(
 
 /// Whether so many members failed in a way that lasts until somebody changes something that trying
 /// again is of no use.
-pub(crate) fn need_somebody(statuses: &[MemberStatus]) -> bool {
+pub(crate) fn needs_intervention(statuses: &[MemberStatus]) -> bool {
     lasting(statuses).count() > statuses.len() - majority(statuses.len())
 }
 

@@ -47,7 +47,8 @@ impl QuorumStore {
             let place = self.shared.places.get(member).map_or("", String::as_str);
             let diagnostics = match answer {
                 Ok((standing, diagnostics)) => {
-                    let forgets = charter.durable.then(|| forgetful(place, &diagnostics)).flatten();
+                    let forgets =
+                        charter.durable.then(|| durability_warning(place, &diagnostics)).flatten();
                     let failed =
                         diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Bad);
                     let memory = match standing {
@@ -123,7 +124,7 @@ fn unreached(place: &str, fault: &Fault) -> Diagnostic {
 }
 
 /// What a member says against `durable_members=yes`, by which a restart of it counts for nothing.
-fn forgetful(place: &str, diagnostics: &[Diagnostic]) -> Option<Diagnostic> {
+fn durability_warning(place: &str, diagnostics: &[Diagnostic]) -> Option<Diagnostic> {
     let persistence = diagnostics.iter().find(|diagnostic| diagnostic.what == "persistence")?;
     (persistence.severity != Severity::Good).then(|| {
         let found = format!(

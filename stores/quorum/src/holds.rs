@@ -115,7 +115,7 @@ impl Attempt {
 
 impl Acquisitions {
     /// The attempt that an ask of `owner` belongs to, and what there is to know of it.
-    pub(crate) fn asking(&self, owner: &Owner) -> AttemptHistory {
+    pub(crate) fn begin_ask(&self, owner: &Owner) -> AttemptHistory {
         let mut state = self.lock();
         let of = *owner;
         let Some(known) = state.known.get_mut(owner) else {
@@ -140,7 +140,7 @@ impl Acquisitions {
 
     /// These members may still hold what was to be released. The next release is of this attempt too,
     /// unless somebody asks again before it: `false` if somebody has.
-    pub(crate) fn not_released_by(&self, attempt: Attempt, members: &[usize]) -> bool {
+    pub(crate) fn record_unreleased(&self, attempt: Attempt, members: &[usize]) -> bool {
         let mut state = self.lock();
         let Some(known) = state.known.get_mut(&attempt.of) else { return true };
         let is_last = known.attempt == attempt.number;
@@ -151,7 +151,7 @@ impl Acquisitions {
     }
 
     /// The attempt was granted.
-    pub(crate) fn granted(
+    pub(crate) fn record_grant(
         &self,
         attempt: Attempt,
         held: GrantedHold,
@@ -168,7 +168,7 @@ impl Acquisitions {
     }
 
     /// The attempt is taken back: the next ask of this acquisition is another one.
-    pub(crate) fn taken_back(&self, attempt: Attempt, now: Timestamp, ttl: Duration) {
+    pub(crate) fn record_taken_back(&self, attempt: Attempt, now: Timestamp, ttl: Duration) {
         self.update(attempt.of, now, ttl, |known| {
             if !known.kept && known.attempt <= attempt.number {
                 known.attempt = attempt.number + 1;
@@ -179,7 +179,7 @@ impl Acquisitions {
     }
 
     /// An ask of this attempt was in doubt. The next ask belongs to the same attempt.
-    pub(crate) fn left_in_doubt(&self, attempt: Attempt, now: Timestamp, ttl: Duration) {
+    pub(crate) fn record_in_doubt(&self, attempt: Attempt, now: Timestamp, ttl: Duration) {
         self.update(attempt.of, now, ttl, |known| {
             known.in_doubt |= known.attempt == attempt.number;
         });
@@ -187,7 +187,7 @@ impl Acquisitions {
 
     /// These members did not answer an ask of this attempt, which may come to them as long as its lease
     /// lasts: also after the release of a hold that the others granted.
-    pub(crate) fn may_come_late(
+    pub(crate) fn record_unanswered(
         &self,
         attempt: Attempt,
         members: impl IntoIterator<Item = usize>,
@@ -208,7 +208,7 @@ impl Acquisitions {
     }
 
     /// How long one that was refused is to wait before it asks again. Only who waits is remembered.
-    pub(crate) fn pause(
+    pub(crate) fn retry_pause(
         &self,
         owner: &Owner,
         now: Timestamp,
@@ -224,7 +224,7 @@ impl Acquisitions {
     }
 
     /// The gate is signed for this writer, if it is known to wait.
-    pub(crate) fn signed(&self, owner: &Owner) {
+    pub(crate) fn record_signature(&self, owner: &Owner) {
         if let Some(known) = self.lock().known.get_mut(owner) {
             known.signed = true;
         }
@@ -236,13 +236,13 @@ impl Acquisitions {
     }
 
     /// What this writer signed is struck out; whether it had signed.
-    pub(crate) fn struck(&self, owner: &Owner) -> bool {
+    pub(crate) fn remove_signature(&self, owner: &Owner) -> bool {
         let mut state = self.lock();
         state.known.get_mut(owner).is_some_and(|known| std::mem::take(&mut known.signed))
     }
 
     /// What this reader has seen of the gate, if it is known to wait.
-    pub(crate) fn looks(&self, owner: &Owner) -> Option<GateView> {
+    pub(crate) fn gate_view(&self, owner: &Owner) -> Option<GateView> {
         self.lock().known.get(owner)?.looks.clone()
     }
 
@@ -254,7 +254,7 @@ impl Acquisitions {
     }
 
     /// The hold was renewed, or is to be: the attempt that it is, and what it was granted as.
-    pub(crate) fn renewing(
+    pub(crate) fn begin_renewal(
         &self,
         owner: &Owner,
         now: Timestamp,
@@ -270,7 +270,7 @@ impl Acquisitions {
 
     /// The hold is to change hands: which attempt it is. From now on it counts as held no more, so that
     /// no member is left with it that it comes back to meanwhile.
-    pub(crate) fn leaving(&self, owner: &Owner) -> Attempt {
+    pub(crate) fn begin_take_over(&self, owner: &Owner) -> Attempt {
         let mut state = self.lock();
         let known = state.known.get_mut(owner);
         let number = known.map_or(0, |known| {
@@ -281,7 +281,7 @@ impl Acquisitions {
     }
 
     /// It certainly did not change hands.
-    pub(crate) fn undo_leaving(&self, owner: &Owner) {
+    pub(crate) fn undo_take_over(&self, owner: &Owner) {
         if let Some(known) = self.lock().known.get_mut(owner) {
             known.leaving = false;
         }
@@ -289,7 +289,7 @@ impl Acquisitions {
 
     /// The acquisition is given up: what to release. Its owner is not used again while releases may
     /// still arrive.
-    pub(crate) fn releasing(
+    pub(crate) fn begin_release(
         &self,
         owner: &Owner,
         keep: Duration,

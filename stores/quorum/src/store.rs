@@ -144,7 +144,7 @@ impl QuorumStore {
     }
 
     /// Refuses a request that a quorum cannot serve.
-    fn admit(&self, name: &LockName, ask: &Ask) -> Result<(), Fault> {
+    fn check_supported(&self, name: &LockName, ask: &Ask) -> Result<(), Fault> {
         refuse_reserved(name)?;
         if let Mode::Permits { .. } = ask.mode {
             return Err(NO_PERMITS.into());
@@ -325,7 +325,7 @@ impl Store for QuorumStore {
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
-        self.admit(name, ask)?;
+        self.check_supported(name, ask)?;
         self.acquire_by_majority(name, ask).await
     }
 
@@ -347,7 +347,7 @@ impl Store for QuorumStore {
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
-        self.admit(name, ask)?;
+        self.check_supported(name, ask)?;
         // This queue has no waiters that could lose their position in between.
         self.release(name, owner, Duration::ZERO).await?;
         self.acquire_by_majority(name, ask).await
@@ -357,7 +357,7 @@ impl Store for QuorumStore {
         if !self.shared.capabilities.detach {
             return Err(NO_DETACHING.into());
         }
-        self.admit(name, &over.as_ask())?;
+        self.check_supported(name, &over.as_ask())?;
         if over.from == over.owner {
             let what = "a hold cannot be taken over by its present owner";
             return Err(Fault::new(FaultKind::Misconfigured, what, "use a new owner"));
@@ -374,7 +374,7 @@ impl Store for QuorumStore {
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
-        self.look(name).await
+        self.inspect_by_majority(name).await
     }
 
     async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {

@@ -19,7 +19,9 @@ pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
         handoff: true,
         implicit_handoff: true,
         pass_bits: true,
-        lease: LeaseScope::Session { longest: validity::of(options.session, options.tick) },
+        lease: LeaseScope::Session {
+            longest: validity::guaranteed_validity(options.session, options.tick),
+        },
         // However long it is, it ends with the session.
         longest_lease: Duration::MAX,
         longest_keep: Duration::ZERO,

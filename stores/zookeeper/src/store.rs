@@ -88,8 +88,8 @@ impl ZookeeperStore {
         match store.shared.first_session().await {
             Ok(_) => Ok(store),
             Err(fault) if fault.is_transient() => {
-                let all = probe::all(&store.shared.options).await;
-                Err(probe::because(fault, &store.shared.place, &all))
+                let all = probe::probe_servers(&store.shared.options).await;
+                Err(probe::add_probe_causes(fault, &store.shared.place, &all))
             }
             Err(fault) => Err(fault),
         }
@@ -124,7 +124,7 @@ impl Shared {
         tokio::select! {
             biased;
             begun = self.sessions.get_within(limit) => begun,
-            () = probe::nobody_listens(&self.options) => {
+            () = probe::wait_all_refused(&self.options) => {
                 Err(error::away(&self.place, self.options.tls.is_some()))
             }
         }

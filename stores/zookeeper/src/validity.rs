@@ -18,7 +18,7 @@ use tenure_core::Timestamp;
 /// margin for clocks that run at different rates is not in it: the engine takes that off.
 ///
 /// Never more than the session less a tick.
-pub(crate) fn of(session: Duration, tick: Duration) -> Duration {
+pub(crate) fn guaranteed_validity(session: Duration, tick: Duration) -> Duration {
     let unheard = session / 5 + tick / 2;
     session.saturating_sub(unheard.max(tick))
 }
@@ -54,7 +54,7 @@ pub(crate) struct Heartbeats {
 impl Heartbeats {
     /// Of a session that was asked for at `begun`: it begins at the leader itself.
     pub(crate) fn new(begun: Timestamp, session: Duration, tick: Duration) -> Self {
-        let unheard = session.saturating_sub(of(session, tick));
+        let unheard = session.saturating_sub(guaranteed_validity(session, tick));
         // Half a tick, and as much for a leader that is late.
         Self { said: VecDeque::from([(begun, begun)]), unheard, told: tick }
     }
@@ -95,13 +95,16 @@ mod tests {
 
     #[test]
     fn it_is_less_than_the_session_by_a_tick_and_by_what_the_leader_may_not_have_heard() {
-        assert_eq!(of(10 * SECOND, 2 * SECOND), 7 * SECOND);
-        assert_eq!(of(30 * SECOND, 2 * SECOND), 23 * SECOND);
-        assert_eq!(of(4 * SECOND, 2 * SECOND), Duration::from_millis(2200).min(2 * SECOND));
-        assert_eq!(of(SECOND, 2 * SECOND), Duration::ZERO);
+        assert_eq!(guaranteed_validity(10 * SECOND, 2 * SECOND), 7 * SECOND);
+        assert_eq!(guaranteed_validity(30 * SECOND, 2 * SECOND), 23 * SECOND);
+        assert_eq!(
+            guaranteed_validity(4 * SECOND, 2 * SECOND),
+            Duration::from_millis(2200).min(2 * SECOND)
+        );
+        assert_eq!(guaranteed_validity(SECOND, 2 * SECOND), Duration::ZERO);
         for (validity, tick) in [(7, 2), (2, 2), (1, 4), (23, 2), (5, 0)] {
             let session = session_for(validity * SECOND, tick * SECOND);
-            assert_eq!(of(session, tick * SECOND), validity * SECOND);
+            assert_eq!(guaranteed_validity(session, tick * SECOND), validity * SECOND);
         }
     }
 

@@ -201,7 +201,7 @@ pub(crate) struct HoldArgs {
 
 impl HoldArgs {
     /// The variable that its user wants to keep from the command.
-    pub(crate) fn hidden(&self) -> Option<&'static str> {
+    pub(crate) fn hidden_variable(&self) -> Option<&'static str> {
         self.hide_store.then_some("TENURE_STORE")
     }
 }

@@ -41,7 +41,7 @@ async fn play(
         let left = extent.length.saturating_mul(extent.rounds - round);
         progress.say(&format!("handoff: round {} of {}", round + 1, extent.rounds), left);
         for player in &mut *players {
-            player.go_on().await?;
+            player.start_round().await?;
         }
         let (HandoffMessage::Held(one), HandoffMessage::Held(other)) =
             hear(players, extent).await?

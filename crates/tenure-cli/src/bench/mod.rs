@@ -40,13 +40,13 @@ pub(crate) struct MeasurementExtent {
 }
 
 /// Takes turns with another process if this one was started for that.
-pub(crate) fn play_role() -> Option<ExitCode> {
+pub(crate) fn run_worker_role() -> Option<ExitCode> {
     let mut args = env::args_os();
     (args.next()? == TURNS).then(|| turns::main(args))
 }
 
 /// The beginning of names that nobody else has.
-pub(crate) fn names() -> String {
+pub(crate) fn unique_name_prefix() -> String {
     format!("tenure-bench:{:016x}", RandomState::new().hash_one(std::process::id()))
 }
 

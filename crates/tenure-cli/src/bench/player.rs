@@ -30,7 +30,7 @@ impl BenchWorker {
     pub(super) fn start(url: &str, name: &str, extent: MeasurementExtent) -> Result<Self, Failure> {
         let cannot = |error: io::Error| {
             let what = "the second process of the handoff cannot be started";
-            Failure::Failed(Explanation::refused(what, &error))
+            Failure::Failed(Explanation::from_io_error(what, &error))
         };
         let program = run::own_program().map_err(cannot)?;
         let mut process = Command::new(program)
@@ -50,14 +50,14 @@ impl BenchWorker {
     }
 
     /// Tells it that a round begins.
-    pub(super) async fn go_on(&mut self) -> Result<(), Failure> {
+    pub(super) async fn start_round(&mut self) -> Result<(), Failure> {
         let told = match &mut self.orders {
             Some(orders) => orders.write_all(b"\n").await,
             None => Ok(()),
         };
         match told {
             Ok(()) => Ok(()),
-            Err(_) => self.hear(Duration::ZERO).await.and(Err(self.gone().await)),
+            Err(_) => self.hear(Duration::ZERO).await.and(Err(self.worker_failure().await)),
         }
     }
 
@@ -86,12 +86,12 @@ impl BenchWorker {
             Some(Err(_)) => {
                 Err(Failure::failed("a process of the handoff gave an answer that cannot be read"))
             }
-            None => Err(self.gone().await),
+            None => Err(self.worker_failure().await),
         }
     }
 
     /// Why it says nothing any more.
-    async fn gone(&mut self) -> Failure {
+    async fn worker_failure(&mut self) -> Failure {
         let how = match timeout(GONE, self.process.wait()).await {
             Ok(Ok(status)) => status.to_string(),
             _ => "without saying why".to_owned(),

@@ -62,7 +62,7 @@ pub(super) fn main(mut args: ArgsOs) -> ExitCode {
 
 fn prepare() -> Result<Runtime, BenchError> {
     // Ctrl-C is for the one that started it, which ends it then.
-    signals::deaf_to().thread_block()?;
+    signals::blocked_signals().thread_block()?;
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_name(c"lock-bench")?;
     Ok(crate::system::runtime()?)

@@ -12,7 +12,7 @@ use crate::{
         replace::{HandleReplacePolicy, PendingHandleFile},
     },
     run::{
-        detaching::{EndAction, too_long},
+        detaching::{EndAction, check_lease_length},
         held::AnyGuard,
     },
     settings::RunSettings,
@@ -27,7 +27,7 @@ pub(super) struct PendingAttach {
 
 impl PendingAttach {
     /// Reads the handle, and sees that the file can have the next one before any work is done.
-    pub(super) fn of(args: &args::Run) -> Result<Self, Failure> {
+    pub(super) fn from_args(args: &args::Run) -> Result<Self, Failure> {
         let LoadedHandle { handle, file } = given_to_run(args.handle.as_deref())?;
         if let Some(name) = args.name.as_ref().filter(|name| *name != handle.name()) {
             let what = format!("the handle is of lock {:?}, not of {name:?}", handle.name());
@@ -54,7 +54,7 @@ impl PendingAttach {
         plan: &RunSettings,
     ) -> Result<(AnyGuard, EndAction), Failure> {
         if let Some((lease, _)) = &self.again {
-            too_long(tenure, self.handle.name(), *lease)?;
+            check_lease_length(tenure, self.handle.name(), *lease)?;
         }
         let mut attach = tenure.attach(&self.handle).ttl(plan.ttl);
         if let Some(longest) = plan.max_hold {

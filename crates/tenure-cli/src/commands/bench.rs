@@ -6,12 +6,13 @@ use tenure::{Tenure, config::Config};
 
 use crate::{
     args::{self, Workload},
-    bench::{MeasurementExtent, handoff, names, pair, progress::Progress},
+    bench::{MeasurementExtent, handoff, pair, progress::Progress, unique_name_prefix},
     exit::Failure,
     explanation::Explanation,
     output::{
-        Reporter, answer,
+        Reporter,
         bench::{BenchResults, json, table},
+        write_answer,
     },
     run::signals::{ENDING, Signals},
     store::{self, open},
@@ -30,15 +31,15 @@ pub(super) async fn bench(
     let opened = signals.unless_interrupted(INTERRUPTED, open(config)).await?;
     if !voice.is_json() {
         // The answer says it there.
-        store::tell(&opened, config, voice);
+        store::report_location(&opened, config, voice);
     }
     // The same store without what the configuration says of locks.
     let tenure = Tenure::with_store(opened.store().clone());
     let done = measure(args, config, &tenure, voice, &mut signals).await;
-    super::leave(&tenure, &done).await;
-    super::leave(&opened, &done).await;
+    super::close_store(&tenure, &done).await;
+    super::close_store(&opened, &done).await;
     let figures = done?;
-    answer(&if voice.is_json() { json(&figures) } else { table(&figures) })?;
+    write_answer(&if voice.is_json() { json(&figures) } else { table(&figures) })?;
     Ok(0)
 }
 
@@ -50,7 +51,7 @@ async fn measure(
     signals: &mut Signals,
 ) -> Result<BenchResults, Failure> {
     let extent = MeasurementExtent { length: args.length, rounds: args.rounds };
-    let (names, progress) = (names(), Progress::new(voice));
+    let (names, progress) = (unique_name_prefix(), Progress::new(voice));
     let mut figures = BenchResults {
         kind: tenure.store().kind().to_owned(),
         location: tenure.store().location(),
@@ -79,6 +80,8 @@ fn cores() -> usize {
 /// As a program does it that has many tasks.
 pub(super) fn on_all_cores(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
     crate::system::runtime_of_many()
-        .map_err(|error| Failure::Failed(Explanation::refused("tenure cannot start", &error)))?
+        .map_err(|error| {
+            Failure::Failed(Explanation::from_io_error("tenure cannot start", &error))
+        })?
         .block_on(work)
 }

@@ -9,12 +9,12 @@ use tenure::{
 };
 use tenure_core::plain::plain;
 
-use super::at;
+use super::store_failure;
 use crate::{
     args,
     exit::Failure,
     explanation::Explanation,
-    output::{Reporter, answer, human, json, tables},
+    output::{Reporter, human, json, tables, write_answer},
 };
 
 pub(super) async fn break_(
@@ -23,9 +23,9 @@ pub(super) async fn break_(
     voice: &Reporter,
 ) -> Result<u8, Failure> {
     let name = &args.name;
-    let mut seen = look(&tenure, name).await?;
+    let mut seen = inspect_lock(&tenure, name).await?;
     let (seen, evicted) = loop {
-        let meant = meant(&args, seen.as_ref(), tenure.store().capabilities().pass_bits)?;
+        let meant = choose_target(&args, seen.as_ref(), tenure.store().capabilities().pass_bits)?;
         if !args.yes && !meant.is_nobody() {
             let tells = tenure.store().capabilities().tells_evictions;
             if !ask_confirmation(name, seen.as_ref(), &meant, tells)? {
@@ -35,7 +35,7 @@ pub(super) async fn break_(
             }
             // Where a hold has no id, all that can be seen of it is to be as it was when the question was asked.
             if meant.is_anybody() {
-                let now = look(&tenure, name).await?;
+                let now = inspect_lock(&tenure, name).await?;
                 if !same_holders(seen.as_ref(), now.as_ref()) {
                     seen = now;
                     tell_of_another(name);
@@ -46,13 +46,15 @@ pub(super) async fn break_(
         let taken = meant.take(&tenure, name).await;
         let evicted = match taken {
             Ok(evicted) => evicted,
-            Err(fault) => return Err(doubtful(&tenure, name, seen.as_ref(), &fault).await),
+            Err(fault) => {
+                return Err(explain_doubtful_break(&tenure, name, seen.as_ref(), &fault).await);
+            }
         };
         if !evicted.is_empty() || meant.is_anybody() || meant.is_nobody() {
             break (seen, evicted);
         }
         // Who was shown is gone. Whoever has it now was not what the answer was about.
-        seen = look(&tenure, name).await?;
+        seen = inspect_lock(&tenure, name).await?;
         let now = seen.as_ref().filter(|now| !now.holders.is_empty());
         match now {
             Some(now) if args.yes => return Err(another_holds(name, now)),
@@ -60,8 +62,8 @@ pub(super) async fn break_(
             None => break (seen, evicted),
         }
     };
-    answer(&if voice.is_json() {
-        json::broken(name, &evicted)
+    write_answer(&if voice.is_json() {
+        json::break_answer(name, &evicted)
     } else {
         result_message(name, seen.as_ref(), &evicted)
     })?;
@@ -69,12 +71,12 @@ pub(super) async fn break_(
 }
 
 /// Who holds the name; `None` where what the store keeps makes no sense.
-async fn look(tenure: &Tenure, name: &LockName) -> Result<Option<Snapshot>, Failure> {
+async fn inspect_lock(tenure: &Tenure, name: &LockName) -> Result<Option<Snapshot>, Failure> {
     match tenure.store().inspect(name).await {
         Ok(seen) => Ok(Some(seen)),
         // Nobody can be told of, and to break the lock is what mends it.
         Err(fault) if fault.kind() == FaultKind::Corrupt => Ok(None),
-        Err(fault) => Err(at(tenure, name, &fault)),
+        Err(fault) => Err(store_failure(tenure, name, &fault)),
     }
 }
 
@@ -116,7 +118,7 @@ impl EvictTarget {
 
 /// Whom the command line means of those who were seen. Who is asked first is asked about those alone; where nobody is
 /// asked nor named, whoever has the lock is meant.
-fn meant(
+fn choose_target(
     args: &args::Break,
     seen: Option<&Snapshot>,
     pass_bits: bool,
@@ -193,14 +195,14 @@ fn same_holders(before: Option<&Snapshot>, now: Option<&Snapshot>) -> bool {
 }
 
 /// Why it is not known whether it is broken, and who holds it now, as far as that can be seen.
-async fn doubtful(
+async fn explain_doubtful_break(
     tenure: &Tenure,
     name: &LockName,
     before: Option<&Snapshot>,
     fault: &Fault,
 ) -> Failure {
     if fault.kind() != FaultKind::InDoubt {
-        return at(tenure, name, fault);
+        return store_failure(tenure, name, fault);
     }
     let told = match (before, tenure.store().inspect(name).await) {
         (Some(before), Ok(now)) => after_doubt(before, &now),
@@ -208,7 +210,9 @@ async fn doubtful(
     };
     let told = told.unwrap_or_else(|| "it may have been broken".into());
     let why = Explanation::of_fault(name.as_str(), tenure.store().location(), fault);
-    Failure::Failed(why.and(&told).advise(format!("see who holds it now: tenure show {name}")))
+    Failure::Failed(
+        why.append_message(&told).advise(format!("see who holds it now: tenure show {name}")),
+    )
 }
 
 /// What is seen behind a break of which nobody said whether it was done; nothing if nobody held it before.
@@ -285,7 +289,11 @@ fn question(name: &LockName, seen: Option<&Snapshot>, meant: &EvictTarget, tells
     let from = match (named.as_slice(), holders.len()) {
         (_, 0 | 1) => String::new(),
         ([one], _) => {
-            format!(" from {} with token {}", human::who(&one.label), human::token(one.token))
+            format!(
+                " from {} with token {}",
+                human::contender_name(&one.label),
+                human::token(one.token)
+            )
         }
         (all, _) => format!(" from all {} (with --token, from one)", all.len()),
     };

@@ -6,7 +6,7 @@ use tenure_core::plain::plain;
 
 use crate::{
     exit::{self, Failure},
-    output::{Reporter, answer, diagnostics, json},
+    output::{Reporter, diagnostics, json, write_answer},
     store,
 };
 
@@ -15,9 +15,9 @@ pub(super) async fn doctor(config: &Config, voice: &Reporter) -> Result<u8, Fail
     let chosen_by = chosen_by.as_deref();
     let seen = store::examine(config).await?;
     if voice.is_json() {
-        answer(&json::diagnostics(seen.kind, &seen.location, chosen_by, &seen.diagnostics))?;
+        write_answer(&json::diagnostics(seen.kind, &seen.location, chosen_by, &seen.diagnostics))?;
     } else if !voice.is_quiet() {
-        answer(&format!(
+        write_answer(&format!(
             "Locks are kept in {}.\n{}\n\n{}",
             plain(&seen.location),
             chosen_by.map_or_else(

@@ -28,23 +28,23 @@ pub(super) async fn elect(
     config: &Config,
     voice: &Reporter,
 ) -> Result<u8, Failure> {
-    let plan = RunSettings::to_lead(&args, config)?;
-    voice.hold_as(plan.told_label());
+    let plan = RunSettings::for_election(&args, config)?;
+    voice.set_holder_label(plan.event_label());
     let wait = WaitTimer::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure =
         signals.unless_ended(open_store(config, args.name.as_str(), &plan, &wait, voice)).await?;
-    store::tell(&tenure, config, voice);
-    let plan = plan.fitting(tenure.store().capabilities().lease)?;
+    store::report_location(&tenure, config, voice);
+    let plan = plan.adjust_to_lease(tenure.store().capabilities().lease)?;
 
-    let done = lead(&args, &plan, wait, &tenure, &mut signals, voice).await;
-    super::leave(&tenure, &done).await;
+    let done = campaign_and_run(&args, &plan, wait, &tenure, &mut signals, voice).await;
+    super::close_store(&tenure, &done).await;
     Ok(done?.await_release(&tenure, &mut signals).await.end(&mut signals).await)
 }
 
 /// Campaigns and runs the command, until it ends for another reason than the lead.
-async fn lead(
+async fn campaign_and_run(
     args: &args::Elect,
     plan: &RunSettings,
     mut wait: WaitTimer,
@@ -61,7 +61,7 @@ async fn lead(
     };
     let away = |why: &str| voice.event(&Event::StoreUnreachable { name, why });
     signals.unless_ended(wait.open(&tenure.store().location(), plan.ttl, look, away)).await?;
-    let (names, without) = ([&args.name], Vec::from_iter(args.hold.hidden()));
+    let (names, without) = ([&args.name], Vec::from_iter(args.hold.hidden_variable()));
     let under_lock = LockedCommand {
         names: &names,
         command: &args.hold.command,

@@ -16,13 +16,13 @@ use crate::{
         replace::{HandleReplacePolicy, PendingHandleFile},
     },
     output::{
-        Reporter, answer,
-        handing_over::{can_hand_over, hand_over},
-        json,
+        Reporter,
+        handing_over::{check_stdout_readable, hand_over},
+        json, write_answer,
     },
     run::{
         acquire::{acquire, open_store},
-        detaching::{DetachedHold, NotDetached, detach, too_long},
+        detaching::{DetachedHold, NotDetached, check_lease_length, detach},
         patience::WaitTimer,
         signals::{ENDING, Signals},
     },
@@ -45,28 +45,28 @@ pub(super) async fn lock(
         ));
     }
     if args.handle.is_none() {
-        can_hand_over()?;
+        check_stdout_readable()?;
     }
-    let plan = RunSettings::to_lock(args, config)?;
-    voice.hold_as(plan.told_label());
+    let plan = RunSettings::for_lock(args, config)?;
+    voice.set_holder_label(plan.event_label());
     let wait = WaitTimer::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure =
         signals.unless_ended(open_store(config, args.name.as_str(), &plan, &wait, voice)).await?;
-    store::tell(&tenure, config, voice);
-    let held = signals.unless_ended(hold(args, &plan, &wait, &tenure, voice)).await;
+    store::report_location(&tenure, config, voice);
+    let held = signals.unless_ended(acquire_and_detach(args, &plan, &wait, &tenure, voice)).await;
     let done = match held {
         // From here on no signal keeps the handle from whoever waits for it.
-        Ok(stays) => hand_on(args, &stays, &tenure, voice).await,
+        Ok(stays) => deliver_handle(args, &stays, &tenure, voice).await,
         Err(failure) => Err(failure),
     };
-    super::leave(&tenure, &done).await;
+    super::close_store(&tenure, &done).await;
     done
 }
 
 /// Takes the lock and detaches it.
-async fn hold(
+async fn acquire_and_detach(
     args: &args::Lock,
     plan: &RunSettings,
     wait: &WaitTimer,
@@ -74,10 +74,10 @@ async fn hold(
     voice: &Reporter,
 ) -> Result<DetachedHold, Failure> {
     // All that can be refused is refused before anything is taken.
-    if let Some(fault) = refusal(tenure.store().capabilities()) {
-        return Err(super::at(tenure, &args.name, &fault));
+    if let Some(fault) = detach_fault(tenure.store().capabilities()) {
+        return Err(super::store_failure(tenure, &args.name, &fault));
     }
-    too_long(tenure, &args.name, args.lease)?;
+    check_lease_length(tenure, &args.name, args.lease)?;
     let replaces = match plan.kind {
         // Whoever holds the lock alone knows that what an older handle was of is over.
         LockKind::Mutex => HandleReplacePolicy::OlderOf {
@@ -93,7 +93,7 @@ async fn hold(
 }
 
 /// Why nothing stays held in a store, if that is so.
-fn refusal(can: &Capabilities) -> Option<Fault> {
+fn detach_fault(can: &Capabilities) -> Option<Fault> {
     const NO: Reason = Reason {
         what: "this store holds no lock without a process",
         help: "run everything that needs the lock under one `tenure run`, or use another store",
@@ -103,7 +103,9 @@ fn refusal(can: &Capabilities) -> Option<Fault> {
 
 fn not_detached(not: NotDetached) -> Failure {
     match not {
-        NotDetached::Unwritten(why) => Failure::Failed(why.and("so the lock is released")),
+        NotDetached::Unwritten(why) => {
+            Failure::Failed(why.append_message("so the lock is released"))
+        }
         NotDetached::Refused(error, written) => {
             // In doubt the file may be what a hold is released by.
             if let Some((path, handle)) = written
@@ -120,7 +122,7 @@ fn not_detached(not: NotDetached) -> Failure {
 }
 
 /// Gives the handle to whoever asked for it, and the lock back if nobody takes it.
-async fn hand_on(
+async fn deliver_handle(
     args: &args::Lock,
     stays: &DetachedHold,
     tenure: &Tenure,
@@ -128,9 +130,9 @@ async fn hand_on(
 ) -> Result<u8, Failure> {
     let in_file = args.handle.is_some();
     let answered =
-        |shows_handle| json::locked(&stays.handle, stays.token, stays.left, shows_handle);
+        |shows_handle| json::lock_answer(&stays.handle, stays.token, stays.left, shows_handle);
     let told = match (voice.is_json(), in_file) {
-        (true, true) => answer(&answered(false)),
+        (true, true) => write_answer(&answered(false)),
         (true, false) => hand_over(&answered(true)),
         (false, true) => Ok(()),
         (false, false) => hand_over(&stays.handle.expose()),
@@ -154,10 +156,10 @@ mod tests {
     #[test]
     fn a_store_that_keeps_no_hold_says_why() {
         let mut can = MemoryStore::new().capabilities().clone();
-        assert!(refusal(&can).is_none());
+        assert!(detach_fault(&can).is_none());
         can.detach = false;
-        assert!(refusal(&can).unwrap().to_string().contains("without a process"));
+        assert!(detach_fault(&can).unwrap().to_string().contains("without a process"));
         can.reasons.detach = Some(Reason { what: "its own", help: "reason" });
-        assert!(refusal(&can).unwrap().to_string().contains("its own"));
+        assert!(detach_fault(&can).unwrap().to_string().contains("its own"));
     }
 }

@@ -51,7 +51,7 @@ fn load(common: &CommonArgs, voice: &Reporter) -> Result<Config, Failure> {
 pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
     let Cli { common, command } = cli;
     for name in settings::unknown_variables() {
-        let meant = settings::meant(&name);
+        let meant = settings::closest_variable(&name);
         // Others may be of another tool, and are of interest to whoever looks for a mistake.
         if meant.is_some() || voice.is_verbose() {
             voice.event(&Event::UnknownVariable { name: &name, meant });
@@ -115,7 +115,7 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
 }
 
 /// A store's fault with the lock and the store it is about.
-fn at(tenure: &Tenure, name: &LockName, fault: &Fault) -> Failure {
+fn store_failure(tenure: &Tenure, name: &LockName, fault: &Fault) -> Failure {
     Failure::Failed(Explanation::of_fault(name.as_str(), tenure.store().location(), fault))
 }
 
@@ -126,17 +126,17 @@ fn with_store<F: Future<Output = Result<u8, Failure>>>(
     block_on(async {
         let tenure = open(config).await?;
         let done = work(tenure.clone()).await;
-        leave(&tenure, &done).await;
+        close_store(&tenure, &done).await;
         done
     })
 }
 
 /// Ends the store's use in order, so that the process leaves nothing behind in it. What was begun
 /// by something that failed is taken back before the process is gone, not one ttl later.
-async fn leave<T: Sync>(tenure: &Tenure, done: &Result<T, Failure>) {
+async fn close_store<T: Sync>(tenure: &Tenure, done: &Result<T, Failure>) {
     let within = match done {
         Ok(_) => SETTLED,
-        Err(failure) if failure.is_away() => AWAY,
+        Err(failure) if failure.is_unreachable() => AWAY,
         Err(_) => LEAVE,
     };
     let _ = tenure.shutdown(within).await;
@@ -145,6 +145,8 @@ async fn leave<T: Sync>(tenure: &Tenure, done: &Result<T, Failure>) {
 fn block_on(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
     let work: Pin<Box<dyn Future<Output = Result<u8, Failure>>>> = Box::pin(work);
     system::runtime()
-        .map_err(|error| Failure::Failed(Explanation::refused("tenure cannot start", &error)))?
+        .map_err(|error| {
+            Failure::Failed(Explanation::from_io_error("tenure cannot start", &error))
+        })?
         .block_on(work)
 }

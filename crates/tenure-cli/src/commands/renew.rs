@@ -12,7 +12,7 @@ use tenure_core::plain::plain;
 use crate::{
     exit::Failure,
     handle::read::LoadedHandle,
-    output::{Reporter, answer, human, json},
+    output::{Reporter, human, json, write_answer},
 };
 
 pub(super) async fn renew(
@@ -26,8 +26,8 @@ pub(super) async fn renew(
     let until = tenure.renew_detached(&handle, lease).await;
     let until = until.map_err(|error| Failure::by_handle(&error))?;
     let left = until.since(SystemClock.now());
-    answer(&if voice.is_json() {
-        json::renewed(handle.name(), left)
+    write_answer(&if voice.is_json() {
+        json::renew_answer(handle.name(), left)
     } else {
         let name = plain(handle.name().as_str());
         let until = humantime::format_rfc3339_seconds(SystemTime::now() + left);

@@ -9,7 +9,7 @@ use crate::{
     handle::VARIABLE,
     output::Reporter,
     run::{
-        acquire::{acquire, open_store, together},
+        acquire::{acquire, join_names, open_store},
         detaching::EndAction,
         held::AnyGuard,
         patience::WaitTimer,
@@ -21,26 +21,28 @@ use crate::{
 };
 
 pub(super) async fn run(args: args::Run, config: &Config, voice: &Reporter) -> Result<u8, Failure> {
-    let attaching = if args.attach { Some(PendingAttach::of(&args)?) } else { None };
+    let attaching = if args.attach { Some(PendingAttach::from_args(&args)?) } else { None };
     let names: Vec<LockName> = match &attaching {
         Some(attaching) => vec![attaching.handle().name().clone()],
         None => args.names().cloned().collect(),
     };
     let names: Vec<&LockName> = names.iter().collect();
-    let name = together(names.iter().copied());
-    let plan = RunSettings::to_run(&args, &names, config)?;
-    voice.hold_as(plan.told_label());
+    let name = join_names(names.iter().copied());
+    let plan = RunSettings::for_run(&args, &names, config)?;
+    voice.set_holder_label(plan.event_label());
     let wait = WaitTimer::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = signals.unless_ended(open_store(config, &name, &plan, &wait, voice)).await?;
-    store::tell(&tenure, config, voice);
-    let plan = plan.fitting(tenure.store().capabilities().lease)?;
+    store::report_location(&tenure, config, voice);
+    let plan = plan.adjust_to_lease(tenure.store().capabilities().lease)?;
 
     // A copy of the handle is no use to the command, and a secret that leaks.
     let handle = args.attach.then_some(VARIABLE);
-    let without: Vec<_> = handle.into_iter().chain(args.hold.hidden()).collect();
-    let held = signals.unless_ended(get(&tenure, attaching, &names, &plan, &wait, voice)).await;
+    let without: Vec<_> = handle.into_iter().chain(args.hold.hidden_variable()).collect();
+    let held = signals
+        .unless_ended(acquire_or_attach(&tenure, attaching, &names, &plan, &wait, voice))
+        .await;
     let done = match held {
         Ok((held, at_end)) => {
             let waited = wait.elapsed();
@@ -56,12 +58,12 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Reporter) -> R
         }
         Err(failure) => Err(failure),
     };
-    super::leave(&tenure, &done).await;
+    super::close_store(&tenure, &done).await;
     Ok(done?.await_release(&tenure, &mut signals).await.end(&mut signals).await)
 }
 
 /// What the command runs under, and what becomes of that.
-async fn get(
+async fn acquire_or_attach(
     tenure: &Tenure,
     attaching: Option<PendingAttach>,
     names: &[&LockName],

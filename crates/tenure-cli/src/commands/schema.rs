@@ -3,7 +3,7 @@
 use crate::{
     args::{Database, Schema},
     exit::Failure,
-    output::answer,
+    output::write_answer,
 };
 
 pub(super) fn schema(args: &Schema) -> Result<u8, Failure> {
@@ -11,6 +11,6 @@ pub(super) fn schema(args: &Schema) -> Result<u8, Failure> {
         Database::Postgres => tenure::schema::postgres(&args.schema),
         Database::Mysql => tenure::schema::mysql(&args.schema),
     };
-    answer(&statements.map_err(|fault| Failure::Usage(fault.into()))?)?;
+    write_answer(&statements.map_err(|fault| Failure::Usage(fault.into()))?)?;
     Ok(0)
 }

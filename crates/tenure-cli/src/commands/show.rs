@@ -2,11 +2,11 @@
 
 use tenure::Tenure;
 
-use super::at;
+use super::store_failure;
 use crate::{
     args,
     exit::{self, Failure},
-    output::{Reporter, answer, json, tables},
+    output::{Reporter, json, tables, write_answer},
 };
 
 pub(super) async fn show(
@@ -15,11 +15,11 @@ pub(super) async fn show(
     voice: &Reporter,
 ) -> Result<u8, Failure> {
     let seen = tenure.store().inspect(&args.name).await;
-    let seen = seen.map_err(|fault| at(&tenure, &args.name, &fault))?;
+    let seen = seen.map_err(|fault| store_failure(&tenure, &args.name, &fault))?;
     if voice.is_json() {
-        answer(&json::snapshot(&args.name, &seen))?;
+        write_answer(&json::snapshot(&args.name, &seen))?;
     } else if !voice.is_quiet() {
-        answer(&tables::snapshot(&args.name, &seen))?;
+        write_answer(&tables::snapshot(&args.name, &seen))?;
     }
     Ok(if args.exit_code && !seen.holders.is_empty() { exit::HELD } else { 0 })
 }

@@ -8,7 +8,7 @@ use crate::{
     exit::Failure,
     explanation::Explanation,
     handle::{file, read::LoadedHandle},
-    output::{Event, Reporter, answer, json},
+    output::{Event, Reporter, json, write_answer},
 };
 
 pub(super) async fn unlock(
@@ -28,7 +28,7 @@ pub(super) async fn unlock(
         voice.event(&Event::FileStays { name, why: &why.line() });
     }
     if voice.is_json() {
-        answer(&json::unlocked(handle.name()))?;
+        write_answer(&json::unlock_answer(handle.name()))?;
     }
     Ok(0)
 }

@@ -42,16 +42,16 @@ pub(crate) fn answer(words: &[OsString]) -> Option<ExitCode> {
         return Some(ExitCode::from(NO_PLACE));
     };
     if !only_place {
-        tell(place);
+        print_completions(place);
     }
     Some(ExitCode::SUCCESS)
 }
 
 /// Prints what fits there, one a line, if that is known in time.
-fn tell(place: CompletionTarget) {
+fn print_completions(place: CompletionTarget) {
     let (sender, found) = mpsc::channel();
     // It is left behind where it takes too long, and ends with this process.
-    let look = move || drop(sender.send(names::fitting(&place)));
+    let look = move || drop(sender.send(names::list_completions(&place)));
     let _ = thread::Builder::new().spawn(look);
     let found = found.recv_timeout(PATIENCE).unwrap_or_default();
     let lines: String = found.into_iter().map(|name| name + "\n").collect();

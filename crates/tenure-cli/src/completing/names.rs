@@ -8,7 +8,7 @@ use super::place::CompletionTarget;
 const MOST: usize = 1_000;
 
 /// What the word may become; nothing if that cannot be known.
-pub(super) fn fitting(place: &CompletionTarget) -> Vec<String> {
+pub(super) fn list_completions(place: &CompletionTarget) -> Vec<String> {
     let Ok(mut config) = Config::load() else { return Vec::new() };
     let (store, before, typed) = match place {
         CompletionTarget::Store { typed } => {
@@ -24,7 +24,7 @@ pub(super) fn fitting(place: &CompletionTarget) -> Vec<String> {
     let is_alone = matches!(place, CompletionTarget::Lock { .. });
     let names = in_use(&config, typed);
     let names = names.into_iter().filter(|name| is_fit(name));
-    let names = names.filter(|name| is_alone || is_one_more(name, before));
+    let names = names.filter(|name| is_alone || can_follow_names(name, before));
     names.take(MOST).map(|name| format!("{before}{name}")).collect()
 }
 
@@ -42,7 +42,7 @@ fn is_fit(name: &str) -> bool {
 }
 
 /// Whether a name can stand behind those that stand there, with commas between them.
-fn is_one_more(name: &str, before: &str) -> bool {
+fn can_follow_names(name: &str, before: &str) -> bool {
     !name.contains(',') && name.trim() == name && before.split(',').all(|there| there != name)
 }
 
@@ -58,7 +58,11 @@ mod tests {
 
     #[test]
     fn of_several_names_each_is_offered_once_and_those_that_cannot_be_among_them_never() {
-        assert!(is_one_more("c", "a,b,") && is_one_more("a", ""));
-        assert!(!is_one_more("a", "a,b,") && !is_one_more("x,y", "") && !is_one_more(" x", ""));
+        assert!(can_follow_names("c", "a,b,") && can_follow_names("a", ""));
+        assert!(
+            !can_follow_names("a", "a,b,")
+                && !can_follow_names("x,y", "")
+                && !can_follow_names(" x", "")
+        );
     }
 }

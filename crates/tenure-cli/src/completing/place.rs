@@ -26,7 +26,7 @@ impl CompletionTarget {
         for word in before.get(1..)? {
             reading.read(word)?;
         }
-        reading.place(word)
+        reading.into_target(word)
     }
 }
 
@@ -64,7 +64,7 @@ impl<'c> CompletionParser<'c> {
     }
 
     /// What the word that is being typed is.
-    fn place(self, word: &str) -> Option<CompletionTarget> {
+    fn into_target(self, word: &str) -> Option<CompletionTarget> {
         if let Some(option) = self.value_of {
             return self.value(option, word);
         }

@@ -29,7 +29,7 @@ pub(crate) enum HandleFileContent {
 ///
 /// # Errors
 /// It is not what a handle may be in, or is none: in words that name the file and show nothing of it.
-pub(crate) fn look(path: &Path) -> Result<HandleFileContent, Explanation> {
+pub(crate) fn read_content(path: &Path) -> Result<HandleFileContent, Explanation> {
     let shown = path.display();
     // Neither does a link lead elsewhere, nor a pipe let this wait.
     let safely = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
@@ -44,7 +44,9 @@ pub(crate) fn look(path: &Path) -> Result<HandleFileContent, Explanation> {
         }
         Err(error) => return Err(unreadable(path, &error)),
     };
-    if let Some(why) = unfit(about.is_file(), about.uid() == geteuid().as_raw(), about.mode()) {
+    if let Some(why) =
+        find_problem(about.is_file(), about.uid() == geteuid().as_raw(), about.mode())
+    {
         return Err(of_file(&shown.to_string(), why));
     }
     match read(file) {
@@ -61,7 +63,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Explanation {
 }
 
 /// Why nothing secret can be in such a file, if that is so.
-fn unfit(is_file: bool, is_ours: bool, mode: u32) -> Option<FileProblem> {
+fn find_problem(is_file: bool, is_ours: bool, mode: u32) -> Option<FileProblem> {
     if !is_file {
         Some(("FILE is not a regular file", "name another file for the handle"))
     } else if !is_ours {
@@ -96,7 +98,7 @@ pub(crate) fn read(from: impl Read) -> io::Result<Result<Handle, BadHandle>> {
 
 /// Removes the file if it holds this very handle. What else is there is somebody else's.
 pub(crate) fn remove(path: &Path, handle: &Handle) -> Result<(), Explanation> {
-    match look(path) {
+    match read_content(path) {
         Ok(HandleFileContent::Handle(found)) if found == *handle => {
             fs::remove_file(path).map_err(|error| {
                 Explanation::new(format!("{} cannot be removed", path.display())).because(&error)
@@ -112,13 +114,13 @@ mod tests {
 
     #[test]
     fn a_secret_is_in_a_file_of_ones_own_alone() {
-        assert_eq!(unfit(true, true, 0o100_600), None);
-        assert_eq!(unfit(true, true, 0o100_400), None);
+        assert_eq!(find_problem(true, true, 0o100_600), None);
+        assert_eq!(find_problem(true, true, 0o100_400), None);
         for mode in [0o640, 0o620, 0o604, 0o602, 0o644] {
-            assert!(unfit(true, true, mode).unwrap().1.contains("chmod 600"), "{mode:o}");
+            assert!(find_problem(true, true, mode).unwrap().1.contains("chmod 600"), "{mode:o}");
         }
-        assert!(unfit(false, true, 0o600).is_some());
-        assert!(unfit(true, false, 0o600).is_some());
+        assert!(find_problem(false, true, 0o600).is_some());
+        assert!(find_problem(true, false, 0o600).is_some());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tenure::{BadHandle, Handle};
 
 use super::{
     VARIABLE,
-    file::{self, HandleFileContent, look},
+    file::{self, HandleFileContent, read_content},
 };
 use crate::{exit::Failure, explanation::Explanation};
 
@@ -53,7 +53,7 @@ pub(crate) fn given_to_run(file: Option<&Path>) -> Result<LoadedHandle, Failure>
 fn from(file: Option<&Path>, input: StdinState) -> Result<LoadedHandle, Explanation> {
     let handle = match source(file, std::env::var_os(VARIABLE), input)? {
         HandleSource::File(path) => {
-            let handle = match look(path)? {
+            let handle = match read_content(path)? {
                 HandleFileContent::Handle(handle) => handle,
                 HandleFileContent::Empty => {
                     return Err(Explanation::of_line(&format!(

@@ -11,7 +11,7 @@ use std::{
 use tempfile::NamedTempFile;
 use tenure::{Handle, LockName};
 
-use super::file::{FileProblem, HandleFileContent, look, of_file};
+use super::file::{FileProblem, HandleFileContent, of_file, read_content};
 use crate::explanation::Explanation;
 
 /// What a new handle may replace, besides nothing and an empty file.
@@ -85,7 +85,7 @@ fn next_to(path: &Path) -> io::Result<NamedTempFile> {
 
 fn check(path: &Path, replaces: &HandleReplacePolicy) -> Result<(), Explanation> {
     let shown = path.display().to_string();
-    let why = replaces.refusal(&look(path)?);
+    let why = replaces.refusal(&read_content(path)?);
     why.map_or(Ok(()), |why| Err(of_file(&shown, why)))
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn hand_over(text: &str) -> Result<(), Failure> {
 
 /// Sees that what is handed over on stdout could be read by somebody. A program that is started
 /// without a standard output finds `/dev/null` there, so both are one.
-pub(crate) fn can_hand_over() -> Result<(), Failure> {
+pub(crate) fn check_stdout_readable() -> Result<(), Failure> {
     let out = io::stdout();
     let writable = fcntl(&out, FcntlArg::F_GETFL)
         .is_ok_and(|flags| OFlag::from_bits_truncate(flags) & OFlag::O_ACCMODE != OFlag::O_RDONLY);

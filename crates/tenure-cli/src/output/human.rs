@@ -44,13 +44,13 @@ pub(crate) fn token(token: Option<Token>) -> String {
 }
 
 /// Who a contender is, by its own word.
-pub(crate) fn who(label: &str) -> String {
+pub(crate) fn contender_name(label: &str) -> String {
     if label.is_empty() { "a holder without a label".into() } else { plain(label) }
 }
 
 /// The same as part of a sentence, where a label ends by its quotes.
 pub(crate) fn quoted(label: &str) -> String {
-    if label.is_empty() { who(label) } else { format!("\"{}\"", plain(label)) }
+    if label.is_empty() { contender_name(label) } else { format!("\"{}\"", plain(label)) }
 }
 
 /// Who holds a lock, as part of a sentence.

@@ -83,7 +83,7 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
 
 fn when_and_where(value: &mut Value) {
     value["time"] = moment(human::now()).into();
-    value["host"] = UserAtHost::known().host().into();
+    value["host"] = UserAtHost::from_system().host().into();
 }
 
 pub(crate) fn failure(failure: &Failure, code: u8) -> String {
@@ -120,13 +120,18 @@ pub(crate) fn snapshot(name: &LockName, seen: &Snapshot) -> String {
 }
 
 /// The answer of `break`.
-pub(crate) fn broken(name: &LockName, evicted: &[Contender]) -> String {
+pub(crate) fn break_answer(name: &LockName, evicted: &[Contender]) -> String {
     let evicted: Vec<_> = evicted.iter().map(contender).collect();
     json!({ "lock": name.as_str(), "evicted": evicted }).printed()
 }
 
 /// The answer of `lock`, with the handle if that is not in a file.
-pub(crate) fn locked(handle: &Handle, token: Token, left: Duration, shows_handle: bool) -> String {
+pub(crate) fn lock_answer(
+    handle: &Handle,
+    token: Token,
+    left: Duration,
+    shows_handle: bool,
+) -> String {
     let mut answer = json!({
         "lock": handle.name().as_str(), "token": token.to_string(),
         "lease_ms": millis(handle.lease()), "left_ms": millis(left),
@@ -138,12 +143,12 @@ pub(crate) fn locked(handle: &Handle, token: Token, left: Duration, shows_handle
 }
 
 /// The answer of `renew`.
-pub(crate) fn renewed(name: &LockName, left: Duration) -> String {
+pub(crate) fn renew_answer(name: &LockName, left: Duration) -> String {
     json!({ "lock": name.as_str(), "left_ms": millis(left) }).printed()
 }
 
 /// The answer of `unlock`.
-pub(crate) fn unlocked(name: &LockName) -> String {
+pub(crate) fn unlock_answer(name: &LockName) -> String {
     json!({ "lock": name.as_str(), "released": true }).printed()
 }
 

@@ -163,7 +163,7 @@ impl Reporter {
             let log = log.fmt_fields(fields);
             let all = common.verbose > 1;
             // A second subscriber cannot come up: this is the only place that sets one.
-            let told = filter_fn(move |event| all || !told_anyway(event));
+            let told = filter_fn(move |event| all || !is_reported_elsewhere(event));
             let _ = registry().with(log).with(ours).with(told).try_init();
         }
         Self {
@@ -181,7 +181,7 @@ impl Reporter {
     }
 
     /// From now on tells programs that the holder has this label.
-    pub(crate) fn hold_as(&self, label: Option<&str>) {
+    pub(crate) fn set_holder_label(&self, label: Option<&str>) {
         if let Some(label) = label {
             // One command holds under one label.
             let _ = self.label.set(label.to_owned());
@@ -215,15 +215,15 @@ impl Reporter {
 
     /// Tells what happened, if it is wanted.
     pub(crate) fn event(&self, event: &Event<'_>) {
-        self.tell(event, self.wants(event));
+        self.emit_event(event, self.wants(event));
     }
 
     /// Tells what happened, also if nobody asked for it but a person watches.
     pub(crate) fn show(&self, event: &Event<'_>) {
-        self.tell(event, self.wants(event) || self.has_terminal());
+        self.emit_event(event, self.wants(event) || self.has_terminal());
     }
 
-    fn tell(&self, event: &Event<'_>, wanted: bool) {
+    fn emit_event(&self, event: &Event<'_>, wanted: bool) {
         if self.json {
             say(&json::event(event, self.label.get().map(String::as_str)));
         } else if wanted {
@@ -298,7 +298,7 @@ pub(crate) fn misread(text: &str) {
 
 /// Whether the command itself tells of it: why a lock was not acquired, that it was lost, or that somebody
 /// asks for it.
-fn told_anyway(event: &tracing::Metadata<'_>) -> bool {
+fn is_reported_elsewhere(event: &tracing::Metadata<'_>) -> bool {
     ["error", "reason", "request"].iter().any(|field| event.fields().field(field).is_some())
 }
 
@@ -312,7 +312,7 @@ fn say(line: &str) {
 }
 
 /// Writes the answer of a command on stdout.
-pub(crate) fn answer(text: &str) -> Result<(), Failure> {
+pub(crate) fn write_answer(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout();
     match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
         // A reader that has seen enough, as `head`, is no failure.

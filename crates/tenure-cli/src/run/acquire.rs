@@ -48,7 +48,7 @@ pub(crate) async fn open_store(
     let (waiting, config) = (WaitDisplay::new(voice, name), plan.config(config));
     let store = config.store().unwrap_or_default();
     let store = if store.is_empty() { "file:".to_owned() } else { without_password(store) };
-    wait.open(&store, plan.ttl, || open(&config), |why| waiting.away(why)).await
+    wait.open(&store, plan.ttl, || open(&config), |why| waiting.show_unreachable(why)).await
 }
 
 /// Acquires what the command runs under, as planned.
@@ -59,7 +59,7 @@ pub(crate) async fn acquire(
     wait: &WaitTimer,
     voice: &Reporter,
 ) -> Result<AnyGuard, Failure> {
-    let waiting = Arc::new(WaitDisplay::new(voice, &together(names.iter().copied())));
+    let waiting = Arc::new(WaitDisplay::new(voice, &join_names(names.iter().copied())));
     let asking = Acquisition { tenure, plan, wait, waiting: &waiting };
     match asking.retry_while_full(names).await {
         Ok(Some(held)) => Ok(held),
@@ -90,8 +90,8 @@ macro_rules! patiently {
         let (busy, away) = ($asking.waiting.clone(), $asking.waiting.clone());
         let lock = $acquisition;
         let lock = lock
-            .on_busy(move |seen| busy.busy(seen))
-            .on_unreachable(move |fault| away.away(&fault.message_and_cause()));
+            .on_busy(move |seen| busy.show_busy(seen))
+            .on_unreachable(move |fault| away.show_unreachable(&fault.message_and_cause()));
         if let Some(left) = $asking.wait.left() { lock.wait(left) } else { lock }
     }};
 }
@@ -110,7 +110,7 @@ impl Acquisition<'_> {
                 }
                 outcome => return outcome,
             };
-            self.waiting.full(fault.message());
+            self.waiting.show_full_queue(fault.message());
             let pause = pauses.next(entropy.jitter());
             tokio::time::sleep(self.wait.left().map_or(pause, |left| left.min(pause))).await;
         }
@@ -118,14 +118,14 @@ impl Acquisition<'_> {
 
     async fn once(self, names: &[&LockName]) -> Result<Option<AnyGuard>, AcquireError> {
         match (self.plan.kind, names) {
-            (LockKind::Candidate, [name]) => self.candidate(name).await,
-            (LockKind::All, _) | (_, [] | [_, _, ..]) => self.all(names).await,
-            (_, [name]) => self.one(name).await,
+            (LockKind::Candidate, [name]) => self.acquire_leadership(name).await,
+            (LockKind::All, _) | (_, [] | [_, _, ..]) => self.acquire_all(names).await,
+            (_, [name]) => self.acquire_one(name).await,
         }
     }
 
     /// One lock; nothing if it is busy and not waited for.
-    async fn one(self, name: &LockName) -> Result<Option<AnyGuard>, AcquireError> {
+    async fn acquire_one(self, name: &LockName) -> Result<Option<AnyGuard>, AcquireError> {
         let Self { tenure, plan, .. } = self;
         let name = name.as_str();
         let (mutex, rwlock) = (tenure.mutex(name), tenure.rwlock(name));
@@ -165,7 +165,7 @@ impl Acquisition<'_> {
     }
 
     /// All locks together; nothing if one is busy and not waited for.
-    async fn all(self, names: &[&LockName]) -> Result<Option<AnyGuard>, AcquireError> {
+    async fn acquire_all(self, names: &[&LockName]) -> Result<Option<AnyGuard>, AcquireError> {
         let all = self.tenure.all(names.iter().map(|name| name.as_str()));
         if self.wait.is_none() {
             return Ok(as_planned!(all.try_lock(), self.plan).await?.map(AnyGuard::All));
@@ -175,7 +175,7 @@ impl Acquisition<'_> {
     }
 
     /// The lead of an election; nothing if somebody else has it and it is not waited for.
-    async fn candidate(self, name: &LockName) -> Result<Option<AnyGuard>, AcquireError> {
+    async fn acquire_leadership(self, name: &LockName) -> Result<Option<AnyGuard>, AcquireError> {
         let election = as_planned!(self.tenure.election(name.as_str()), self.plan);
         if self.wait.is_none() {
             let lead = election.try_campaign().await?;
@@ -201,7 +201,7 @@ impl Acquisition<'_> {
                 if self.wait.is_over() && self.waiting.was_busy() {
                     let waited = human::length(self.wait.elapsed());
                     let more = format!("and the lock was not free within {waited}");
-                    busy(Explanation::from(error).and(&more), true)
+                    busy(Explanation::from(error).append_message(&more), true)
                 } else {
                     Failure::Away(error.into())
                 }
@@ -230,7 +230,7 @@ impl Acquisition<'_> {
 const FULL_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 /// What several locks are called where one name is expected.
-pub(crate) fn together<'a>(names: impl Iterator<Item = &'a LockName>) -> String {
+pub(crate) fn join_names<'a>(names: impl Iterator<Item = &'a LockName>) -> String {
     names.map(LockName::as_str).collect::<Vec<_>>().join(",")
 }
 
@@ -257,7 +257,7 @@ async fn who_has_one(tenure: &Tenure, names: &[&LockName]) -> Explanation {
                 .held_by(name.as_str(), location, Some(holder.clone()));
         }
     }
-    let name = together(names.iter().copied());
+    let name = join_names(names.iter().copied());
     Explanation::new(format!("lock {name:?} in {location} is busy: others come first"))
         .advise(WAIT)
         .held_by(&name, location, None)
@@ -278,7 +278,7 @@ mod tests {
         let args::Command::Run(run) = &cli.command else { panic!("another command") };
         let config = Config::load().unwrap();
         let name = LockName::new("name").unwrap();
-        let plan = RunSettings::to_run(run, &[&name], &config).unwrap();
+        let plan = RunSettings::for_run(run, &[&name], &config).unwrap();
         let (voice, wait) = (Reporter::new(&cli.common), WaitTimer::begin(WaitLimit::Endless));
         let tenure = Tenure::open("memory:").await.unwrap();
         let waiting = Arc::new(WaitDisplay::new(&voice, "name"));

@@ -28,7 +28,7 @@ use super::{
     held::AnyGuard,
     own_program,
     protocol::{GuardianOrder, GuardianReport, MessageChannel},
-    signals::{ends_of_children, inherited::as_started},
+    signals::{ends_of_children, inherited::with_inherited_state},
 };
 
 /// What a command is started with.
@@ -107,7 +107,7 @@ impl GuardedCommand {
             .envs(launch.environment)
             .stdin(OwnedFd::from(theirs))
             .process_group(0);
-        let outer = as_started(|| outer.spawn())?;
+        let outer = with_inherited_state(|| outer.spawn())?;
         let stdin = io::stdin();
         let liveness = launch.liveness.as_ref().map(AsFd::as_fd);
         let handed: Vec<_> = [stdin.as_fd()].into_iter().chain(liveness).collect();
@@ -167,10 +167,10 @@ impl GuardedCommand {
         self.end_outer();
         let until = SystemClock.now().saturating_add(patience);
         let group = self.group.filter(|_| !self.group_has_ended);
-        let mut remains = RemainingProcesses::with(group, standby);
-        while !remains.end() {
+        let mut remains = RemainingProcesses::with_group(group, standby);
+        while !remains.kill_and_reap() {
             let alone = SystemClock.now() >= until || remains.helper_is_stopped();
-            if alone && remains.without_help() {
+            if alone && remains.abandon_helper() {
                 continue;
             }
             tokio::time::sleep(LOOK).await;
@@ -179,10 +179,10 @@ impl GuardedCommand {
         // to say so.
         while let Some(report) = self.report().await {
             if let GuardianReport::Started(leader) = report {
-                remains = RemainingProcesses::with(Some(ProcessGroup::led_by(leader)), None);
+                remains = RemainingProcesses::with_group(Some(ProcessGroup::led_by(leader)), None);
             }
         }
-        while !remains.end() {
+        while !remains.kill_and_reap() {
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -200,7 +200,7 @@ impl GuardedCommand {
             while self.link.hear().await.is_some() {}
             // Killed before it has collected the guardian it would leave that to this process, which
             // is about to end, and then to whoever has its orphans. Not everybody collects them.
-            while !self.outer_has_ended() {
+            while !self.try_collect_outer() {
                 self.ends.recv().await;
             }
         });
@@ -211,7 +211,7 @@ impl GuardedCommand {
         }
     }
 
-    fn outer_has_ended(&mut self) -> bool {
+    fn try_collect_outer(&mut self) -> bool {
         let ended = self.outer.as_mut().is_none_or(|outer| !matches!(outer.try_wait(), Ok(None)));
         if ended {
             self.outer = None;
@@ -223,15 +223,15 @@ impl GuardedCommand {
     fn give_up(self) {
         let Self { outer, link, .. } = self;
         drop(link);
-        end(outer);
+        kill_and_wait(outer);
     }
 
     fn end_outer(&mut self) {
-        end(self.outer.take());
+        kill_and_wait(self.outer.take());
     }
 }
 
-fn end(process: Option<process::Child>) {
+fn kill_and_wait(process: Option<process::Child>) {
     if let Some(mut process) = process {
         let _ = process.kill();
         let _ = process.wait();

@@ -69,9 +69,9 @@ impl CommandSpec {
         }
         if foreground && let Some(terminal) = Terminal::open() {
             // Before the command can read: a background group that reads is stopped.
-            terminal.give(getpgrp());
+            terminal.set_foreground_group(getpgrp());
         }
-        if signals::deaf_to().thread_unblock().is_err() {
+        if signals::blocked_signals().thread_unblock().is_err() {
             return failed;
         }
         let error = Command::new(&program).args(words).stdin(stdin).exec();

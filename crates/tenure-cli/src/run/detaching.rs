@@ -50,7 +50,11 @@ impl DetachedHold {
 }
 
 /// Why nothing can stay held for so long in this store, if that is so: found before the work is done.
-pub(crate) fn too_long(tenure: &Tenure, name: &LockName, lease: Duration) -> Result<(), Failure> {
+pub(crate) fn check_lease_length(
+    tenure: &Tenure,
+    name: &LockName,
+    lease: Duration,
+) -> Result<(), Failure> {
     let longest = tenure.store().capabilities().longest_lease;
     if lease <= longest {
         return Ok(());

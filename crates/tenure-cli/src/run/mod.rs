@@ -49,7 +49,7 @@ pub(crate) fn own_program() -> std::io::Result<std::path::PathBuf> {
 
 /// Does the work of a guardian and of its standby, or of the last step, if this process was started as
 /// one of them.
-pub(crate) fn play_role() -> Option<ExitCode> {
+pub(crate) fn run_guardian_role() -> Option<ExitCode> {
     let mut args = env::args_os();
     match args.next()?.to_str()? {
         GUARDIAN => Some(guardian::main()),

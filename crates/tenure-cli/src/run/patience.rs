@@ -74,8 +74,8 @@ impl WaitTimer {
                 Ok(done) => return done,
                 // Why it was away before says more than that there was no time left.
                 Err(_) => {
-                    let why =
-                        last.map_or_else(|| self.unanswered(store, ttl), |why| self.in_vain(why));
+                    let why = last
+                        .map_or_else(|| self.unanswered(store, ttl), |why| self.add_elapsed(why));
                     return Err(Failure::Away(why));
                 }
             };
@@ -84,7 +84,7 @@ impl WaitTimer {
             }
             let left = self.for_opening(ttl).unwrap_or_default();
             if left < BRIEF {
-                return Err(Failure::Away(self.in_vain(why)));
+                return Err(Failure::Away(self.add_elapsed(why)));
             }
             last = Some(why);
             // The last attempts come near the end.
@@ -102,7 +102,7 @@ impl WaitTimer {
         }
     }
 
-    fn in_vain(&self, why: Explanation) -> Explanation {
+    fn add_elapsed(&self, why: Explanation) -> Explanation {
         let tried = human::length(self.elapsed());
         Explanation { message: format!("{} (tried for {tried})", why.message), ..why }
     }

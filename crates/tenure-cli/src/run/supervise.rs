@@ -64,7 +64,7 @@ pub(crate) struct SupervisionOutcome {
 /// The system gave no process for the command.
 fn not_started(error: String) -> Failure {
     let error = std::io::Error::other(error);
-    Failure::Failed(Explanation::refused("the command's process cannot be started", &error))
+    Failure::Failed(Explanation::from_io_error("the command's process cannot be started", &error))
 }
 
 impl Supervisor<'_> {
@@ -97,7 +97,7 @@ impl Supervisor<'_> {
             tokio::select! {
                 report = self.child.report() => match report {
                     Some(GuardianReport::Started(_)) => {}
-                    Some(GuardianReport::Stopped(number)) => self.stopped(number).await?,
+                    Some(GuardianReport::Stopped(number)) => self.handle_stop(number).await?,
                     Some(GuardianReport::NotStarted(error)) => return Err(not_started(error)),
                     Some(GuardianReport::Ended(ended)) => {
                         // The guardian was the first to see that it was time.
@@ -142,29 +142,29 @@ impl Supervisor<'_> {
             self.sent = Some(signal);
         }
         if signal == Signal::SIGCONT {
-            return self.go_on().await;
+            return self.handle_continue().await;
         }
         self.tell(&GuardianOrder::Signal(signal as i32)).await
     }
 
     /// The command was stopped. On a terminal tenure stops too, so that the shell sees it; without
     /// one there is nobody to continue it, and it goes on holding the lock.
-    async fn stopped(&mut self, number: i32) -> Result<(), Failure> {
+    async fn handle_stop(&mut self, number: i32) -> Result<(), Failure> {
         let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) else {
             return Ok(());
         };
         let had_terminal = terminal.take_back_from(group);
         self.voice.event(&Event::Stopped { name: self.name, left: self.held.remaining() });
         stop_here(had_terminal && number == Signal::SIGTSTP as i32);
-        self.go_on().await
+        self.handle_continue().await
     }
 
     /// tenure was continued, and so is the command: with the terminal if the shell gave it back.
-    async fn go_on(&mut self) -> Result<(), Failure> {
+    async fn handle_continue(&mut self) -> Result<(), Failure> {
         if let (Some(terminal), Some(group)) = (self.terminal, self.child.group())
             && terminal.is_ours()
         {
-            terminal.give(group);
+            terminal.set_foreground_group(group);
         }
         self.tell(&GuardianOrder::Signal(Signal::SIGCONT as i32)).await
     }
@@ -216,7 +216,7 @@ impl Supervisor<'_> {
         // Half of the margin is left: a quarter of that for the guardian, and one for its
         // standby.
         let patience = PATIENCE.min(self.plan.margin / 8);
-        if let Some(ended) = self.last_word(patience).await {
+        if let Some(ended) = self.wait_for_end(patience).await {
             return ended;
         }
         self.child.take_over(patience).await;
@@ -233,7 +233,7 @@ impl Supervisor<'_> {
         ))
     }
 
-    async fn last_word(&mut self, patience: Duration) -> Option<CommandEnd> {
+    async fn wait_for_end(&mut self, patience: Duration) -> Option<CommandEnd> {
         let word = async {
             loop {
                 match self.child.report().await? {

@@ -23,7 +23,7 @@ impl Terminal {
     }
 
     /// Gives it to `group`. If that fails the group finds out when it reads.
-    pub(crate) fn give(&self, group: Pid) {
+    pub(crate) fn set_foreground_group(&self, group: Pid) {
         // Whoever does not have the terminal is stopped for giving it away, unless it is deaf.
         let mut stop = SigSet::empty();
         stop.add(Signal::SIGTTOU);
@@ -38,7 +38,7 @@ impl Terminal {
     pub(crate) fn take_back_from(&self, group: Pid) -> bool {
         let has = tcgetpgrp(&self.0) == Ok(group);
         if has {
-            self.give(getpgrp());
+            self.set_foreground_group(getpgrp());
         }
         has
     }

@@ -11,7 +11,7 @@ use tenure::{
 };
 
 use super::{
-    acquire::together,
+    acquire::join_names,
     child::{GuardedCommand, LaunchOptions, NotStarted},
     detaching::{EndAction, EndOutcome},
     ending::{CommandEnd, EndCause, ProcessExit, TerminationPolicy},
@@ -105,7 +105,7 @@ impl LockedCommand<'_> {
             // A hold that is shorter than a lease ends then, however late this comes after its grant.
             if longest < plan.ttl { end.min(held.deadline()) } else { end }
         });
-        let name = &together(self.names.iter().copied());
+        let name = &join_names(self.names.iter().copied());
         for (name, token) in held.tokens() {
             voice.event(&Event::Acquired { name, token, waited });
         }
@@ -143,7 +143,7 @@ impl LockedCommand<'_> {
                     held.cancel_hold_at_least();
                 }
                 let what = "the command's guardian cannot be started";
-                return Err(Failure::Failed(Explanation::refused(what, &error)));
+                return Err(Failure::Failed(Explanation::from_io_error(what, &error)));
             }
         };
         let terminal = terminal.as_ref();

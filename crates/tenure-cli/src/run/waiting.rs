@@ -39,7 +39,7 @@ impl WaitDisplay {
     }
 
     /// The store said that somebody else comes first.
-    pub(crate) fn busy(&self, busy: &Busy) {
+    pub(crate) fn show_busy(&self, busy: &Busy) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = (busy.holder.as_ref().and_then(|holder| holder.token), busy.ahead);
         if shown.said == Some(seen) {
@@ -56,7 +56,7 @@ impl WaitDisplay {
     }
 
     /// So many wait that no more may, and the store is asked again.
-    pub(crate) fn full(&self, why: &str) {
+    pub(crate) fn show_full_queue(&self, why: &str) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         shown.was_busy = true;
         if std::mem::replace(&mut shown.was_full, true) {
@@ -71,7 +71,7 @@ impl WaitDisplay {
     }
 
     /// The store failed, and is asked again.
-    pub(crate) fn away(&self, why: &str) {
+    pub(crate) fn show_unreachable(&self, why: &str) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         // Who is in the way then is told once more when it answers.
         shown.said = None;

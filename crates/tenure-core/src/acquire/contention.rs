@@ -20,7 +20,7 @@ use crate::{
         lease::{HandoverState, Lease},
     },
     context::StoreContext,
-    driver::{before_or, pause},
+    driver::{timeout_at_with, wait_for_wakeup},
     engine::Slot,
     local::QueueHead,
     names::NameUse,
@@ -114,7 +114,7 @@ impl<'a> Contention<'a> {
             let answer = self.ask(sent).await;
             if std::mem::take(&mut comes) {
                 let clock = &*self.context.clock;
-                self.full.answered(|| self.queue_key(), turn.take(), answer.as_ref(), clock);
+                self.full.record_answer(|| self.queue_key(), turn.take(), answer.as_ref(), clock);
             }
             let at = match self.handle_answer(sent, answer)? {
                 AskOutcome::Done(outcome) => return Ok(outcome),
@@ -122,7 +122,7 @@ impl<'a> Contention<'a> {
             };
             if let Some(acquisition) = &mut self.acquisition {
                 self.head.iter().for_each(|head| head.record_wait(at));
-                pause(&*self.context.clock, at, acquisition.wakeups()).await;
+                wait_for_wakeup(&*self.context.clock, at, acquisition.wakeups()).await;
             }
             if self.context.now() >= self.give_up {
                 return self.finish_timed_out();
@@ -143,7 +143,7 @@ impl<'a> Contention<'a> {
     }
 
     fn queue_key(&self) -> (NameUse, Mode) {
-        (self.settings.uses(self.name), self.settings.mode)
+        (self.settings.name_use(self.name), self.settings.mode)
     }
 
     /// Sends one request; `None` if no answer came while it could still be used.
@@ -171,16 +171,16 @@ impl<'a> Contention<'a> {
         let StoreContext { store, clock, .. } = &**self.context;
         let over = |along: &mut HandoverState| {
             let over = along.over.as_mut()?;
-            over.believe(false);
+            over.set_believed(false);
             Some(over.owner())
         };
         let leaving = self.head.as_ref().and_then(|head| head.take_handover(over));
         let waits = || self.head.iter().for_each(|head| head.record_wait(until));
         match leaving {
             Some(owner) => {
-                before_or(&**clock, until, store.turn(self.name, &owner, &ask), waits).await
+                timeout_at_with(&**clock, until, store.turn(self.name, &owner, &ask), waits).await
             }
-            None => before_or(&**clock, until, store.acquire(self.name, &ask), waits).await,
+            None => timeout_at_with(&**clock, until, store.acquire(self.name, &ask), waits).await,
         }
     }
 
@@ -202,7 +202,7 @@ impl<'a> Contention<'a> {
                     return self.handle_fault(sent, received, too_late());
                 };
                 let waited = received.since(self.asked);
-                self.context.observer.acquired(self.name, token, waited);
+                self.context.observer.record_acquired(self.name, token, waited);
                 let (head, request) = (self.head.take(), &self.settings.request());
                 let held =
                     Lease::start(self.context, self.name, *acquisition, granted, request, head);
@@ -214,10 +214,10 @@ impl<'a> Contention<'a> {
                 self.backoff.reset();
                 if !self.contended {
                     self.contended = true;
-                    self.context.observer.contended(self.name);
+                    self.context.observer.record_contended(self.name);
                 }
                 if let Some(acquisition) = &mut self.acquisition {
-                    acquisition.busy(position);
+                    acquisition.record_busy(position);
                 }
                 (self.seen.holder, self.seen.ahead) = (holder, ahead);
                 if self.is_try() {
@@ -238,7 +238,7 @@ impl<'a> Contention<'a> {
                     return Ok(AskOutcome::Done(ContentionOutcome::Busy(self.seen.clone())));
                 }
                 // The error of earlier requests says more than that the last one was cut off.
-                let earlier = self.failing.as_ref().map(|(_, fault)| fault.clone().in_doubt());
+                let earlier = self.failing.as_ref().map(|(_, fault)| fault.clone().into_in_doubt());
                 self.handle_fault(sent, received, earlier.unwrap_or_else(unanswered))
             }
         }
@@ -293,9 +293,9 @@ impl<'a> Contention<'a> {
     }
 
     fn report_fault(&self, fault: Fault) -> AcquireError {
-        let fault = if self.is_in_doubt() { fault.in_doubt() } else { fault };
+        let fault = if self.is_in_doubt() { fault.into_in_doubt() } else { fault };
         let error = AcquireError::store(self.context.address(self.name), fault);
-        self.context.observer.failed(self.name, &error);
+        self.context.observer.record_failed(self.name, &error);
         error
     }
 

@@ -20,7 +20,7 @@ use tenure_proto::{
 };
 use tokio::sync::Notify;
 
-use crate::{Clock, Fault, FaultKind, driver::before, names::NameUse};
+use crate::{Clock, Fault, FaultKind, driver::timeout_at, names::NameUse};
 
 /// How long a full queue is remembered after a refusal.
 const REMEMBERED: Duration = Duration::from_secs(1);
@@ -96,13 +96,13 @@ impl FullQueues {
         let line = self.lock().get(&wanted()).cloned();
         match line.filter(|line| now < line.lock().until) {
             // Boxed, because it is rare and large.
-            Some(line) => Box::pin(line.turn(clock, give_up)).await,
+            Some(line) => Box::pin(line.wait_for_probe(clock, give_up)).await,
             None => Ok(None),
         }
     }
 
     /// Records the store's answer, or a missing one, to a contender without a position.
-    pub(crate) fn answered(
+    pub(crate) fn record_answer(
         &self,
         wanted: impl FnOnce() -> QueueKey,
         turn: Option<FullQueueProbe>,
@@ -119,11 +119,11 @@ impl FullQueues {
         if let Some(turn) = turn {
             turn.refused(fault, now, until);
         } else {
-            self.remember(wanted(), fault, now, until);
+            self.record_refusal(wanted(), fault, now, until);
         }
     }
 
-    fn remember(&self, wanted: QueueKey, fault: &Fault, now: Timestamp, until: Timestamp) {
+    fn record_refusal(&self, wanted: QueueKey, fault: &Fault, now: Timestamp, until: Timestamp) {
         let mut lines = self.lock();
         if let Some(line) = lines.get(&wanted)
             && let mut state = line.lock()
@@ -159,7 +159,7 @@ impl FullQueues {
 }
 
 impl FullQueue {
-    async fn turn(
+    async fn wait_for_probe(
         self: Arc<Self>,
         clock: &dyn Clock,
         give_up: Timestamp,
@@ -190,7 +190,7 @@ impl FullQueue {
                 }
                 state.next.min(give_up)
             };
-            before(clock, until, answered).await;
+            timeout_at(clock, until, answered).await;
         }
     }
 
@@ -249,7 +249,7 @@ mod tests {
             let name = LockName::new(number.to_string()).unwrap();
             let wanted = (NameUse { name, kind: Kind::Mutex }, Mode::Exclusive);
             let answer = Err(Fault::new(FaultKind::Full, "many wait", "wait"));
-            full.answered(|| wanted, None, Some(&answer), &clock);
+            full.record_answer(|| wanted, None, Some(&answer), &clock);
             full.lock().len()
         };
         for number in 0..MOST {

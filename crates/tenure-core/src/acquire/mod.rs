@@ -19,7 +19,7 @@ use crate::{
     AcquireError, LockName,
     acquisition::{guard::Guard, lease::Lease},
     context::StoreContext,
-    driver::before,
+    driver::timeout_at,
     engine::Slot,
     error::TimedOut,
     local::{JoinOutcome, Queues, WaiterHandoff},
@@ -43,7 +43,7 @@ impl Acquirer {
 impl Drop for Acquirer {
     fn drop(&mut self) {
         // The acquirer has one reference to the context, and its queues have another.
-        self.context.desert(2);
+        self.context.stop_acquisitions(2);
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) async fn lock(
     let mut contended = false;
     let request = settings.request();
     while settings.hand_over && head.is_none() {
-        let mut waiting = match queues.join(settings.uses(name), &request) {
+        let mut waiting = match queues.join(settings.name_use(name), &request) {
             JoinOutcome::Head(first) => {
                 head = Some(first);
                 break;
@@ -69,17 +69,17 @@ pub(crate) async fn lock(
             JoinOutcome::Behind(waiting) => waiting,
         };
         if !std::mem::replace(&mut contended, true) {
-            context.observer.contended(name);
+            context.observer.record_contended(name);
             if let Some(on_busy) = &settings.on_busy {
                 on_busy(&waiting.in_the_way());
             }
         }
         // A hold or head that is not taken in time goes to another task, and this one queues again.
-        match before(&*context.clock, give_up, waiting.wait_for_handoff()).await {
+        match timeout_at(&*context.clock, give_up, waiting.wait_for_handoff()).await {
             Some(Some(WaiterHandoff::Hold(held))) => {
                 if let Some(held) = held.claim(&request) {
                     let waited = context.now().since(asked);
-                    context.observer.acquired(name, held.token(), waited);
+                    context.observer.record_acquired(name, held.token(), waited);
                     return Ok(Guard::new(held));
                 }
             }
@@ -108,9 +108,9 @@ pub(crate) async fn try_lock(
     let slot = admit(context, name, &settings)?;
     let mut head = None;
     if settings.hand_over {
-        head = queues.join_if_empty(settings.uses(name));
+        head = queues.join_if_empty(settings.name_use(name));
         if head.is_none() {
-            context.observer.contended(name);
+            context.observer.record_contended(name);
             return Ok(None);
         }
     }
@@ -134,14 +134,14 @@ pub(crate) fn admit(
             return Err(AcquireError::Permits { lock: context.address(name), take, of });
         }
         Mode::Exclusive => None,
-        Mode::Shared => can.no_readers(),
-        Mode::Permits { .. } => can.no_permits(),
+        Mode::Shared => can.missing_shared_mode(),
+        Mode::Permits { .. } => can.missing_permits(),
     };
-    let unfair = if settings.fair { can.no_order() } else { None };
+    let unfair = if settings.fair { can.missing_order() } else { None };
     if let Some(reason) = lacks.or(unfair) {
         return Err(AcquireError::store(context.address(name), reason.into()));
     }
-    if let Some(fault) = can.no_grace(settings.terms.grace.rounded()) {
+    if let Some(fault) = can.grace_fault(settings.terms.grace.rounded()) {
         return Err(AcquireError::store(context.address(name), fault));
     }
     context.reserve(name)
@@ -151,7 +151,7 @@ pub(crate) fn admit(
 pub(crate) fn timed_out(context: &StoreContext, asked: Timestamp, busy: Busy) -> AcquireError {
     let Busy { name, holder, ahead, here } = busy;
     let waited = context.now().since(asked);
-    context.observer.timed_out(&name, waited);
+    context.observer.record_timed_out(&name, waited);
     let lock = context.address(&name);
     AcquireError::TimedOut(Box::new(TimedOut { lock, waited, holder, ahead, here }))
 }

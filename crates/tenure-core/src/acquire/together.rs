@@ -16,7 +16,7 @@ use crate::{
     AcquireError, Fault, FaultKind, LockName,
     acquisition::{Acquisition, ValidGrant, guard::Guard, lease::Lease},
     context::StoreContext,
-    driver::before_or,
+    driver::timeout_at_with,
     local::QueueHead,
     options::ValidatedSettings,
 };
@@ -43,7 +43,7 @@ pub(crate) enum JointOutcome {
 }
 
 /// One of the names, with everything that a request needs and that takes it back.
-struct Candidate<'a> {
+struct PendingRequest<'a> {
     wanted: &'a LockRequest<'a>,
     acquisition: Box<Acquisition>,
     head: Option<QueueHead<Lease>>,
@@ -65,17 +65,18 @@ pub(crate) async fn try_together(
     for (index, wanted) in wanted.iter().enumerate() {
         let LockRequest { name, settings, .. } = wanted;
         let slot = admit(context, name, settings)?;
-        let head = settings.hand_over.then(|| queues.join_if_empty(settings.uses(name)));
+        let head = settings.hand_over.then(|| queues.join_if_empty(settings.name_use(name)));
         let Ok(head) = head.map(|head| head.ok_or(())).transpose() else {
             return Ok(JointOutcome::BusyHere(index));
         };
         let acquisition = Box::new(Acquisition::new(context, name, slot, false)?);
-        candidates.push(Candidate { wanted, acquisition, head });
+        candidates.push(PendingRequest { wanted, acquisition, head });
     }
     let sent = context.now();
     let mut useful = until;
     let mut asks = Vec::with_capacity(wanted.len());
-    for Candidate { acquisition, wanted: LockRequest { name, settings, .. }, .. } in &mut candidates
+    for PendingRequest { acquisition, wanted: LockRequest { name, settings, .. }, .. } in
+        &mut candidates
     {
         let ttl = settings.terms.for_store();
         acquisition.begin_call(sent, ttl);
@@ -94,14 +95,14 @@ pub(crate) async fn try_together(
     let heads = || candidates.iter().filter_map(|one| one.head.as_ref());
     let waits = || heads().for_each(|head| head.record_wait(useful));
     let call = context.store.acquire_together(&asks);
-    let answer = before_or(&*context.clock, useful, call, waits).await;
+    let answer = timeout_at_with(&*context.clock, useful, call, waits).await;
     Ok(handle_joint_answer(context, candidates, sent, answer.unwrap_or_else(|| Err(unanswered()))))
 }
 
 /// Processes an answer. Acquisitions that are dropped take back what is in doubt.
 fn handle_joint_answer(
     context: &Arc<StoreContext>,
-    mut candidates: Vec<Candidate<'_>>,
+    mut candidates: Vec<PendingRequest<'_>>,
     sent: Timestamp,
     answer: Result<Together, Fault>,
 ) -> JointOutcome {
@@ -113,7 +114,7 @@ fn handle_joint_answer(
             }
         }
         Ok(Together::Busy { index, ahead, holder }) => {
-            candidates.iter_mut().for_each(|one| one.acquisition.busy(None));
+            candidates.iter_mut().for_each(|one| one.acquisition.record_busy(None));
             return JointOutcome::Busy(index, holder, ahead);
         }
         Ok(Together::Apart) => {
@@ -137,7 +138,7 @@ fn handle_joint_answer(
 /// The guards of all names, if each can still be counted on.
 fn start_guards(
     context: &Arc<StoreContext>,
-    candidates: &mut Vec<Candidate<'_>>,
+    candidates: &mut Vec<PendingRequest<'_>>,
     sent: Timestamp,
     grants: &[Grant],
 ) -> Option<Vec<Guard>> {
@@ -145,14 +146,17 @@ fn start_guards(
     if grants.len() != candidates.len() {
         return None;
     }
-    let granted = |(one, grant): (&Candidate<'_>, &Grant)| {
+    let granted = |(one, grant): (&PendingRequest<'_>, &Grant)| {
         ValidGrant::new(grant.token, grant.left, one.wanted.settings.terms, sent, received)
     };
     let all_granted = candidates.iter().zip(grants).map(granted).collect::<Option<Vec<_>>>()?;
     let guards = candidates.drain(..).zip(all_granted).map(|(one, granted)| {
-        let Candidate { wanted: LockRequest { name, settings, called }, acquisition, head } = one;
+        let PendingRequest { wanted: LockRequest { name, settings, called }, acquisition, head } =
+            one;
         let span = context.observer.span(called, name);
-        span.in_scope(|| context.observer.acquired(name, granted.token, received.since(sent)));
+        span.in_scope(|| {
+            context.observer.record_acquired(name, granted.token, received.since(sent))
+        });
         let request = &settings.request();
         Guard::new(Lease::start(context, name, *acquisition, granted, request, head))
     });

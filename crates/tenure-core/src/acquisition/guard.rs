@@ -92,12 +92,12 @@ impl Guard {
     /// that.
     pub fn check(&self) -> Result<Token, Lost> {
         let lease = self.held.lease();
-        lease.check(self.held.generation()).map_err(|reason| lease.loss(self.token(), reason))
+        lease.check(self.held.generation()).map_err(|reason| lease.lost_error(self.token(), reason))
     }
 
     /// Whether this process, which acquired the hold, may count on it at this very moment.
     pub(crate) fn is_held(&self) -> bool {
-        self.held.lease().standing(self.held.generation()).is_ok()
+        self.held.lease().check_ignoring_fork(self.held.generation()).is_ok()
     }
 
     /// From now on, limits the hold to `max_hold`, and keeps the name taken for `hold_at_least`, even after a release.
@@ -137,7 +137,7 @@ impl Guard {
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let lease = self.held.lease().clone();
         let (generation, token) = (self.held.generation(), self.token());
-        async move { lease.lost(generation, token).await }
+        async move { lease.wait_until_lost(generation, token).await }
     }
 
     /// Returns when another program asks this holder to release the lock: a *release request*. Returns at once if a
@@ -183,7 +183,7 @@ impl Guard {
     /// [`Capabilities::tells_release_requests`]: crate::store::Capabilities::tells_release_requests
     pub fn release_requested(&self) -> impl Future<Output = ()> + Send + 'static {
         let (lease, generation) = (self.held.lease().clone(), self.held.generation());
-        async move { lease.release_requested(generation).await }
+        async move { lease.wait_for_release_request(generation).await }
     }
 
     /// Returns whether a release request has come: the event that [`Guard::release_requested`] waits for.
@@ -242,7 +242,7 @@ impl Guard {
     }
 
     /// Ends the hold although the guard still exists, as only a broken rule does.
-    pub(crate) fn let_go(&self) {
+    pub(crate) fn force_end(&self) {
         drop(self.held.lease().end(self.held.generation()));
     }
 

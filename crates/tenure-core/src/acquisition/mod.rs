@@ -65,13 +65,13 @@ impl Acquisition {
         let owner = context
             .fresh_owner()
             .map_err(|fault| AcquireError::store(context.address(name), fault))?;
-        let mut acquisition = Self::of(context, name, owner, slot);
+        let mut acquisition = Self::with_owner(context, name, owner, slot);
         acquisition.wakeups = waits.then(|| context.store.wakeups(name, &owner));
         Ok(acquisition)
     }
 
     /// An acquisition under an owner that was made for it before.
-    pub(crate) fn of(
+    pub(crate) fn with_owner(
         context: &Arc<StoreContext>,
         name: &LockName,
         owner: Owner,
@@ -93,7 +93,7 @@ impl Acquisition {
 
     /// An acquisition whose hold is over, which the store does not know yet. A call that was given up may arrive until
     /// `tainted_until`.
-    pub(crate) fn over(
+    pub(crate) fn from_ended_hold(
         context: &Arc<StoreContext>,
         name: &LockName,
         owner: Owner,
@@ -102,7 +102,7 @@ impl Acquisition {
         end: HoldEnd,
     ) -> Self {
         slot.mark_ended();
-        let mut acquisition = Self::of(context, name, owner, slot);
+        let mut acquisition = Self::with_owner(context, name, owner, slot);
         acquisition.stage = Stage::Over(end);
         acquisition.tainted_until = tainted_until;
         acquisition
@@ -124,12 +124,12 @@ impl Acquisition {
     /// A call is about to be sent. If the one before it was never answered, that one may still arrive.
     pub(crate) fn begin_call(&mut self, now: Timestamp, ttl: Duration) {
         self.ttl = self.ttl.max(ttl);
-        if self.at_store() == StoredState::Unknown
+        if self.stored_state() == StoredState::Unknown
             && self.context.store.capabilities().calls_outlive_drop
         {
-            self.tainted_until = now.saturating_add(self.lasts());
+            self.tainted_until = now.saturating_add(self.effect_duration());
         }
-        self.before_call = self.at_store();
+        self.before_call = self.stored_state();
         self.record_outcome(CallOutcome::Unanswered);
     }
 
@@ -139,7 +139,7 @@ impl Acquisition {
     }
 
     /// What the store may keep of an acquisition that was not granted.
-    fn at_store(&self) -> StoredState {
+    fn stored_state(&self) -> StoredState {
         match self.stage {
             Stage::Contends(at_store) => at_store,
             Stage::Over(_) => StoredState::Nothing,
@@ -147,7 +147,7 @@ impl Acquisition {
     }
 
     /// Records that the store answered busy.
-    pub(crate) fn busy(&mut self, position: Option<Position>) {
+    pub(crate) fn record_busy(&mut self, position: Option<Position>) {
         self.position = position.or(self.position);
         let queued = position.is_some();
         self.record_outcome(if queued { CallOutcome::Queued } else { CallOutcome::Busy });
@@ -160,7 +160,7 @@ impl Acquisition {
 
     /// Whether a call may have had an effect that is not known, or may still have one.
     pub(crate) fn is_in_doubt(&self, now: Timestamp) -> bool {
-        self.at_store() == StoredState::Unknown || now < self.tainted_until
+        self.stored_state() == StoredState::Unknown || now < self.tainted_until
     }
 
     /// Whether the store's answer that nothing is held means a loss. It does not if a call that ends the hold may have
@@ -170,7 +170,7 @@ impl Acquisition {
     }
 
     /// See [`Acquisition::is_believed`].
-    pub(crate) fn believe(&mut self, it: bool) {
+    pub(crate) fn set_believed(&mut self, it: bool) {
         if let Stage::Over(end) = &mut self.stage {
             end.believed = it;
         }
@@ -184,15 +184,15 @@ impl Acquisition {
 
     /// The store granted it, and its lease represents it from now on. Returns its slot, and until when a call that was
     /// given up may still arrive.
-    pub(crate) fn granted(mut self) -> (Option<Slot>, Timestamp) {
+    pub(crate) fn into_lease_parts(mut self) -> (Option<Slot>, Timestamp) {
         (self.slot.take(), self.tainted_until)
     }
 
     /// The work that is left for the background, if there is any.
-    fn take_back(&mut self, now: Timestamp) -> Option<PendingRelease> {
+    fn take_pending_release(&mut self, now: Timestamp) -> Option<PendingRelease> {
         let tainted = now < self.tainted_until;
         let calls_outlive_drop = self.context.store.capabilities().calls_outlive_drop;
-        let unknown = self.at_store() == StoredState::Unknown;
+        let unknown = self.stored_state() == StoredState::Unknown;
         let end = match self.stage {
             Stage::Over(end) => Some(end),
             Stage::Contends(StoredState::Position) => None,
@@ -207,14 +207,14 @@ impl Acquisition {
         Some(match end {
             Some(end) => take_back(end.until, tainted).with_hold_end(end),
             None => take_back(
-                now.saturating_add(self.lasts()),
+                now.saturating_add(self.effect_duration()),
                 calls_outlive_drop && (unknown || tainted),
             ),
         })
     }
 
     /// How long the effect of a call lasts in the store unless it is taken back: a lease, or a queue position.
-    fn lasts(&self) -> Duration {
+    fn effect_duration(&self) -> Duration {
         let position_ttl = self.context.store.capabilities().position_ttl;
         if self.wakeups.is_some() { self.ttl.max(position_ttl) } else { self.ttl }
     }
@@ -226,7 +226,7 @@ impl Drop for Acquisition {
             return;
         }
         let now = self.context.now();
-        if let Some(job) = self.take_back(now) {
+        if let Some(job) = self.take_pending_release(now) {
             self.context.agenda.schedule(now, Job::take_back(job));
         }
     }

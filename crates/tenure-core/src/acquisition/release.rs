@@ -7,7 +7,7 @@ use tenure_proto::{Backoff, LostReason, Timestamp, queue::Released, time::ceil_m
 use super::{Acquisition, Stage};
 use crate::{
     Fault, FaultKind,
-    driver::before,
+    driver::timeout_at,
     error::{ReleaseError, StoreFailure},
     store::LeaseScope,
 };
@@ -28,13 +28,13 @@ impl Acquisition {
             let keep = Duration::from_millis(ceil_millis(end.keep_until.since(now)));
             let believed = self.is_believed();
             // Set before the call, so that it also holds if this future is dropped meanwhile.
-            self.believe(false);
+            self.set_believed(false);
             let call = context.store.release(&self.name, &self.owner, keep);
-            let fault = match before(&*context.clock, give_up, call).await {
+            let fault = match timeout_at(&*context.clock, give_up, call).await {
                 Some(Ok(Released::NotHeld)) if believed => {
                     self.released();
                     let lost = context.lost(&self.name, end.token, LostReason::Taken);
-                    context.observer.lost_at_release(&lost);
+                    context.observer.record_late_loss(&lost);
                     return Err(lost.into());
                 }
                 // If it is not held, an earlier try may have released it.
@@ -46,11 +46,11 @@ impl Acquisition {
                 // The error of an earlier try says more than that the last one was cut off.
                 None => failed.take().unwrap_or_else(unanswered),
             };
-            self.believe(believed && fault.kind() != FaultKind::InDoubt);
+            self.set_believed(believed && fault.kind() != FaultKind::InDoubt);
             let pause = context.now().saturating_add(backoff.next(context.entropy.jitter()));
             if !fault.is_transient() || pause >= give_up {
                 let lock = context.address(&self.name);
-                let fault = fault.and(free(context.store.capabilities().lease));
+                let fault = fault.with_more_help(free(context.store.capabilities().lease));
                 return Err(ReleaseError::InDoubt(Box::new(StoreFailure { lock, fault })));
             }
             failed = Some(fault);

@@ -44,13 +44,13 @@ impl Guard {
     pub fn detach(self) -> Detach {
         let held = self.held();
         let context = held.lease().context();
-        let (kind, mode) = held.lease().used_as();
+        let (kind, mode) = held.lease().kind_and_mode();
         let handle = context.fresh_owner().map(|owner| Handle {
             name: self.name().clone(),
             owner,
             kind,
             mode,
-            lease: held.lease().asked().0.ttl.get(),
+            lease: held.lease().requested_terms().0.ttl.get(),
             store: context.store.kind().to_owned(),
         });
         Detach { guard: self, label: None, handle }
@@ -126,17 +126,17 @@ impl Detach {
         let address = guard.address();
         let mut held = guard.into_held();
         let context = held.lease().context().clone();
-        if let Some(reason) = context.store.capabilities().no_detaching() {
+        if let Some(reason) = context.store.capabilities().missing_detaching() {
             return Err(DetachError::store(address, reason.into()));
         }
         let handle = handle.map_err(|fault| DetachError::store(address.clone(), fault))?;
-        let of_guard = held.lease().asked().1;
+        let of_guard = held.lease().requested_terms().1;
         let ttl = lease_for(&*context.store, Ttl::new(handle.lease)?);
         let ttl = ttl.map_err(|fault| DetachError::store(address.clone(), fault))?;
         let label = label.unwrap_or_else(|| format!("{of_guard} (detached)"));
         let no_room = |error| DetachError::NoRoom(Box::new(error));
         let slot = context.reserve(&handle.name).map_err(no_room)?;
-        let mut acquisition = Acquisition::of(&context, &handle.name, handle.owner, slot);
+        let mut acquisition = Acquisition::with_owner(&context, &handle.name, handle.owner, slot);
         let token = held.token();
         let give_up = held.lease().deadline().min(context.now().saturating_add(PATIENCE));
         let from = held.lease().owner();
@@ -156,7 +156,7 @@ impl Detach {
             detached: true,
         };
         let believed = old.is_believed();
-        old.believe(false);
+        old.set_believed(false);
         match take_over(&context, &handle.name, &over, &mut acquisition, give_up).await {
             TakeOverOutcome::Taken { grant, sent, received } => {
                 let deadline = lease::deadline(sent, received, grant.left, Grace::NONE);
@@ -169,14 +169,14 @@ impl Detach {
                 if kept(Rule::DetachedIsLeftAlone) {
                     acquisition.forget();
                 }
-                context.observer.detached(&handle.name, grant.token);
+                context.observer.record_detached(&handle.name, grant.token);
                 Ok(Detached { handle, token: grant.token, deadline })
             }
             TakeOverOutcome::NotHeld => {
                 old.released();
                 if believed {
                     let lost = context.lost(&handle.name, token, LostReason::Taken);
-                    context.observer.lost_at_release(&lost);
+                    context.observer.record_late_loss(&lost);
                 }
                 Err(DetachError::lost(address, token))
             }

@@ -82,7 +82,7 @@ impl Handle {
 
     /// Refuses a store in which no hold of this handle can be.
     pub(super) fn check_store_kind(&self, store: &dyn Store) -> Result<(), Fault> {
-        if let Some(reason) = store.capabilities().no_detaching() {
+        if let Some(reason) = store.capabilities().missing_detaching() {
             return Err(reason.into());
         }
         if self.store == store.kind() {

@@ -9,7 +9,7 @@ use tenure_proto::{
 
 use crate::{
     Fault, FaultKind, LockName, Store, acquisition::Acquisition, context::StoreContext,
-    driver::before,
+    driver::timeout_at,
 };
 
 /// The longest wait for one answer before the store is asked again.
@@ -41,7 +41,7 @@ pub(super) async fn take_over(
         let sent = context.now();
         acquisition.begin_call(sent, over.ttl);
         let until = sent.saturating_add(over.ttl.min(LONGEST_CALL)).min(give_up);
-        let answer = before(&**clock, until, store.take_over(name, over)).await;
+        let answer = timeout_at(&**clock, until, store.take_over(name, over)).await;
         let received = context.now();
         let fault = match answer {
             Some(Ok(TakenOver::Granted(grant))) => {

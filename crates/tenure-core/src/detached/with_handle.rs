@@ -8,7 +8,7 @@ use super::{Handle, take_over::lease_for};
 use crate::{
     AcquireError, Fault, FaultKind,
     context::StoreContext,
-    driver::before,
+    driver::timeout_at,
     error::{HandleError, LockAddress},
     store::Renewal,
 };
@@ -25,13 +25,14 @@ pub(crate) async fn renew(
     let address = handle.address(&*context.store);
     let failed = |fault| HandleError::store(address.clone(), fault);
     handle.check_store_kind(&*context.store).map_err(failed)?;
-    not_forked(context, &address)?;
+    check_not_forked(context, &address)?;
     let ttl = lease_for(&*context.store, Ttl::new(length)?).map_err(failed)?;
     let renewal = [Renewal { name: handle.name.clone(), owner: handle.owner, ttl }];
     let (mut tries, mut doubted) = (RetrySchedule::new(context), false);
     loop {
         let sent = context.now();
-        let answer = before(&*context.clock, tries.give_up, context.store.renew(&renewal)).await;
+        let answer =
+            timeout_at(&*context.clock, tries.give_up, context.store.renew(&renewal)).await;
         let fault = match answer.unwrap_or_default().pop() {
             Some(Ok(Renewed::Renewed { left, .. })) => {
                 let deadline = lease::deadline(sent, context.now(), left, Grace::NONE);
@@ -57,11 +58,11 @@ pub(crate) async fn release(
     let address = handle.address(&*context.store);
     let failed = |fault| HandleError::store(address.clone(), fault);
     handle.check_store_kind(&*context.store).map_err(failed)?;
-    not_forked(context, &address)?;
+    check_not_forked(context, &address)?;
     let (mut tries, mut doubted) = (RetrySchedule::new(context), false);
     loop {
         let call = context.store.release(&handle.name, &handle.owner, Duration::ZERO);
-        let fault = match before(&*context.clock, tries.give_up, call).await {
+        let fault = match timeout_at(&*context.clock, tries.give_up, call).await {
             // If it is not held, an earlier try may have released it.
             Some(Ok(Released::NotHeld)) if !doubted => return Err(HandleError::Lost(address)),
             Some(Ok(Released::Released | Released::NotHeld)) => return Ok(()),
@@ -77,7 +78,7 @@ pub(crate) async fn release(
 }
 
 /// A forked child has no part in the locks of its parent, whose connections it would use.
-fn not_forked(context: &StoreContext, address: &LockAddress) -> Result<(), HandleError> {
+fn check_not_forked(context: &StoreContext, address: &LockAddress) -> Result<(), HandleError> {
     if !context.is_forked() {
         return Ok(());
     }

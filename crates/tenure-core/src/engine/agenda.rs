@@ -189,7 +189,7 @@ impl Job {
     }
 
     /// Makes the job of checking a name's queue.
-    pub(crate) fn look_at_queue(queues: Weak<dyn WatchedQueues>, name: NameUse) -> Self {
+    pub(crate) fn check_queue(queues: Weak<dyn WatchedQueues>, name: NameUse) -> Self {
         Self::Once(Box::new(OneTimeJob::LookAtQueue(queues, name)))
     }
 }
@@ -253,7 +253,7 @@ impl Agenda {
 
     /// Plans the engine's next check: when the next job is due, or the earlier time already planned, even if that job
     /// is gone by then. So a stream of short holds does not wake the engine for each of them.
-    pub(crate) fn plan(&self, now: Timestamp) -> Timestamp {
+    pub(crate) fn plan_next_check(&self, now: Timestamp) -> Timestamp {
         let mut state = self.lock();
         let due = state.jobs.first();
         let planned = state.planned.filter(|planned| *planned > now);

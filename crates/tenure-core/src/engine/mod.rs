@@ -31,7 +31,7 @@ use tokio::sync::Notify;
 
 use crate::{
     Clock, Eviction, Evictions, Fault, FaultKind, Store,
-    driver::{Either, before, first},
+    driver::{Either, first, timeout_at},
     error::{LockAddress, Lost},
     observe::StoreTelemetry,
     outage::Outage,
@@ -97,11 +97,11 @@ impl Engine {
             // A flood of hints does not keep the engine from its other work: hints gather
             // meanwhile.
             let hears = now >= hears_from;
-            let mut next = self.agenda.plan(now);
+            let mut next = self.agenda.plan_next_check(now);
             if !hears {
                 next = next.min(hears_from);
             }
-            let woken = before(&*self.clock, next, self.woken.notified());
+            let woken = timeout_at(&*self.clock, next, self.woken.notified());
             let eviction =
                 async { if hears { evictions.next().await } else { std::future::pending().await } };
             let told = first(eviction, woken);
@@ -114,7 +114,7 @@ impl Engine {
                 }
             };
             if let Either::One(eviction) = told
-                && self.look_into(eviction, evictions)
+                && self.handle_eviction(eviction, evictions)
             {
                 hears_from = self.clock.now().saturating_add(HINT_GAP);
             }
@@ -124,7 +124,7 @@ impl Engine {
     /// Plans early renewals of the holds that may have been evicted, by this eviction and all that have arrived since,
     /// and notifies holders with a release request. Returns whether anything was evicted. An eviction after a request
     /// is not delayed by the request.
-    fn look_into(&self, eviction: Eviction, evictions: &mut Evictions) -> bool {
+    fn handle_eviction(&self, eviction: Eviction, evictions: &mut Evictions) -> bool {
         let (mut any, mut names, mut asked) = (false, BTreeSet::new(), BTreeSet::new());
         // Limited, however fast more of them come.
         let more = std::iter::from_fn(|| evictions.next().now_or_never()).take(SEARCH);
@@ -167,7 +167,7 @@ impl Engine {
 
     /// Whether nothing is left, and nothing more can come.
     fn is_finished(&self) -> bool {
-        self.slots.are_over() && self.agenda.is_empty()
+        self.slots.are_drained() && self.agenda.is_empty()
     }
 
     fn start_what_is_due<'a>(&'a self, now: Timestamp, calls: &mut Calls<'a>) {
@@ -210,7 +210,7 @@ impl Engine {
         let shortest = renewals.iter().map(|renewal| renewal.ttl).min().unwrap_or_default();
         let until = sent.saturating_add(call_limit(shortest));
         let renew = survival::call("a renewal", async { self.store.renew(&renewals).await });
-        let answers = before(&*self.clock, until, renew).await;
+        let answers = timeout_at(&*self.clock, until, renew).await;
         let received = self.clock.now();
         let (mut answers, panicked) = match answers {
             Some(Ok(answers)) => (answers.into_iter(), None),
@@ -228,23 +228,23 @@ impl Engine {
                     first.get_or_insert_with(|| (lease.name().clone(), fault.clone()));
                 }
             }
-            catch_panic(|| self.observer.renewed(lease.name(), &answer));
+            catch_panic(|| self.observer.record_renewal(lease.name(), &answer));
             catch_panic(|| lease.renewal_answered(sent, received, answer));
         }
         if let Some((name, fault)) = first {
             let news = self.outage().record_failures(received, failed);
-            catch_panic(|| self.observer.renewals_failed(&name, &fault, news));
+            catch_panic(|| self.observer.log_failed_renewals(&name, &fault, news));
         } else if let Some(name) = renewed {
             let took = received.since(sent);
             let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
             let is_slow = pace.answered(shortest, took);
             drop(pace);
             if is_slow {
-                catch_panic(|| self.observer.renewals_are_slow(&name, shortest, took));
+                catch_panic(|| self.observer.warn_slow_renewals(&name, shortest, took));
             }
             let any_left = || self.agenda.leases(|_| true).iter().any(|lease| lease.is_troubled());
             let news = self.outage().record_success(received, any_left);
-            catch_panic(|| self.observer.renewals_succeeded(news));
+            catch_panic(|| self.observer.log_renewal_recovery(news));
         }
     }
 
@@ -254,27 +254,27 @@ impl Engine {
 
     async fn take_back(&self, mut job: PendingRelease) {
         let now = self.clock.now();
-        let until = now.saturating_add(call_limit(job.rest(now)));
-        let keep = job.keep(now);
+        let until = now.saturating_add(call_limit(job.time_left(now)));
+        let keep = job.remaining_keep(now);
         let release = survival::call("a release", async {
             self.store.release(&job.name, &job.owner, keep).await
         });
-        let answer = before(&*self.clock, until, release).await.map(Result::flatten);
+        let answer = timeout_at(&*self.clock, until, release).await.map(Result::flatten);
         match &answer {
             Some(Ok(Released::NotHeld)) => {
-                if let Some(token) = job.would_be_lost(self.clock.now()) {
+                if let Some(token) = job.lost_token(self.clock.now()) {
                     let lock = LockAddress { name: job.name.clone(), store: self.store.location() };
                     let lost = Lost::new(lock, token, LostReason::Taken);
-                    catch_panic(|| self.observer.lost_at_release(&lost));
+                    catch_panic(|| self.observer.record_late_loss(&lost));
                 }
             }
             Some(Err(fault)) if fault.kind() != FaultKind::InDoubt => {}
-            None | Some(_) => job.doubt(),
+            None | Some(_) => job.mark_in_doubt(),
         }
         let gone = matches!(answer, Some(Ok(_)));
         if job.attempted(self.clock.now(), gone) {
             if !job.was_held() {
-                catch_panic(|| self.observer.cleaned_up(&job.name));
+                catch_panic(|| self.observer.record_cleanup(&job.name));
             }
         } else {
             self.agenda.schedule(job.next_attempt(), Job::take_back(job));

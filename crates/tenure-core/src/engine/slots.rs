@@ -90,12 +90,12 @@ impl Slots {
 
     /// Returns when new slots are refused.
     pub(crate) async fn wait_until_closed(&self) {
-        self.until(|counts| counts.closed).await;
+        self.wait_until(|counts| counts.closed).await;
     }
 
     /// Whether no slot is taken and new ones are refused. A wait that is still under way may yet need a renewal, or
     /// have to be taken back.
-    pub(crate) fn are_over(&self) -> bool {
+    pub(crate) fn are_drained(&self) -> bool {
         let counts = self.lock();
         counts.closed && counts.taken == 0
     }
@@ -108,15 +108,15 @@ impl Slots {
 
     /// Returns when every slot is free or settled.
     pub(crate) async fn wait_until_quiet(&self) {
-        self.until(|counts| counts.taken == counts.settled).await;
+        self.wait_until(|counts| counts.taken == counts.settled).await;
     }
 
     /// Returns when tenure's own thread no longer runs the engine of these slots.
     pub(crate) async fn wait_until_engine_stops(&self) {
-        self.until(|counts| !counts.engine_runs).await;
+        self.wait_until(|counts| !counts.engine_runs).await;
     }
 
-    async fn until(&self, is_so: impl Fn(&Counts) -> bool) {
+    async fn wait_until(&self, is_so: impl Fn(&Counts) -> bool) {
         loop {
             let quiet = self.quiet.notified();
             let mut quiet = std::pin::pin!(quiet);
@@ -146,7 +146,7 @@ impl Slots {
     }
 
     /// Ends all waits for releases: a caller has already waited for as long as it chose.
-    pub(crate) fn lose_patience(&self) {
+    pub(crate) fn abort_waits(&self) {
         self.lock().patience = Duration::ZERO;
     }
 

@@ -68,22 +68,22 @@ impl PendingRelease {
 
     /// The token of the hold, if it is a loss that the store knows nothing of it at `now`. It is a loss if its holder
     /// counted on it, its lease is not over, and no release may have arrived before.
-    pub(crate) fn would_be_lost(&self, now: Timestamp) -> Option<Token> {
+    pub(crate) fn lost_token(&self, now: Timestamp) -> Option<Token> {
         self.end.filter(|end| end.believed && now < end.until).map(|end| end.token)
     }
 
     /// A release may have arrived.
-    pub(crate) fn doubt(&mut self) {
+    pub(crate) fn mark_in_doubt(&mut self) {
         if let Some(end) = &mut self.end {
             end.believed = false;
         }
     }
 
-    pub(crate) fn keep(&self, now: Timestamp) -> Duration {
+    pub(crate) fn remaining_keep(&self, now: Timestamp) -> Duration {
         Duration::from_millis(ceil_millis(self.keep_until.since(now)))
     }
 
-    pub(crate) fn rest(&self, now: Timestamp) -> Duration {
+    pub(crate) fn time_left(&self, now: Timestamp) -> Duration {
         self.until.since(now)
     }
 

@@ -70,7 +70,7 @@ pub enum AcquireError {
 impl AcquireError {
     /// This error after a call that, if `doubted`, may have had an effect: then it is not certain that nothing was
     /// acquired.
-    pub(crate) fn after(self, doubted: bool) -> Self {
+    pub(crate) fn in_doubt_if(self, doubted: bool) -> Self {
         match self {
             Self::Unreachable(failure)
             | Self::Misconfigured(failure)
@@ -79,7 +79,7 @@ impl AcquireError {
                 if doubted =>
             {
                 let StoreFailure { lock, fault } = *failure;
-                Self::store(lock, fault.in_doubt())
+                Self::store(lock, fault.into_in_doubt())
             }
             other => other,
         }
@@ -107,32 +107,34 @@ impl AcquireError {
             | Self::Misconfigured(failure)
             | Self::Full(failure)
             | Self::Corrupt(failure) => failure.parts(),
-            Self::Permits { lock, take, of } => {
-                ErrorParts::at(lock, format_args!("{take} of {of} permits can never be granted"))
-                    .help("take at least one permit, and at most all of them")
-            }
+            Self::Permits { lock, take, of } => ErrorParts::for_lock(
+                lock,
+                format_args!("{take} of {of} permits can never be granted"),
+            )
+            .help("take at least one permit, and at most all of them"),
             Self::TooManyHolds { lock, limit } => {
                 let message =
                     format_args!("this process has {limit} holds and waiters, the maximum");
-                ErrorParts::at(lock, message).help("release some or raise the limit")
+                ErrorParts::for_lock(lock, message).help("release some or raise the limit")
             }
-            Self::NoScope { lock } => {
-                ErrorParts::at(lock, "a reentrant lock belongs to a scope, and there is none here")
-                    .help("call from within scope(…), or write within(&scope)")
-            }
+            Self::NoScope { lock } => ErrorParts::for_lock(
+                lock,
+                "a reentrant lock belongs to a scope, and there is none here",
+            )
+            .help("call from within scope(…), or write within(&scope)"),
             Self::Names { given } => {
                 let message = format!("a multi-lock of {given} locks cannot be acquired");
                 let help = format!("give 1 to {}, or one lock that stands for them all", all::MOST);
                 ErrorParts::new(message).help(help)
             }
             Self::Twice { lock } => {
-                ErrorParts::at(lock, "given twice, through two tenures of this store")
+                ErrorParts::for_lock(lock, "given twice, through two tenures of this store")
                     .help("use one of them for both")
             }
             Self::ShutDown { lock } => {
                 let message =
                     "this tenure was shut down, or opened before a fork into this process";
-                ErrorParts::at(lock, message).help("open another")
+                ErrorParts::for_lock(lock, message).help("open another")
             }
         }
     }

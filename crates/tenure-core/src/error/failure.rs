@@ -27,7 +27,7 @@ impl StoreFailure {
     pub(crate) fn parts(&self) -> ErrorParts<'_> {
         let Self { lock, fault } = self;
         let message = without_store(fault.message(), &lock.store);
-        let parts = ErrorParts::at(lock, message).kind(fault.kind());
+        let parts = ErrorParts::for_lock(lock, message).kind(fault.kind());
         parts.because(fault.source()).help(fault.help())
     }
 }

@@ -96,11 +96,12 @@ impl HandleError {
 
     pub(crate) fn parts(&self) -> ErrorParts<'_> {
         match self {
-            Self::Lost(lock) => ErrorParts::at(lock, "nothing is held by this handle any more")
-                .help(
+            Self::Lost(lock) => {
+                ErrorParts::for_lock(lock, "nothing is held by this handle any more").help(
                     "stop the work that it protects: the lease ended, or the lock was attached, \
                      released or broken by another process, or it was locked in another store",
-                ),
+                )
+            }
             Self::Setting(error) => ErrorParts::new(error.message()).help(error.help()),
             Self::Store(failure) | Self::InDoubt(failure) => failure.parts(),
             Self::NoRoom(error) => error.parts(),

@@ -65,7 +65,7 @@ impl LatchError {
             Self::TimedOut { lock, waited, remaining, count } => {
                 let message =
                     format_args!("{remaining} of {count} had not arrived within {waited:?}");
-                ErrorParts::at(lock, message)
+                ErrorParts::for_lock(lock, message)
                     .help("wait longer, or see with `arrived` which are missing")
             }
         }

@@ -50,7 +50,7 @@ impl Lost {
         };
         // A hold that ended otherwise did not end because of its renewals.
         let fault = fault.as_deref().filter(|_| *reason == LostReason::Deadline);
-        ErrorParts::at(lock, format_args!("the hold with token {token} was lost: {why}"))
+        ErrorParts::for_lock(lock, format_args!("the hold with token {token} was lost: {why}"))
             .because(fault.map(|fault| fault as &(dyn Error + 'static)))
             .help("stop the work it protected")
     }

@@ -44,7 +44,7 @@ impl AcquireError {
 }
 
 /// Whether trying again may help after this failure of a store.
-const fn passes(failure: &StoreFailure) -> bool {
+const fn is_transient_failure(failure: &StoreFailure) -> bool {
     failure.fault.is_transient()
 }
 
@@ -52,7 +52,7 @@ impl InspectError {
     /// Returns whether the same call may succeed later with nothing changed.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Store(failure) if passes(failure))
+        matches!(self, Self::Store(failure) if is_transient_failure(failure))
     }
 
     /// Returns the store's fault, if one was the reason.
@@ -84,7 +84,7 @@ impl HandleError {
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
-            Self::Store(failure) | Self::InDoubt(failure) => passes(failure),
+            Self::Store(failure) | Self::InDoubt(failure) => is_transient_failure(failure),
             Self::NoRoom(error) => error.is_transient(),
             Self::Lost(_) | Self::Setting(_) => false,
         }
@@ -148,7 +148,7 @@ impl Error {
             Self::Latch(LatchError::TimedOut { .. }) => true,
             Self::Downgrade(failure)
             | Self::Detach(DetachError::Store(failure) | DetachError::InDoubt(failure))
-            | Self::Release(ReleaseError::InDoubt(failure)) => passes(failure),
+            | Self::Release(ReleaseError::InDoubt(failure)) => is_transient_failure(failure),
             Self::Handle(error) => error.is_transient() || error.is_lost(),
             Self::Store(error) => error.is_transient(),
             Self::Open(error) => error.is_transient(),

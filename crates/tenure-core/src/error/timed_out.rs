@@ -38,7 +38,7 @@ impl TimedOut {
 
     pub(super) fn parts(&self) -> ErrorParts<'_> {
         let is_own = self.here && self.holder.is_some();
-        ErrorParts::at(&self.lock, TimedOutMessage(self)).help(if is_own {
+        ErrorParts::for_lock(&self.lock, TimedOutMessage(self)).help(if is_own {
             "see whether the waiter holds it itself, or wait longer"
         } else {
             "wait longer, or try again later"

@@ -125,7 +125,7 @@ impl Latch {
                 return Ok(latch::remaining(self.count, &seen));
             }
             self.check_holder_modes(name, &seen)?;
-            self.room(name, &seen)?;
+            self.check_room(name, &seen)?;
             let again = context.now().saturating_add(backoff.next(context.entropy.jitter()));
             if again >= until {
                 let what = format!("the arrival of {who:?} keeps disappearing");
@@ -215,7 +215,7 @@ impl Latch {
         Ok(())
     }
 
-    fn room(&self, name: &LockName, seen: &Snapshot) -> Result<(), LatchError> {
+    fn check_room(&self, name: &LockName, seen: &Snapshot) -> Result<(), LatchError> {
         let most = self.context().store.capabilities().max_holders;
         if seen.holders.len() < most {
             return Ok(());

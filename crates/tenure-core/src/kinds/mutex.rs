@@ -49,7 +49,7 @@ impl Mutex {
 
     /// Turns this into the same lock for scopes, which can enter it again while they hold it.
     pub fn reentrant(self) -> Reentrant {
-        Reentrant::new(self.target.known_as("reentrant"), self.options)
+        Reentrant::new(self.target.with_span_name("reentrant"), self.options)
     }
 
     pub(super) fn into_parts(self) -> (LockTarget, Options) {

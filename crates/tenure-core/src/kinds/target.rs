@@ -49,12 +49,12 @@ impl LockTarget {
     }
 
     /// The kind's name in the span.
-    pub(super) fn called(&self) -> &'static str {
+    pub(super) fn span_name(&self) -> &'static str {
         self.called
     }
 
     /// The same lock with another kind's name in spans. To the store it is the same.
-    pub(super) fn known_as(self, called: &'static str) -> Self {
+    pub(super) fn with_span_name(self, called: &'static str) -> Self {
         Self { called, ..self }
     }
 

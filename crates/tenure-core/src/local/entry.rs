@@ -35,23 +35,26 @@ impl<L: Transferable> NameQueue<L> {
     }
 
     /// Changes the state that moves with the head.
-    pub(super) fn along<T>(&mut self, work: impl FnOnce(&mut L::HandoverState) -> T) -> T {
+    pub(super) fn with_handover_state<T>(
+        &mut self,
+        work: impl FnOnce(&mut L::HandoverState) -> T,
+    ) -> T {
         work(&mut self.rare().along)
     }
 
     /// When the engine must check the queue.
-    pub(super) fn due(&self) -> Option<Timestamp> {
+    pub(super) fn next_check(&self) -> Option<Timestamp> {
         self.queue.due(self.rare.is_some())
     }
 
     /// Records that the store named `holder`.
-    pub(super) fn saw(&mut self, holder: Option<Contender>) {
+    pub(super) fn record_holder(&mut self, holder: Option<Contender>) {
         if holder.is_some() || self.rare.is_some() {
             self.rare().seen = holder;
         }
     }
 
-    pub(super) fn seen(&self) -> Option<&Contender> {
+    pub(super) fn last_holder(&self) -> Option<&Contender> {
         self.rare.as_ref()?.seen.as_ref()
     }
 

@@ -66,22 +66,22 @@ impl<L: Transferable> QueueHead<L> {
         &self,
         work: impl FnOnce(&mut L::HandoverState) -> T,
     ) -> Option<T> {
-        self.entry(|entry| entry.along(work))
+        self.entry(|entry| entry.with_handover_state(work))
     }
 
     /// Records that the store named `holder`.
     pub(crate) fn record_holder(&self, holder: Option<Contender>) {
-        self.entry(|entry| entry.saw(holder));
+        self.entry(|entry| entry.record_holder(holder));
     }
 
     /// Records that `lease` holds the name from `now` on. It has the head then, if this is still the head.
-    pub(crate) fn granted(&self, lease: Weak<L>, now: Timestamp) {
+    pub(crate) fn record_grant(&self, lease: Weak<L>, now: Timestamp) {
         let inner = self.queues.inner();
         let mut names = inner.lock();
         let Some(entry) = names.get_mut(&self.name) else { return };
         if entry.queue.granted(self.ticket, now) {
             entry.holder = Some(lease);
-            entry.saw(None);
+            entry.record_holder(None);
             // The task no longer waits, so the engine need not check sooner.
             drop(inner.plan(entry, &self.name));
         }
@@ -133,7 +133,7 @@ pub(crate) struct LockedQueues<'a, L: Transferable> {
 
 impl<L: Transferable> LockedQueues<'_, L> {
     /// Decides which task gets the lease, or the head. `lease` says what the lease offers to a waiter.
-    pub(crate) fn released(
+    pub(crate) fn decide_release(
         &mut self,
         now: Timestamp,
         lease: impl FnOnce(&HoldRequest) -> AtRelease,
@@ -145,15 +145,15 @@ impl<L: Transferable> LockedQueues<'_, L> {
     }
 
     /// Decides which task gets the head, without the lease.
-    pub(crate) fn leave(&mut self, now: Timestamp) -> Handoff<Waiter<L>> {
+    pub(crate) fn decide_leave(&mut self, now: Timestamp) -> Handoff<Waiter<L>> {
         let ticket = self.head.ticket;
         self.entry().map_or(Handoff::Nothing, |entry| entry.queue.leave(ticket, now))
     }
 
     /// Changes the state that moves with the head.
-    pub(crate) fn along(&mut self, work: impl FnOnce(&mut L::HandoverState)) {
+    pub(crate) fn with_handover_state(&mut self, work: impl FnOnce(&mut L::HandoverState)) {
         if let Some(entry) = self.entry() {
-            entry.along(work);
+            entry.with_handover_state(work);
         }
     }
 

@@ -156,7 +156,7 @@ impl<L: Transferable> Queues<L> {
         let names = self.0.lock();
         let Some(entry) = names.get(name) else { return busy };
         let waiting = entry.queue.waiting(ticket);
-        let (holder, seen) = (entry.holder.clone(), entry.seen().cloned());
+        let (holder, seen) = (entry.holder.clone(), entry.last_holder().cloned());
         drop(names);
         busy.ahead = u32::try_from(waiting).unwrap_or(u32::MAX);
         busy.holder = holder.and_then(|holder| holder.upgrade()?.contender());
@@ -247,7 +247,7 @@ impl<L: Transferable> Inner<L> {
 
     /// Plans the engine's next check, when the head must have moved on.
     fn plan(self: &Arc<Self>, entry: &mut NameQueue<L>, name: &NameUse) -> WakeOnDrop<'_> {
-        let due = entry.due();
+        let due = entry.next_check();
         if entry.on_time.map(|(at, _)| at) == due {
             return WakeOnDrop::default();
         }
@@ -256,7 +256,7 @@ impl<L: Transferable> Inner<L> {
         }
         let Some(due) = due else { return WakeOnDrop::default() };
         let queues: Weak<dyn WatchedQueues> = Arc::<Self>::downgrade(self);
-        let job = Job::look_at_queue(queues, name.clone());
+        let job = Job::check_queue(queues, name.clone());
         let (key, wakes) = self.context.agenda.schedule_quietly(due, job);
         entry.on_time = Some(key);
         wakes
@@ -284,7 +284,7 @@ impl<L: Transferable> WatchedQueues for Inner<L> {
 
 impl<L: Transferable> Waiter<L> {
     /// Hands the task a hold, and returns the hold if the task has just gone.
-    pub(crate) fn give(self, hold: L::Hold) -> Option<L::Hold> {
+    pub(crate) fn try_hand_over(self, hold: L::Hold) -> Option<L::Hold> {
         match self.sender.send(WaiterHandoff::Hold(hold)) {
             Err(WaiterHandoff::Hold(hold)) => Some(hold),
             Ok(()) | Err(WaiterHandoff::Head) => None,

@@ -55,13 +55,13 @@ impl DefaultsResolver {
     }
 
     /// The defaults of the lock called `name`, if the program set any.
-    pub(crate) fn of(&self, name: &LockName) -> Option<Defaults> {
+    pub(crate) fn resolve_defaults(&self, name: &LockName) -> Option<Defaults> {
         self.0.as_ref().map(|find| find(name))
     }
 
     /// Completes `options` with the defaults of `name` where they have no value.
     pub(crate) fn complete(&self, name: &LockName, mut options: Options) -> Options {
-        let Some(defaults) = self.of(name) else { return options };
+        let Some(defaults) = self.resolve_defaults(name) else { return options };
         options.ttl = options.ttl.or(defaults.ttl);
         options.wait = options.wait.or(defaults.wait);
         options.max_hold = options.max_hold.or(defaults.max_hold);

@@ -79,7 +79,7 @@ pub(crate) struct HoldRequest {
 
 impl Options {
     /// The terms of the hold, and how long the name stays taken at least.
-    pub(crate) fn lengths(&self) -> Result<(Terms, Duration), OutOfRange> {
+    pub(crate) fn validated_terms(&self) -> Result<(Terms, Duration), OutOfRange> {
         let length = |what, given| in_range(what, given, Ttl::MIN, Ttl::MAX);
         let ttl = self.ttl.map_or(Ok(Ttl::DEFAULT), Ttl::new)?;
         let grace = self.grace.map_or(Ok(Grace::NONE), Grace::new)?;
@@ -90,7 +90,7 @@ impl Options {
     }
 
     /// These settings, overridden by those that `over` has, and with the wait and the callback of `over`.
-    pub(crate) fn under(self, over: &Self) -> Self {
+    pub(crate) fn overridden_by(self, over: &Self) -> Self {
         let over = over.clone();
         Self {
             ttl: over.ttl.or(self.ttl),
@@ -112,7 +112,7 @@ impl Options {
         mode: Mode,
         default_label: &Label,
     ) -> Result<ValidatedSettings, OutOfRange> {
-        let (terms, hold_at_least) = self.lengths()?;
+        let (terms, hold_at_least) = self.validated_terms()?;
         let label = self.label.map_or_else(|| default_label.clone(), Label::from);
         Ok(ValidatedSettings {
             terms,
@@ -131,7 +131,7 @@ impl Options {
 
 impl ValidatedSettings {
     /// `name` as this kind of lock uses it.
-    pub(crate) fn uses(&self, name: &LockName) -> NameUse {
+    pub(crate) fn name_use(&self, name: &LockName) -> NameUse {
         NameUse { name: name.clone(), kind: self.kind }
     }
 

@@ -13,7 +13,7 @@ use crate::{
     LockName,
     context::StoreContext,
     error::StoreError,
-    retry_until::{PATIENCE, ask_once, not_forked},
+    retry_until::{PATIENCE, ask_once, check_not_forked},
     store::Listing,
 };
 
@@ -54,7 +54,7 @@ impl List {
         let failed = |fault| StoreError::new(context.store.location(), fault);
         if !prefix.is_empty() && LockName::new(&prefix).is_err() {
             // No name begins with this, and a store may fail on it.
-            not_forked(&context).map_err(failed)?;
+            check_not_forked(&context).map_err(failed)?;
             return Ok(Listing::default());
         }
         let asked = ask_once(&context, PATIENCE, context.store.list(&prefix, limit)).await;

@@ -9,8 +9,8 @@ use super::inspect;
 use crate::{
     InspectError, LockName, NameError, Wakeups,
     context::StoreContext,
-    driver::{Either, first, pause},
-    retry_until::not_forked,
+    driver::{Either, first, wait_for_wakeup},
+    retry_until::check_not_forked,
 };
 
 /// The successive states of one lock, for a watcher that is not a contender for it.
@@ -67,10 +67,10 @@ impl Watcher {
             Err(error) => return self.ends_with(error.clone().into()),
         };
         let context = self.context.clone();
-        if let Err(fault) = not_forked(&context) {
+        if let Err(fault) = check_not_forked(&context) {
             return self.ends_with(InspectError::store(context.address(&name), fault));
         }
-        match first(context.slots.wait_until_closed(), self.news(&context, &name)).await {
+        match first(context.slots.wait_until_closed(), self.next_snapshot(&context, &name)).await {
             Either::One(()) => {
                 self.end();
                 None
@@ -87,7 +87,7 @@ impl Watcher {
         })
     }
 
-    async fn news(
+    async fn next_snapshot(
         &mut self,
         context: &StoreContext,
         name: &LockName,
@@ -116,7 +116,7 @@ impl Watcher {
         }
         context.clock.sleep_until(self.soonest).await;
         match &mut self.wakeups {
-            Some(wakeups) => pause(&*context.clock, self.due, wakeups).await,
+            Some(wakeups) => wait_for_wakeup(&*context.clock, self.due, wakeups).await,
             None => context.clock.sleep_until(self.due).await,
         }
     }

@@ -127,7 +127,7 @@ impl EvictionMailbox {
     }
 
     /// The task to wake, once nothing is locked.
-    fn tell(&self, eviction: &Eviction) -> Option<Waker> {
+    fn push_eviction(&self, eviction: &Eviction) -> Option<Waker> {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match eviction {
             Eviction::Any => told.any = true,
@@ -161,7 +161,7 @@ impl EvictionListeners {
         let there: Vec<_> = listeners.iter().filter_map(Weak::upgrade).collect();
         drop(listeners);
         for mailbox in there {
-            if let Some(waker) = mailbox.tell(eviction) {
+            if let Some(waker) = mailbox.push_eviction(eviction) {
                 waker.wake();
             }
         }

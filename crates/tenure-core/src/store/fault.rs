@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, sync::Arc};
 
-use crate::parts::{causes, cut};
+use crate::parts::{causes, printable_part};
 
 /// Whether a failed call may have taken effect, and whether it helps to try again (promise
 /// [S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values)).
@@ -52,7 +52,7 @@ impl Fault {
     }
 
     /// This fault after an earlier call that may have had an effect.
-    pub(crate) fn in_doubt(self) -> Self {
+    pub(crate) fn into_in_doubt(self) -> Self {
         if self.kind == FaultKind::InDoubt {
             return self;
         }
@@ -64,7 +64,7 @@ impl Fault {
     }
 
     /// Adds more help for the user.
-    pub(crate) fn and(mut self, more: &str) -> Self {
+    pub(crate) fn with_more_help(mut self, more: &str) -> Self {
         self.help = format!("{}; {more}", self.help);
         self
     }
@@ -104,7 +104,7 @@ impl Fault {
     /// Returns what happened, and what the system or the server said about it.
     #[must_use]
     pub fn message_and_cause(&self) -> String {
-        let mut text = cut(&self.message).into_owned();
+        let mut text = printable_part(&self.message).into_owned();
         for cause in causes(&self.message, self.source()) {
             text = format!("{text}: {cause}");
         }
@@ -127,7 +127,7 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {
-            return f.write_str(&cut(&self.message));
+            return f.write_str(&printable_part(&self.message));
         }
         write!(f, "{}; {}", self.message_and_cause(), self.help)
     }
@@ -142,7 +142,7 @@ impl fmt::Debug for Fault {
             shown.field("kind", kind).field("message", message);
             return shown.field("cause", cause).field("help", help).finish();
         }
-        f.write_str(&cut(&self.message))?;
+        f.write_str(&printable_part(&self.message))?;
         causes(&self.message, self.source())
             .try_for_each(|cause| write!(f, "\ncaused by: {cause}"))?;
         write!(f, "\nhelp: {}", self.help)

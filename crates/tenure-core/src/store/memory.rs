@@ -235,7 +235,7 @@ impl MemoryStore {
         name: &LockName,
         decision: impl FnOnce(&mut NameState, &DecisionContext<'_>) -> (T, Vec<Wake>),
     ) -> T {
-        let at = self.moment();
+        let at = self.decision_context();
         let mut names = self.lock();
         let mut state = names.take(name);
         let (answer, wake) = decision(&mut state, &at);
@@ -245,7 +245,7 @@ impl MemoryStore {
         answer
     }
 
-    fn moment(&self) -> DecisionContext<'static> {
+    fn decision_context(&self) -> DecisionContext<'static> {
         DecisionContext {
             now: self.clock.now(),
             wall: if kept(Rule::TokensOutliveMemory) { self.clock.wall() } else { 0 },
@@ -332,7 +332,7 @@ impl Store for MemoryStore {
 
     async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
         check_together(asks)?;
-        let at = self.moment();
+        let at = self.decision_context();
         let mut names = self.lock();
         let mut states: Vec<_> = asks.iter().map(|(name, ask)| (names.take(name), ask)).collect();
         let decided = acquire_together(&mut states, PROCESS, &at);

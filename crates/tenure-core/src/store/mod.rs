@@ -177,7 +177,7 @@ impl Reasons {
 
 impl Capabilities {
     /// Why a name cannot be shared, if it cannot.
-    pub(crate) fn no_readers(&self) -> Option<Reason> {
+    pub(crate) fn missing_shared_mode(&self) -> Option<Reason> {
         const NO: Reason = Reason {
             what: "this store does not support shared locks",
             help: "use a mutex, or another store",
@@ -186,7 +186,7 @@ impl Capabilities {
     }
 
     /// Why there are no permits, if there are none.
-    pub(crate) fn no_permits(&self) -> Option<Reason> {
+    pub(crate) fn missing_permits(&self) -> Option<Reason> {
         const NO: Reason = Reason {
             what: "this store does not support semaphores",
             help: "use a mutex, or another store",
@@ -195,7 +195,7 @@ impl Capabilities {
     }
 
     /// Why no order can be requested, if none can.
-    pub(crate) fn no_order(&self) -> Option<Reason> {
+    pub(crate) fn missing_order(&self) -> Option<Reason> {
         const NO: Reason = Reason {
             what: "this store keeps no queue, so it cannot be fair",
             help: "leave out fair()",
@@ -205,7 +205,7 @@ impl Capabilities {
 
     /// Why a grace of this length is impossible, if it is. If a session limits the lease, the grace can be at most half
     /// of the limit.
-    pub(crate) fn no_grace(&self, grace: Duration) -> Option<Fault> {
+    pub(crate) fn grace_fault(&self, grace: Duration) -> Option<Fault> {
         let LeaseScope::Session { longest } = self.lease else { return None };
         (grace > longest / 2).then(|| {
             let what = format!(
@@ -218,7 +218,7 @@ impl Capabilities {
     }
 
     /// Why no hold can change hands, if none can.
-    pub(crate) fn no_detaching(&self) -> Option<Reason> {
+    pub(crate) fn missing_detaching(&self) -> Option<Reason> {
         (!self.detach).then(|| self.reasons.detach.unwrap_or(NO_DETACHING))
     }
 }

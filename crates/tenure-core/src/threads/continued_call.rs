@@ -93,7 +93,7 @@ impl<T: Send + 'static> Drop for ContinuedCall<T> {
         self.calls.end(self.number);
         let stage = mem::replace(&mut *self.shared.stage(), Stage::Over);
         if let Stage::Here(task, _) = stage {
-            self.shared.carry_on(task);
+            self.shared.continue_on_thread(task);
         }
     }
 }
@@ -114,7 +114,7 @@ impl<T: Send + 'static> Shared<T> {
     }
 
     /// Continues the call on the store's thread.
-    fn carry_on(&self, task: Task<T>) -> oneshot::Receiver<T> {
+    fn continue_on_thread(&self, task: Task<T>) -> oneshot::Receiver<T> {
         let (tells, told) = oneshot::channel();
         self.handle.spawn(async move {
             // The caller may have left.
@@ -136,7 +136,7 @@ impl<T: Send + 'static> Call for Shared<T> {
         let Ok(mut stage) = self.stage.try_lock() else { return false };
         match mem::replace(&mut *stage, Stage::Over) {
             Stage::Here(task, waker) => {
-                *stage = Stage::There(self.carry_on(task));
+                *stage = Stage::There(self.continue_on_thread(task));
                 // From now on, the caller waits for something else.
                 callers.extend(waker);
             }
@@ -206,14 +206,14 @@ impl Calls {
     async fn watch(self: Arc<Self>) {
         loop {
             self.begun.notified().await;
-            while self.look() {
+            while self.take_over_stalled() {
                 sleep(PATIENCE).await;
             }
         }
     }
 
     /// Takes over each call that was there at the last check. Returns whether there is anything to watch.
-    fn look(&self) -> bool {
+    fn take_over_stalled(&self) -> bool {
         let mut callers = Vec::new();
         let mut state = self.state();
         let is_watched = mem::take(&mut state.was_used) || !state.under_way.is_empty();

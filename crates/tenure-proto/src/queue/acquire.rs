@@ -35,13 +35,13 @@ impl NameState {
             return Err(QueueError::Permits { take, of });
         }
         self.expire(at);
-        if let Some(answer) = self.repeat(ask, at)? {
+        if let Some(answer) = self.repeat_grant(ask, at)? {
             return Ok((answer, self.offer(at)));
         }
-        self.admit(ask, at)?;
-        let mut enters = self.enters(ask, at);
+        self.check_kind(ask, at)?;
+        let mut enters = self.may_enter_now(ask, at);
         if !enters && self.remove_dead_clients(at) {
-            enters = self.enters(ask, at);
+            enters = self.may_enter_now(ask, at);
         }
         if enters {
             let answer = self.grant(ask, client, at)?;
@@ -50,7 +50,7 @@ impl NameState {
         }
         let position = match ask.intent {
             Intent::Try => None,
-            Intent::Wait { .. } if self.keeps(&ask.owner) => None,
+            Intent::Wait { .. } if self.has_hold(&ask.owner) => None,
             Intent::Wait { position } => Some(self.keep_position(ask, position, client, at)?),
         };
         let wake = self.offer(at);
@@ -77,7 +77,7 @@ impl NameState {
         at: &DecisionContext<'_>,
     ) -> Result<(Answer, Vec<Wake>), QueueError> {
         self.expire(at);
-        if let Some(answer) = self.repeat(ask, at)? {
+        if let Some(answer) = self.repeat_grant(ask, at)? {
             return Ok((answer, self.offer(at)));
         }
         let mut after = self.clone();
@@ -92,14 +92,14 @@ impl NameState {
     }
 
     /// Refuses another kind of lock than the current one, where kinds may not mix.
-    fn admit(&self, ask: &Ask, at: &DecisionContext<'_>) -> Result<(), QueueError> {
+    fn check_kind(&self, ask: &Ask, at: &DecisionContext<'_>) -> Result<(), QueueError> {
         if at.limits.kinds_may_mix {
             return Ok(());
         }
         let holders = self.holders.iter().filter(|one| one.kind != ask.kind);
         let waiters = self.waiters.iter().filter(|one| one.kind != ask.kind);
-        let lives = |one: &&Holder| one.lingering || at.lives(one.client);
-        let others = |one: &&Waiter| one.owner != ask.owner && at.lives(one.client);
+        let lives = |one: &&Holder| one.lingering || at.is_alive(one.client);
+        let others = |one: &&Waiter| one.owner != ask.owner && at.is_alive(one.client);
         let (mut holders, mut waiters) = (holders.filter(lives), waiters.filter(others));
         let used_as = holders.next().map(|one| one.kind).or_else(|| Some(waiters.next()?.kind));
         used_as.map_or(Ok(()), |used_as| Err(QueueError::OtherKind { used_as }))
@@ -110,7 +110,7 @@ impl NameState {
         self.waiters.retain(|waiter| waiter.owner != *owner);
     }
 
-    fn repeat(
+    fn repeat_grant(
         &mut self,
         ask: &Ask,
         at: &DecisionContext<'_>,
@@ -135,8 +135,8 @@ impl NameState {
         Ok(Some(Answer::Granted { token: holder.token, left, others_waiting }))
     }
 
-    fn enters(&self, ask: &Ask, at: &DecisionContext<'_>) -> bool {
-        if self.keeps(&ask.owner) {
+    fn may_enter_now(&self, ask: &Ask, at: &DecisionContext<'_>) -> bool {
+        if self.has_hold(&ask.owner) {
             return false;
         }
         let index = self.waiter(&ask.owner);
@@ -146,7 +146,7 @@ impl NameState {
         match ask.order {
             _ if offered => true,
             Order::Barging => {
-                self.taken(Some(&ask.owner)).fits_within(at.limits.max_holders, ask.mode)
+                self.occupancy(Some(&ask.owner)).fits_within(at.limits.max_holders, ask.mode)
             }
             Order::Fifo => {
                 let index = index.unwrap_or_else(|| self.index_of(ask));
@@ -157,7 +157,7 @@ impl NameState {
 
     /// Whether an owner that asks released the name with `keep`: its hold is there once, and it has nothing to wait
     /// for.
-    fn keeps(&self, owner: &Owner) -> bool {
+    fn has_hold(&self, owner: &Owner) -> bool {
         let once = kept(Rule::KeptOwnerIsThereOnce);
         once && self.holders.iter().any(|holder| holder.owner == *owner)
     }
@@ -215,7 +215,7 @@ impl NameState {
             return Ok(waiter.position);
         }
         if self.waiters.len() >= at.limits.max_waiters {
-            self.waiters.retain(|waiter| at.lives(waiter.client));
+            self.waiters.retain(|waiter| at.is_alive(waiter.client));
         }
         if self.waiters.len() >= at.limits.max_waiters {
             return Err(QueueError::Full { waiting: self.waiters.len() });
@@ -270,7 +270,7 @@ impl NameState {
         // Hints do not reach it, so it asks often enough to claim what it is offered.
         let look =
             if came_back { at.limits.look.min(at.limits.claim_window / 2) } else { at.limits.look };
-        let patience = at.limits.patience(look, ahead);
+        let patience = at.limits.ask_interval(look, ahead);
         let step = at.limits.claim_window / if offered > 0 { 4 } else { 1 };
         let stagger = step.saturating_mul(present);
         let retry_after = change

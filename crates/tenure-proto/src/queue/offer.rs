@@ -8,7 +8,7 @@ use crate::{
 
 impl NameState {
     /// What is held, and what is offered to other waiters than `but`.
-    pub(super) fn taken(&self, but: Option<&Owner>) -> Occupancy {
+    pub(super) fn occupancy(&self, but: Option<&Owner>) -> Occupancy {
         let offered = self
             .waiters
             .iter()
@@ -30,7 +30,7 @@ impl NameState {
         at: &DecisionContext<'_>,
     ) -> bool {
         let most = at.limits.max_holders;
-        let mut room = self.taken(Some(owner));
+        let mut room = self.occupancy(Some(owner));
         for waiter in self.waiters.iter().take(index) {
             if waiter.presence != Presence::Present || waiter.is_overdue(at) {
                 continue;
@@ -52,7 +52,7 @@ impl NameState {
         if self.waiters.is_empty() {
             return wake;
         }
-        let mut room = self.taken(None);
+        let mut room = self.occupancy(None);
         let until = if kept(Rule::AbsentWaiterPassedOver) {
             at.now.saturating_add(at.limits.claim_window)
         } else {
@@ -73,7 +73,7 @@ impl NameState {
             if !room.fits_within(at.limits.max_holders, waiter.mode) {
                 break;
             }
-            if !at.lives(waiter.client) {
+            if !at.is_alive(waiter.client) {
                 dead.push(waiter.owner);
                 continue;
             }

@@ -129,7 +129,7 @@ impl NameState {
         self.holders.retain(|holder| {
             let stays = !evicts(&holder.owner);
             // A dead process's holds are free already, so no process is notified.
-            if !stays && (holder.lingering || at.lives(holder.client)) {
+            if !stays && (holder.lingering || at.is_alive(holder.client)) {
                 evicted.holders.push(holder.describe(at.now));
                 if !holder.lingering && holder.client != Client::NOBODY {
                     evicted.clients.insert(holder.client);

@@ -109,7 +109,7 @@ impl Limits {
     }
 
     /// How often a waiter with this many ahead asks on its own, at least.
-    pub(super) fn patience(&self, look: Duration, ahead: u32) -> Duration {
+    pub(super) fn ask_interval(&self, look: Duration, ahead: u32) -> Duration {
         let together = if self.notices_absence { 1 } else { 4 };
         look.saturating_mul((ahead / together).saturating_add(1))
     }
@@ -133,7 +133,7 @@ pub struct DecisionContext<'a> {
 
 impl DecisionContext<'_> {
     /// Whether what belongs to `client` remains: its process lives, or it has none.
-    pub(super) fn lives(&self, client: Client) -> bool {
+    pub(super) fn is_alive(&self, client: Client) -> bool {
         client == Client::NOBODY || (self.alive)(client)
     }
 }
@@ -211,8 +211,8 @@ impl NameState {
     pub fn inspect(&self, at: &DecisionContext<'_>) -> Snapshot {
         let mut seen = self.clone();
         seen.expire(at);
-        seen.holders.retain(|holder| holder.lingering || at.lives(holder.client));
-        seen.waiters.retain(|waiter| at.lives(waiter.client));
+        seen.holders.retain(|holder| holder.lingering || at.is_alive(holder.client));
+        seen.waiters.retain(|waiter| at.is_alive(waiter.client));
         Snapshot {
             holders: seen.holders.iter().map(|holder| holder.describe(at.now)).collect(),
             waiters: seen.waiters.iter().map(Waiter::describe).collect(),
@@ -238,10 +238,10 @@ impl NameState {
     /// which is ahead of all behind it.
     pub(super) fn remove_dead_clients(&mut self, at: &DecisionContext<'_>) -> bool {
         let before = (self.holders.len(), self.waiters.len());
-        self.holders.retain(|holder| holder.lingering || at.lives(holder.client));
+        self.holders.retain(|holder| holder.lingering || at.is_alive(holder.client));
         let mut in_the_way = false;
         self.waiters.retain(|waiter| {
-            let keep = in_the_way || at.lives(waiter.client);
+            let keep = in_the_way || at.is_alive(waiter.client);
             in_the_way |= keep && waiter.presence != Presence::Absent;
             keep
         });

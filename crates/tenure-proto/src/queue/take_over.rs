@@ -61,7 +61,7 @@ impl NameState {
         }
         let found = self.holders.iter().position(|holder| {
             let own = holder.owner == over.from || !kept(Rule::OwnerCheckedOnTakeOver);
-            own && !holder.lingering && at.lives(holder.client)
+            own && !holder.lingering && at.is_alive(holder.client)
         });
         let Some(old) = found.and_then(|index| self.holders.get(index)).cloned() else {
             return Ok((TakenOver::NotHeld, self.offer(at)));

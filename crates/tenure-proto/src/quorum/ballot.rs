@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{certain, majority};
+use super::{certain_length, majority};
 use crate::{
     Token,
     rule::{Rule, kept},
@@ -200,7 +200,7 @@ impl Ballot {
     #[must_use]
     pub fn step(&mut self) -> Step {
         let needed = self.needed();
-        if let Some(won) = self.won() {
+        if let Some(won) = self.winning_step() {
             return won;
         }
         let hopeful = self.count(|seat| {
@@ -289,7 +289,7 @@ impl Ballot {
         self.seats.iter().filter(|seat| which(seat)).count()
     }
 
-    fn won(&self) -> Option<Step> {
+    fn winning_step(&self) -> Option<Step> {
         let counted: Vec<_> = self
             .seats
             .iter()
@@ -299,7 +299,7 @@ impl Ballot {
             })
             .collect();
         let most = counted.iter().max().copied();
-        let certain = certain(counted, self.needed())?;
+        let certain = certain_length(counted, self.needed())?;
         let left = if kept(Rule::LeaseOfQuorumIsTheLeast) { certain } else { most? };
         Some(Step::Won { token: self.token?, left })
     }

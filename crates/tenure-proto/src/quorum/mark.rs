@@ -147,7 +147,7 @@ impl Charter {
         let restarted = mark.restarted;
         match holder.left {
             _ if !holder.lingering => Standing::Claimed,
-            _ if !self.is_of(&mark, now) => Standing::Restarted,
+            _ if !self.is_current(&mark, now) => Standing::Restarted,
             Some(left) if left > LIFE => Standing::KeptOut { rest: left - LIFE, restarted },
             Some(_) => Standing::Counted,
             // A member that does not know its age is not counted.
@@ -157,7 +157,7 @@ impl Charter {
 
     /// Whether the mark was made in the member's present memory. An unknown incarnation never matches, so a client
     /// without incarnations makes marks that do not count.
-    fn is_of(&self, mark: &MarkLabel<'_>, now: Option<Incarnation>) -> bool {
+    fn is_current(&self, mark: &MarkLabel<'_>, now: Option<Incarnation>) -> bool {
         let same = || now.is_some_and(|now| mark.run == Some(now.to_string().as_str()));
         self.durable || !kept(Rule::RestartedMemberKeptOut) || same()
     }

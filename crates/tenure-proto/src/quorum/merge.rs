@@ -28,25 +28,28 @@ pub fn agreed_holders(seen: &[Vec<Contender>], members: usize) -> Vec<Contender>
     let silent = members.saturating_sub(seen.len());
     let mut groups: Vec<Vec<&Contender>> = Vec::new();
     for holder in seen.iter().flatten() {
-        match groups.iter_mut().find(|group| group.first().is_some_and(|one| same(one, holder))) {
+        match groups
+            .iter_mut()
+            .find(|group| group.first().is_some_and(|one| is_same_hold(one, holder)))
+        {
             Some(group) => group.push(holder),
             None => groups.push(vec![holder]),
         }
     }
     groups.retain(|group| group.len() + silent >= majority(members));
-    groups.iter().filter_map(|group| shown(group)).collect()
+    groups.iter().filter_map(|group| merge_reports(group)).collect()
 }
 
 /// Whether two members report the same hold. A member that joined late may have another token. So an exclusive hold is
 /// identified by its label, and so is one that was released and is kept.
-fn same(one: &Contender, other: &Contender) -> bool {
+fn is_same_hold(one: &Contender, other: &Contender) -> bool {
     let alike = (one.kind, one.mode) == (other.kind, other.mode) && one.label == other.label;
     let kept = one.lingering && other.lingering;
     alike && (one.mode == Mode::Exclusive || kept || one.token == other.token)
 }
 
 /// One hold as the majority has it: the most frequent token, and the longest lease.
-fn shown(group: &[&Contender]) -> Option<Contender> {
+fn merge_reports(group: &[&Contender]) -> Option<Contender> {
     let first = *group.first()?;
     let count = |token| group.iter().filter(|one| one.token == token).count();
     // The smallest of equally frequent tokens: a late one is greater.

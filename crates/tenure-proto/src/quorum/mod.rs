@@ -47,7 +47,7 @@ pub const fn majority(members: usize) -> usize {
 
 /// What is certain of these lengths if `needed`, a majority, must agree: the least of the `needed` greatest. `None` if
 /// there are fewer.
-fn certain<T: Ord + Copy>(mut lengths: Vec<T>, needed: usize) -> Option<T> {
+fn certain_length<T: Ord + Copy>(mut lengths: Vec<T>, needed: usize) -> Option<T> {
     lengths.sort_unstable_by(|one, other| other.cmp(one));
     lengths.get(needed - 1).copied()
 }

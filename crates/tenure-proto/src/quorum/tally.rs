@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{certain, majority};
+use super::{certain_length, majority};
 use crate::{
     Renewed,
     rule::{Rule, kept},
@@ -111,7 +111,7 @@ impl RenewalTally {
     #[must_use]
     pub fn result(&self) -> Renewed {
         let most = self.lefts.iter().max().copied().unwrap_or_default();
-        if let Some(certain) = certain(self.lefts.clone(), majority(self.members)) {
+        if let Some(certain) = certain_length(self.lefts.clone(), majority(self.members)) {
             let left = if kept(Rule::LeaseOfQuorumIsTheLeast) { certain } else { most };
             return Renewed::Renewed { left, others_waiting: self.others_waiting };
         }

@@ -21,12 +21,12 @@ pub(super) enum Mysqld {
 impl Mysqld {
     /// The one that was asked for, or MariaDB.
     pub(super) fn chosen() -> Self {
-        said("TENURE_MYSQL_SERVER").map_or_else(Self::mariadb, Self::Mysql)
+        path_from_env("TENURE_MYSQL_SERVER").map_or_else(Self::mariadb, Self::Mysql)
     }
 
     /// MariaDB.
     pub(super) fn mariadb() -> Self {
-        Self::Mariadb(said("TENURE_MARIADB_SERVER"))
+        Self::Mariadb(path_from_env("TENURE_MARIADB_SERVER"))
     }
 
     /// Makes what a server needs below `folder`: its data, and what it is to do first.
@@ -103,7 +103,7 @@ impl Mysqld {
     }
 }
 
-fn said(name: &str) -> Option<PathBuf> {
+fn path_from_env(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|program| !program.is_empty()).map(PathBuf::from)
 }
 

@@ -83,7 +83,7 @@ impl PostgresServer {
     #[allow(clippy::panic, reason = "a test without its server fails")]
     pub fn replica(&self) -> Self {
         let copied = || {
-            let replica = Self::nowhere(&env::temp_dir(), &["hot_standby=on"])?;
+            let replica = Self::unstarted(&env::temp_dir(), &["hot_standby=on"])?;
             let data = replica.data();
             let port = self.port.to_string();
             let words = ["-h", "127.0.0.1", "-U", "postgres", "-R", "-c", "fast", "-p", &port];
@@ -93,7 +93,7 @@ impl PostgresServer {
         copied().unwrap_or_else(|error| panic!("the replica does not start: {error:#}"))
     }
 
-    fn nowhere(dir: &Path, settings: &[&str]) -> Result<Self, String> {
+    fn unstarted(dir: &Path, settings: &[&str]) -> Result<Self, String> {
         let folder = tempfile::tempdir_in(dir).map_err(|error| error.to_string())?;
         if is_root() {
             run(Command::new("chown").arg(USER).arg(folder.path()))?;
@@ -103,7 +103,7 @@ impl PostgresServer {
     }
 
     fn made(dir: &Path, settings: &[&str]) -> Result<Self, String> {
-        let server = Self::nowhere(dir, settings)?;
+        let server = Self::unstarted(dir, settings)?;
         let data = server.data();
         let words =
             ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"];

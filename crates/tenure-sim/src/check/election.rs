@@ -35,7 +35,7 @@ impl Checker {
         let term = leader.map(|leader| leader.term);
         state.history.record(now, format_args!("{term:?} leads {name}"));
         let lossless = self.lossless(&state);
-        if let Some((promise, what)) = wrong(&state, name, sent, term, lossless) {
+        if let Some((promise, what)) = leader_violation(&state, name, sent, term, lossless) {
             self.broken(&mut state, promise, what);
         }
     }
@@ -77,7 +77,7 @@ impl Checker {
 }
 
 /// What is wrong with a look that was sent then and found `term`, if anything is.
-fn wrong(
+fn leader_violation(
     state: &State,
     name: &LockName,
     sent: Timestamp,

@@ -96,7 +96,7 @@ impl Checker {
                 wrong.push(("S3", format!("the lost hold {} came back", hold.watched.token)));
             }
             if lossless && !hold.orphaned {
-                wrong.extend(view.wrong(hold).map(|what| ("S3", what)));
+                wrong.extend(view.lease_violation(hold).map(|what| ("S3", what)));
             }
             valid.push(hold.watched.token);
             modes.push(hold.watched.mode);

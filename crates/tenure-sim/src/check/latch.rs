@@ -7,7 +7,7 @@ use tenure_core::{Clock, LatchError, LockName, Timestamp, proto::queue::Snapshot
 use super::{
     Checker,
     checker::TICK,
-    state::{Call, Known, LatchObservation, Wipe, there},
+    state::{Call, Known, LatchObservation, Wipe, present_arrivals},
 };
 
 impl Checker {
@@ -49,7 +49,7 @@ impl Checker {
             let Some(Call { who, begun, .. }) = latch.calls.get(call) else { return };
             let known = Known { who: who.clone(), from: *begun, until: now };
             let forgotten = |wipe: &Wipe| wipe.at >= known.from && wipe.there.contains(&known.who);
-            let was_there = there(&snapshot).contains(&known.who)
+            let was_there = present_arrivals(&snapshot).contains(&known.who)
                 || latch.wipes.iter().any(forgotten)
                 || latch.lasts(&known, late) <= now;
             let (who, from) = (known.who.clone(), known.from);
@@ -102,7 +102,7 @@ impl Checker {
         self.each_once(name, left);
         let mut state = self.lock();
         let latch = state.latches.names.entry(name.clone()).or_default();
-        latch.wipes.push(Wipe { at, there: there(left) });
+        latch.wipes.push(Wipe { at, there: present_arrivals(left) });
     }
 
     /// What a latch has when nobody can be on the way to it any more.

@@ -18,7 +18,7 @@ const RELEASE: Duration = Duration::from_secs(2);
 impl Checker {
     /// A task asks in the store's queue, in a run in which nothing goes wrong.
     pub fn began_asking_in_queue(&self, name: &LockName, mode: Mode) -> u64 {
-        self.lock().queues.asks(name, mode)
+        self.lock().queues.add_waiter(name, mode)
     }
 
     /// A task that asked in the store's queue has the lock, or gave up.
@@ -27,7 +27,7 @@ impl Checker {
         let State { holds, queues, .. } = &mut *state;
         let of_name = holds.iter().filter(|hold| hold.watched.name == *name && hold.valid());
         let held: Vec<_> = of_name.map(|hold| hold.watched.mode).collect();
-        if let Some(wrong) = queues.asked(name, number, granted.then_some(&held)) {
+        if let Some(wrong) = queues.remove_waiter(name, number, granted.then_some(&held)) {
             self.broken(&mut state, "S8", wrong);
         }
     }

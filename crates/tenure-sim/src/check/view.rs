@@ -32,20 +32,20 @@ impl LeaseSnapshot {
 
     /// Whether the store has the lease of this hold.
     pub(super) fn has(&self, hold: &HoldRecord) -> bool {
-        self.ends(hold).is_some()
+        self.lease_end(hold).is_some()
     }
 
     /// When the lease of this hold ends in the store.
-    fn ends(&self, hold: &HoldRecord) -> Option<Timestamp> {
+    fn lease_end(&self, hold: &HoldRecord) -> Option<Timestamp> {
         let time = hold.watched.token.time();
         // Two readers of a quorum may have one token.
         self.leases.iter().filter(|lease| lease.time == time).map(|lease| lease.ends).max()
     }
 
     /// What is wrong with a hold that its process counts on, if anything is.
-    pub(super) fn wrong(&self, hold: &HoldRecord) -> Option<String> {
+    pub(super) fn lease_violation(&self, hold: &HoldRecord) -> Option<String> {
         let (process, token) = (hold.watched.process, hold.watched.token);
-        let Some(ends) = self.ends(hold) else {
+        let Some(ends) = self.lease_end(hold) else {
             return Some(format!(
                 "process {process} counts on token {token}, of which the store knows nothing"
             ));

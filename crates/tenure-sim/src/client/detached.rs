@@ -7,7 +7,7 @@ use std::{
 
 use tenure_core::{DetachError, Guard, detached::Detached};
 
-use super::{ProcessContext, Terms, handles::DetachedHold, told::acquired};
+use super::{ProcessContext, Terms, handles::DetachedHold, told::report_hold};
 use crate::{PollLimit, check::GuardStatus};
 use tenure_testkit::{Random, fault::Kind};
 
@@ -42,7 +42,7 @@ pub(super) async fn detach(
             // The answer may have come so late that it is over.
             if left.is_held() {
                 stage.check.detached();
-                let hold = acquired(context, &name, token, &terms, weak).await;
+                let hold = report_hold(context, &name, token, &terms, weak).await;
                 let _ = left.hold.set(hold);
                 stage.handles.leave(left);
             }

@@ -9,7 +9,7 @@ use tenure_core::{
 use super::{
     CrashPoint, LockKind, ProcessContext, Terms,
     detached::detach,
-    told::{acquired, tell},
+    told::{loss_report, report_hold},
 };
 use crate::PollLimit;
 use tenure_testkit::{Random, fault::Kind};
@@ -26,10 +26,18 @@ pub async fn hold_both(
 ) {
     let mut guards = guards.into_iter();
     let (one, other, mut apart) = (guards.next(), guards.next(), random.split());
-    tokio::join!(keep(context, one, terms, random), keep(context, other, terms, &mut apart));
+    tokio::join!(
+        hold_if_some(context, one, terms, random),
+        hold_if_some(context, other, terms, &mut apart)
+    );
 }
 
-async fn keep(context: &ProcessContext, guard: Option<Guard>, terms: &Terms, random: &mut Random) {
+async fn hold_if_some(
+    context: &ProcessContext,
+    guard: Option<Guard>,
+    terms: &Terms,
+    random: &mut Random,
+) {
     if let Some(guard) = guard {
         hold(context, guard, terms, random).await;
     }
@@ -41,7 +49,7 @@ pub async fn hold(context: &ProcessContext, guard: Guard, terms: &Terms, random:
     let (mut guard, mut terms) = (Arc::new(guard), *terms);
     context.ground.won(guard.name(), guard.token());
     let watched = Arc::downgrade(&guard);
-    let hold = acquired(context, guard.name(), guard.token(), &terms, watched).await;
+    let hold = report_hold(context, guard.name(), guard.token(), &terms, watched).await;
     if habits.runs > 0 && random.happens(habits.runs) {
         run(context, &guard, hold, random).await;
     } else {
@@ -89,7 +97,7 @@ async fn downgrade(
             (guard.into(), Mode::Exclusive)
         }
         Some(Err(DowngradeError::Lost(lost))) => {
-            stage.check.told(hold, tell(context, &lost));
+            stage.check.told(hold, loss_report(context, &lost));
             return None;
         }
         Some(Err(other)) => unreachable!("the simulation knows no such end: {other}"),
@@ -128,7 +136,7 @@ async fn stay(
             biased;
             why = &mut lost, if !told => {
                 told = true;
-                stage.check.told(hold, tell(context, &why));
+                stage.check.told(hold, loss_report(context, &why));
                 // Some do not stop when they are told, so that a hold that comes back is seen.
                 until = context.clock.now().saturating_add(random.length(Duration::ZERO, MOST));
             }
@@ -179,7 +187,7 @@ async fn run(context: &ProcessContext, guard: &Guard, hold: usize, random: &mut 
     match PollLimit::new(guard.run(work), polls).await {
         None => stage.tally.count(Kind::RunDropped),
         Some(Ok(())) => {}
-        Some(Err(lost)) => stage.check.told(hold, tell(context, &lost)),
+        Some(Err(lost)) => stage.check.told(hold, loss_report(context, &lost)),
     }
 }
 

@@ -28,4 +28,4 @@ pub use terms::{LONGEST_GRACE, Terms};
 
 pub(super) use hold::{STEP, write};
 pub(super) use terms::with_terms;
-pub(super) use told::{acquired, tell};
+pub(super) use told::{loss_report, report_hold};

@@ -30,7 +30,7 @@ async fn renew(context: &ProcessContext, detached: &DetachedHold, random: &mut R
     context.note(&format!("renews the detached {}", detached.token));
     let renewed = context.tenure.renew_detached(&detached.handle, lease).await;
     if matches!(renewed, Err(HandleError::Lost(_))) {
-        lost(context, detached, 0, Timestamp::NEVER);
+        check_reported_loss(context, detached, 0, Timestamp::NEVER);
     }
 }
 
@@ -41,7 +41,7 @@ async fn release(context: &ProcessContext, detached: &DetachedHold, random: &mut
     let cut = random.happens(context.stage.habits.drops).then(|| random.below(polls));
     let releasing = Box::pin(context.tenure.release_detached(&detached.handle));
     if let Some(Err(HandleError::Lost(_))) = PollLimit::new(releasing, cut).await {
-        lost(context, detached, 1, Timestamp::NEVER);
+        check_reported_loss(context, detached, 1, Timestamp::NEVER);
     }
 }
 
@@ -66,7 +66,7 @@ async fn attach(context: &ProcessContext, detached: &DetachedHold, random: &mut 
             stage.check.attached(detached.token, guard.token());
             Box::pin(hold(context, guard, &terms, random)).await;
         }
-        Some(Err(HandleError::Lost(_))) => lost(context, detached, 1, until),
+        Some(Err(HandleError::Lost(_))) => check_reported_loss(context, detached, 1, until),
         Some(Err(_)) => context.note("is in doubt about what it attaches"),
     }
 }
@@ -82,7 +82,12 @@ fn touch(context: &ProcessContext, detached: &DetachedHold) {
 /// Somebody was told that a detached hold is lost. That is wrong if nobody has touched it but the one
 /// who is told, `own` times, and it is over neither by itself nor by what may have become of its touch,
 /// at `until`.
-fn lost(context: &ProcessContext, detached: &DetachedHold, own: u64, until: Timestamp) {
+fn check_reported_loss(
+    context: &ProcessContext,
+    detached: &DetachedHold,
+    own: u64,
+    until: Timestamp,
+) {
     context.note("is told that it is lost");
     if detached.touches.load(Ordering::Relaxed) == own && !context.stage.habits.unseen_losses {
         let deadline = detached.clock.true_at(detached.deadline);

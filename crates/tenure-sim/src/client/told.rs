@@ -8,7 +8,7 @@ use super::{ProcessContext, Terms};
 use crate::check::{GuardStatus, LossReport, ReportedHold};
 
 /// Tells the checker of a hold. What it calls it.
-pub(crate) async fn acquired(
+pub(crate) async fn report_hold(
     context: &ProcessContext,
     name: &LockName,
     token: Token,
@@ -30,7 +30,7 @@ pub(crate) async fn acquired(
     context.stage.check.acquired(watched).await
 }
 
-pub(crate) fn tell(context: &ProcessContext, lost: &Lost) -> LossReport {
+pub(crate) fn loss_report(context: &ProcessContext, lost: &Lost) -> LossReport {
     LossReport {
         reason: lost.reason,
         resumed: context.resumed(),

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use crate::{
     client::{Process, ProcessContext},
     process,
-    tasks::latch::{LatchTerms, arrive, look, wait},
+    tasks::latch::{LatchTerms, arrive, observe_latch, wait},
     world::World,
 };
 use tenure_testkit::Random;
@@ -42,7 +42,7 @@ pub(crate) async fn play(world: &Arc<World>, processes: &mut Vec<Process>, rando
     for name in &world.stage.names {
         let left = world.store.inspect(name).await.unwrap_or_default();
         world.stage.check.only_arrivals_left(name, &left);
-        look(&one, name, terms, true).await;
+        observe_latch(&one, name, terms, true).await;
         reset(world, &one, name, terms).await;
     }
     let Some(name) = world.stage.names.first() else { return };
@@ -64,12 +64,12 @@ pub(crate) async fn play(world: &Arc<World>, processes: &mut Vec<Process>, rando
     }
     // Arrivals outlive those who made them, and what is seen of one that was dropped midway.
     arrive(&other, name, terms, "late comer", Some(1 + random.below(4))).await;
-    look(&one, name, terms, true).await;
+    observe_latch(&one, name, terms, true).await;
     for process in processes.iter().filter(|process| process.context.number == other.number) {
         process.context.crash(None);
     }
     tokio::time::sleep(HALF_AN_ARRIVAL + MARGIN).await;
-    look(&one, name, terms, true).await;
+    observe_latch(&one, name, terms, true).await;
     reset(world, &one, name, terms).await;
     wait(&one, name, terms, Some(MARGIN), None).await;
 }

@@ -19,7 +19,7 @@ pub(crate) async fn round(
     random: &mut Random,
 ) {
     if random.happens(300) {
-        return ask(context, name, random).await;
+        return query_leader(context, name, random).await;
     }
     let asked = AskIdentity::new(context, index, name);
     let campaign = campaign(context, &asked, terms);
@@ -40,10 +40,10 @@ async fn campaign(
     election.campaign().await.map(Some)
 }
 
-async fn ask(context: &ProcessContext, name: &LockName, random: &mut Random) {
+async fn query_leader(context: &ProcessContext, name: &LockName, random: &mut Random) {
     let stage = &context.stage;
     let election = context.tenure.election(name.as_str());
-    let (sent, polls) = (stage.now(), drops(context, random));
+    let (sent, polls) = (stage.now(), random_poll_limit(context, random));
     match PollLimit::new(Box::pin(election.leader()), polls).await {
         None => stage.tally.count(Kind::LookDropped),
         Some(Ok(leader)) => stage.check.leads(name, sent, leader.as_ref()),
@@ -51,17 +51,21 @@ async fn ask(context: &ProcessContext, name: &LockName, random: &mut Random) {
     }
 }
 
-fn drops(context: &ProcessContext, random: &mut Random) -> Option<u64> {
+fn random_poll_limit(context: &ProcessContext, random: &mut Random) -> Option<u64> {
     random.happens(context.stage.habits.drops).then(|| random.below(6))
 }
 
 /// Follows the leaders of a name for as long as the process lives.
-pub(crate) async fn follow(context: Arc<ProcessContext>, name: LockName, mut random: Random) {
+pub(crate) async fn follow_leaders(
+    context: Arc<ProcessContext>,
+    name: LockName,
+    mut random: Random,
+) {
     let stage = &context.stage;
     let observer = stage.check.follows(context.number, &name);
     let mut leaders = context.tenure.election(name.as_str()).leaders();
     loop {
-        let polls = drops(&context, &mut random);
+        let polls = random_poll_limit(&context, &mut random);
         match PollLimit::new(Box::pin(leaders.next()), polls).await {
             None => {
                 stage.tally.count(Kind::LookDropped);

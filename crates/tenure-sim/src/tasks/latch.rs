@@ -41,7 +41,7 @@ pub(crate) async fn round(context: &ProcessContext, name: &LockName, random: &mu
             let polls = drops(context, random).map(|polls| polls % 8);
             arrive(context, name, terms, &who, polls).await;
         }
-        5..=6 => look(context, name, terms, random.happens(500)).await,
+        5..=6 => observe_latch(context, name, terms, random.happens(500)).await,
         choice => {
             let within = Duration::from_millis(*random.choose(&[0, 20, 200, 1_500]));
             let within = (choice < 9 || random.happens(500)).then_some(within);
@@ -89,7 +89,7 @@ pub(crate) async fn arrive(
 }
 
 /// Asks who is there, or how many are not.
-pub(crate) async fn look(
+pub(crate) async fn observe_latch(
     context: &ProcessContext,
     name: &LockName,
     terms: LatchTerms,
@@ -148,7 +148,7 @@ pub(crate) async fn watch(context: Arc<ProcessContext>, mut random: Random) {
     let Some(terms) = LatchTerms::of(&context.stage) else { return };
     while !context.stage.calm() {
         let name = random.choose(&context.stage.names).clone();
-        look(&context, &name, terms, random.happens(500)).await;
+        observe_latch(&context, &name, terms, random.happens(500)).await;
         context.sleep(random.length(Duration::from_millis(20), Duration::from_millis(300))).await;
     }
 }

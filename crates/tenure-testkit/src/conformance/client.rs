@@ -170,19 +170,19 @@ impl Client {
 
     /// Asks, and must be granted the name.
     pub async fn lock(&self, ask: &Ask) -> Grant {
-        granted(sound(self.ask(ask).await))
+        granted(expect_success(self.ask(ask).await))
     }
 
     /// Asks, and must find the name taken.
     pub async fn busy(&self, ask: &Ask) -> Busy {
-        busy(sound(self.ask(ask).await))
+        busy(expect_success(self.ask(ask).await))
     }
 
     /// Asks again and again until the name is granted, at most for `within`.
     pub async fn lock_within(&self, ask: &Ask, within: Duration) -> Grant {
         let mut waited = Duration::ZERO;
         loop {
-            let answer = sound(self.ask(ask).await);
+            let answer = expect_success(self.ask(ask).await);
             if matches!(answer, Answer::Granted { .. }) {
                 return granted(answer);
             }
@@ -225,7 +225,7 @@ impl Client {
 
     /// Gives up whatever `owner` has.
     pub async fn release(&self, owner: &Owner) -> Released {
-        sound(self.release_keeping(owner, Duration::ZERO).await)
+        expect_success(self.release_keeping(owner, Duration::ZERO).await)
     }
 
     /// Gives up what `owner` surely has: an answer that came only to the second attempt may say
@@ -238,7 +238,7 @@ impl Client {
     pub async fn let_go_keeping(&self, owner: &Owner, keep: Duration) {
         let (answer, doubted) =
             self.patiently(|| self.store.release(&self.name, owner, keep)).await;
-        let answer = sound(answer);
+        let answer = expect_success(answer);
         assert!(answer == Released::Released || doubted, "a release answered {answer:?}");
     }
 
@@ -252,7 +252,7 @@ impl Client {
 
     /// Lets others have their turn.
     pub async fn turn(&self, owner: &Owner, ask: &Ask) -> Answer {
-        sound(self.patiently(|| self.store.turn(&self.name, owner, ask)).await.0)
+        expect_success(self.patiently(|| self.store.turn(&self.name, owner, ask)).await.0)
     }
 
     /// Takes a hold over from another owner.
@@ -265,7 +265,7 @@ impl Client {
 
     /// Takes a hold over from another owner, and must get it.
     pub async fn take_over(&self, over: &TakeOver) -> Grant {
-        match sound(self.try_take_over(over).await) {
+        match expect_success(self.try_take_over(over).await) {
             TakenOver::Granted(queue::Grant { token, left, others_waiting }) => {
                 Grant { token, left, others_waiting }
             }
@@ -275,7 +275,7 @@ impl Client {
 
     /// Tries to take a hold over from an owner who has none.
     pub async fn takes_nothing_over(&self, over: &TakeOver) {
-        let answer = sound(self.try_take_over(over).await);
+        let answer = expect_success(self.try_take_over(over).await);
         assert_eq!(answer, TakenOver::NotHeld);
     }
 
@@ -289,25 +289,25 @@ impl Client {
 
     /// Who holds the name and who waits for it.
     pub async fn inspect(&self) -> Snapshot {
-        sound(self.patiently(|| self.store.inspect(&self.name)).await.0)
+        expect_success(self.patiently(|| self.store.inspect(&self.name)).await.0)
     }
 
     /// Names in use.
     pub async fn list(&self, prefix: &str, limit: usize) -> Listing {
-        sound(self.patiently(|| self.store.list(prefix, limit)).await.0)
+        expect_success(self.patiently(|| self.store.list(prefix, limit)).await.0)
     }
 
     /// Takes the name from whoever holds it; `None` when the answer that says from whom was lost.
     pub async fn evict(&self) -> Option<Vec<Contender>> {
         let (answer, doubted) = self.patiently(|| self.store.evict(&self.name)).await;
-        let evicted = sound(answer);
+        let evicted = expect_success(answer);
         (!doubted || !evicted.is_empty()).then_some(evicted)
     }
 
     /// Takes the name from the one hold of this id; `None` when the answer was lost that says whether it was there.
     pub async fn evict_hold(&self, hold: HoldId) -> Option<Option<Contender>> {
         let (answer, doubted) = self.patiently(|| self.store.evict_hold(&self.name, hold)).await;
-        let evicted = sound(answer);
+        let evicted = expect_success(answer);
         (!doubted || evicted.is_some()).then_some(evicted)
     }
 
@@ -321,7 +321,7 @@ impl Client {
 
     /// What a look at the store brings up.
     pub async fn health(&self) -> Vec<Diagnostic> {
-        sound(self.patiently(|| self.store.health()).await.0)
+        expect_success(self.patiently(|| self.store.health()).await.0)
     }
 
     /// The wake-ups of one waiter.
@@ -363,7 +363,7 @@ impl fmt::Debug for Client {
 
 /// The outcome of a call that must not fail.
 #[track_caller]
-pub(super) fn sound<T>(outcome: Result<T, Fault>) -> T {
+pub(super) fn expect_success<T>(outcome: Result<T, Fault>) -> T {
     match outcome {
         Ok(value) => value,
         Err(fault) => panic!("the store failed: {fault:#} ({:?})", fault.kind()),

@@ -77,7 +77,7 @@ pub async fn the_next_waiter_is_hinted(scene: Scene) {
         tokio::select! {
             biased;
             () = wakeups.next() => heard += 1,
-            () = passes(&scene, patience) => eprintln!("round {round}: no hint came"),
+            () = pass_in_steps(&scene, patience) => eprintln!("round {round}: no hint came"),
         }
         waiter.lock_within(&waits, MARGIN).await;
         waiter.let_go(&waits.owner).await;
@@ -85,7 +85,7 @@ pub async fn the_next_waiter_is_hinted(scene: Scene) {
     assert!(heard > 0, "no waiter was ever hinted");
 }
 
-async fn passes(scene: &Scene, length: Duration) {
+async fn pass_in_steps(scene: &Scene, length: Duration) {
     for _ in 0..50 {
         scene.pass(length / 50).await;
     }

@@ -14,7 +14,7 @@ use super::{
 
 /// A client that released a name which stays taken for `keep`; `None` where the store has no such
 /// thing, which it must say.
-async fn kept(scene: &Scene, keep: Duration) -> Option<(Client, Ask)> {
+async fn released_keeping(scene: &Scene, keep: Duration) -> Option<(Client, Ask)> {
     let client = scene.client().await;
     let held = Ask { label: "kept".into(), ..client.tries() };
     client.lock(&held).await;
@@ -29,7 +29,7 @@ async fn kept(scene: &Scene, keep: Duration) -> Option<(Client, Ask)> {
 
 /// Clause 6: with `keep`, the release frees nothing yet.
 pub async fn a_kept_name_stays_taken(scene: Scene) {
-    let Some((client, _)) = kept(&scene, LONG).await else { return };
+    let Some((client, _)) = released_keeping(&scene, LONG).await else { return };
     let other = scene.client().await;
     other.busy(&other.tries()).await;
     let holders = client.inspect().await.holders;
@@ -40,7 +40,7 @@ pub async fn a_kept_name_stays_taken(scene: Scene) {
 
 /// Clause 6: what is kept ends by itself.
 pub async fn a_kept_name_is_free_in_the_end(scene: Scene) {
-    let Some(_) = kept(&scene, SHORT).await else { return };
+    let Some(_) = released_keeping(&scene, SHORT).await else { return };
     let other = scene.client().await;
     other.lock_within(&other.waits(), SHORT + MARGIN).await;
 }
@@ -60,7 +60,7 @@ pub async fn a_keep_that_is_too_long_is_refused(scene: Scene) {
 
 /// Clause 6: the old owner has no say any more.
 pub async fn a_kept_name_can_be_neither_renewed_nor_released(scene: Scene) {
-    let Some((client, held)) = kept(&scene, LONG).await else { return };
+    let Some((client, held)) = released_keeping(&scene, LONG).await else { return };
     assert_eq!(client.renew(&held.owner, LONG * 2).await, Renewed::Lost);
     assert_eq!(client.release(&held.owner).await, Released::NotHeld);
     let seen = client.busy(&client.tries()).await.holder.and_then(|holder| holder.left);
@@ -69,14 +69,14 @@ pub async fn a_kept_name_can_be_neither_renewed_nor_released(scene: Scene) {
 
 /// Clause 6: an operator can end it.
 pub async fn a_kept_name_can_be_evicted(scene: Scene) {
-    let Some((client, _)) = kept(&scene, LONG).await else { return };
+    let Some((client, _)) = released_keeping(&scene, LONG).await else { return };
     client.evict().await;
     client.lock(&client.tries()).await;
 }
 
 /// Clause 6: the name stays taken whatever becomes of the process.
 pub async fn a_kept_name_outlives_its_process(scene: Scene) {
-    let Some((client, _)) = kept(&scene, LONG).await else { return };
+    let Some((client, _)) = released_keeping(&scene, LONG).await else { return };
     if !scene.kill(client).await {
         eprintln!("not shown: the adapter knows no way to end a client");
     }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::{
     Client,
-    client::sound,
+    client::expect_success,
     scene::{STEP, Scene},
 };
 
@@ -72,7 +72,7 @@ async fn one_round(scene: &Scene, client: &Client, inside: &Mutex<CriticalSectio
     let mut wakeups = client.wakeups(&ask.owner);
     let mut waited = Duration::ZERO;
     let token = loop {
-        match sound(client.ask(&ask).await) {
+        match expect_success(client.ask(&ask).await) {
             Answer::Granted { token, .. } => break token,
             Answer::Busy { retry_after, .. } => {
                 assert!(waited < BOUND, "not served within {BOUND:?}");

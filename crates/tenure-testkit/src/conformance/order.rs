@@ -5,7 +5,7 @@ use std::time::Instant;
 use tenure_core::proto::queue::{Answer, Ask, Order};
 
 use super::{
-    client::{Busy, Client, busy, sound},
+    client::{Busy, Client, busy, expect_success},
     scene::{MARGIN, Scene},
     try_and_wait::without_queue,
 };
@@ -79,7 +79,7 @@ async fn are_served_in_order(clients: &[Client; 3]) -> bool {
 /// Asks although another is next, who was offered what was let go of after `released`, and must find the name taken; `None`
 /// if it has it because the other did not claim it in time.
 async fn out_of_turn(client: &Client, ask: &Ask, released: Instant) -> Option<Busy> {
-    let answer = sound(client.ask(ask).await);
+    let answer = expect_success(client.ask(ask).await);
     let is_late = released.elapsed() >= client.can().claim_window;
     if is_late && matches!(answer, Answer::Granted { .. }) { None } else { Some(busy(answer)) }
 }

@@ -5,7 +5,7 @@ use tenure_core::proto::{
     queue::{Ask, Raised},
 };
 
-use super::{Client, Grant, client::sound, scene::Scene};
+use super::{Client, Grant, client::expect_success, scene::Scene};
 
 /// A token somewhat greater than the one of a hold.
 fn greater(than: Token) -> Token {
@@ -31,8 +31,8 @@ async fn held(scene: &Scene) -> Option<(Client, Ask, Grant)> {
 pub async fn a_raised_token_is_what_a_repeat_answers(scene: Scene) {
     let Some((client, held, grant)) = held(&scene).await else { return };
     let token = greater(grant.token);
-    assert_eq!(sound(client.raise(&held.owner, token).await), Raised::Raised);
-    assert_eq!(sound(client.raise(&held.owner, token).await), Raised::Raised);
+    assert_eq!(expect_success(client.raise(&held.owner, token).await), Raised::Raised);
+    assert_eq!(expect_success(client.raise(&held.owner, token).await), Raised::Raised);
     assert_eq!(client.lock(&held).await.token, token);
     assert_eq!(client.inspect().await.holders.first().and_then(|holder| holder.token), Some(token));
 }
@@ -41,9 +41,9 @@ pub async fn a_raised_token_is_what_a_repeat_answers(scene: Scene) {
 pub async fn a_smaller_token_is_stale(scene: Scene) {
     let Some((client, held, grant)) = held(&scene).await else { return };
     let token = greater(greater(grant.token));
-    assert_eq!(sound(client.raise(&held.owner, token).await), Raised::Raised);
+    assert_eq!(expect_success(client.raise(&held.owner, token).await), Raised::Raised);
     let smaller = greater(grant.token);
-    assert_eq!(sound(client.raise(&held.owner, smaller).await), Raised::Stale);
+    assert_eq!(expect_success(client.raise(&held.owner, smaller).await), Raised::Stale);
     assert_eq!(client.lock(&held).await.token, token);
 }
 
@@ -51,17 +51,17 @@ pub async fn a_smaller_token_is_stale(scene: Scene) {
 pub async fn only_the_holder_raises(scene: Scene) {
     let Some((client, held, grant)) = held(&scene).await else { return };
     let token = greater(grant.token);
-    assert_eq!(sound(client.raise(&scene.owner(), token).await), Raised::NotHeld);
+    assert_eq!(expect_success(client.raise(&scene.owner(), token).await), Raised::NotHeld);
     assert_eq!(client.lock(&held).await.token, grant.token);
     client.let_go(&held.owner).await;
-    assert_eq!(sound(client.raise(&held.owner, token).await), Raised::NotHeld);
+    assert_eq!(expect_success(client.raise(&held.owner, token).await), Raised::NotHeld);
 }
 
 /// Clause 8: what is granted next lies above the raised token.
 pub async fn tokens_rise_above_a_raised_one(scene: Scene) {
     let Some((client, held, grant)) = held(&scene).await else { return };
     let token = greater(grant.token);
-    assert_eq!(sound(client.raise(&held.owner, token).await), Raised::Raised);
+    assert_eq!(expect_success(client.raise(&held.owner, token).await), Raised::Raised);
     client.let_go(&held.owner).await;
     let next = client.lock(&client.tries()).await;
     assert!(next.token > token, "{next:?} after a token raised to {token}");

@@ -12,16 +12,16 @@ pub async fn calls_come_from_any_runtime(scene: Scene) {
     let held = client.tries();
     for _ in 0..3 {
         let (there, ask) = (client.clone(), held.clone());
-        let token = elsewhere(async move { there.lock(&ask).await.token });
+        let token = run_on_thread(async move { there.lock(&ask).await.token });
         assert_eq!(client.lock(&held).await.token, token);
     }
     let (there, owner) = (client.clone(), held.owner);
-    elsewhere(async move { there.let_go(&owner).await });
+    run_on_thread(async move { there.let_go(&owner).await });
     client.lock(&client.tries()).await;
 }
 
 /// Runs a future in a runtime and on a thread of its own, both of which end with it.
-fn elsewhere<T: Send>(future: impl Future<Output = T> + Send) -> T {
+fn run_on_thread<T: Send>(future: impl Future<Output = T> + Send) -> T {
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         match runtime {

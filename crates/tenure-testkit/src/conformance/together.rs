@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 use super::{
     Client,
-    client::sound,
+    client::expect_success,
     scene::{LONG, MARGIN, SHORT, STEP, Scene, name},
 };
 
@@ -58,7 +58,7 @@ fn with(
 }
 
 async fn lock(client: &Client, asks: &[(LockName, Ask)]) -> Vec<Grant> {
-    match sound(client.ask_together(asks).await) {
+    match expect_success(client.ask_together(asks).await) {
         Together::Granted(grants) if grants.len() == asks.len() => grants,
         other => panic!("{} free names were asked for, the answer was {other:?}", asks.len()),
     }
@@ -109,7 +109,7 @@ pub async fn one_busy_name_leaves_the_others_free(scene: Scene) {
         let grant = other.on(text).lock(&held).await;
         for waits in [Intent::Try, Intent::Wait { position: None }] {
             let asks = with(tries(&client), index, |ask| ask.intent = waits);
-            let answer = sound(client.ask_together(&asks).await);
+            let answer = expect_success(client.ask_together(&asks).await);
             let Together::Busy { index: at, ahead, holder } = answer else { panic!("{answer:?}") };
             let holder = holder.map(|holder| (holder.label, holder.token));
             assert_eq!((at, ahead), (index, 0));
@@ -180,7 +180,7 @@ pub async fn a_joint_ask_passes_nobody(scene: Scene) {
     other.let_go(&held.owner).await;
     for order in [Order::Fifo, Order::Barging] {
         let asks = with(tries(&client), 1, |ask| ask.order = order);
-        let answer = sound(client.ask_together(&asks).await);
+        let answer = expect_success(client.ask_together(&asks).await);
         let passes = !matches!(answer, Together::Busy { index: 1, .. } | Together::Apart);
         assert!(!passes, "past a waiter: {answer:?}");
         for free in [NAMES[0], NAMES[2]] {
@@ -264,13 +264,13 @@ pub async fn readers_and_writers_are_asked_for_together(scene: Scene) {
     let_go(&client, &asks).await;
     let (writer, reader) = (client.tries(), Ask { mode: Mode::Shared, ..client.tries() });
     client.lock(&writer).await;
-    let answer = sound(client.ask_together(&reads(tries(&client))).await);
+    let answer = expect_success(client.ask_together(&reads(tries(&client))).await);
     assert!(matches!(answer, Together::Busy { index: 1, .. }), "{answer:?}");
     client.let_go(&writer.owner).await;
     client.lock(&reader).await;
-    let answer = sound(client.ask_together(&tries(&client)).await);
+    let answer = expect_success(client.ask_together(&tries(&client)).await);
     assert!(matches!(answer, Together::Busy { index: 1, .. }), "{answer:?}");
-    match sound(client.ask_together(&reads(tries(&client))).await) {
+    match expect_success(client.ask_together(&reads(tries(&client))).await) {
         Together::Granted(_) => assert_eq!(client.inspect().await.holders.len(), 2),
         Together::Apart => only_taken(&client, &["lock"]).await,
         busy @ Together::Busy { .. } => panic!("a reader beside a reader: {busy:?}"),
@@ -368,7 +368,7 @@ async fn lock_soon(scene: &Scene, client: &Client, asks: &[(LockName, Ask)]) -> 
     let mut waited = Duration::ZERO;
     loop {
         let answer: Result<Together, Fault> = client.ask_together(asks).await;
-        if let Together::Granted(grants) = sound(answer) {
+        if let Together::Granted(grants) = expect_success(answer) {
             assert_eq!(grants.len(), asks.len());
             return grants;
         }

@@ -6,7 +6,7 @@ use tenure_core::proto::queue::{Answer, Ask, Intent, Order};
 
 use super::{
     Client,
-    client::{granted, sound},
+    client::{expect_success, granted},
     scene::{LONG, MARGIN, SHORT, STEP, Scene},
 };
 
@@ -138,7 +138,7 @@ pub async fn a_waiter_that_asks_when_told_needs_no_hint(scene: Scene) {
     let bound = SHORT + other.can().claim_window * 2 + MARGIN / 50;
     let mut waited = Duration::ZERO;
     loop {
-        let answer = sound(other.ask(&waits).await);
+        let answer = expect_success(other.ask(&waits).await);
         let Answer::Busy { retry_after, .. } = answer else {
             let _ = granted(answer);
             return;
@@ -176,7 +176,7 @@ pub(super) async fn without_queue(scene: &Scene, client: &Client) -> bool {
     let lacks = !client.can().fifo;
     if lacks {
         scene.refused("queue", client.ask(&Ask { order: Order::Fifo, ..client.waits() }).await);
-        if let Answer::Busy { position, .. } = sound(client.ask(&client.waits()).await) {
+        if let Answer::Busy { position, .. } = expect_success(client.ask(&client.waits()).await) {
             assert_eq!(position, None);
         }
         assert_eq!(client.inspect().await.waiters, []);

@@ -81,7 +81,7 @@ impl PasswordReader {
     }
 
     /// Whether both are clones of one function.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub(super) fn is_same_reader(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 

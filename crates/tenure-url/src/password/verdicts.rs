@@ -31,14 +31,16 @@ struct LoginRecord {
 
 impl LoginHistory {
     /// Records that a server accepted the password for this login.
-    pub(super) fn accepted(&self, login: &str) {
-        self.of(login, |verdict| *verdict = LoginRecord { was_accepted: true, refused: None });
+    pub(super) fn record_accepted(&self, login: &str) {
+        self.with_record(login, |verdict| {
+            *verdict = LoginRecord { was_accepted: true, refused: None }
+        });
     }
 
     /// Returns what it means that a server refused this password with `fault`.
-    pub(super) fn refused(&self, login: &str, secret: &Secret, fault: Fault) -> Fault {
+    pub(super) fn record_refused(&self, login: &str, secret: &Secret, fault: Fault) -> Fault {
         let digest = self.digests.hash_one(secret.expose());
-        self.of(login, |verdict| {
+        self.with_record(login, |verdict| {
             if !verdict.was_accepted {
                 return fault;
             }
@@ -59,7 +61,7 @@ impl LoginHistory {
         }
     }
 
-    fn of<T>(&self, login: &str, change: impl FnOnce(&mut LoginRecord) -> T) -> T {
+    fn with_record<T>(&self, login: &str, change: impl FnOnce(&mut LoginRecord) -> T) -> T {
         let mut all = self.lock();
         if all.len() >= MOST && !all.contains_key(login) {
             all.clear();

@@ -45,7 +45,7 @@ impl BlockingContext {
         L::IntoFuture: Send + 'static,
         T: Send,
     {
-        if !self.listener.is_somebody() {
+        if !self.listener.has_callbacks() {
             return self.wait(lock.into_future());
         }
         let telling = |post: NotificationSender| lock.telling(post).into_future();
@@ -82,7 +82,7 @@ impl BlockingContext {
     }
 
     /// Blocks until the store has answered a call that is not an acquisition.
-    pub(super) fn look<T: Send, E: From<InspectError> + Send>(
+    pub(super) fn call_store<T: Send, E: From<InspectError> + Send>(
         &self,
         looking: impl Future<Output = Result<T, E>> + Send + 'static,
     ) -> Result<T, E> {
@@ -118,21 +118,24 @@ where
 {
     fn telling(self, post: NotificationSender) -> Self {
         let away = post.clone();
-        self.on_busy(move |busy| post.busy(busy)).on_unreachable(move |fault| away.away(fault))
+        self.on_busy(move |busy| post.send_busy(busy))
+            .on_unreachable(move |fault| away.send_unreachable(fault))
     }
 }
 
 impl NotifyingLock for AllLock {
     fn telling(self, post: NotificationSender) -> Self {
         let away = post.clone();
-        self.on_busy(move |busy| post.busy(busy)).on_unreachable(move |fault| away.away(fault))
+        self.on_busy(move |busy| post.send_busy(busy))
+            .on_unreachable(move |fault| away.send_unreachable(fault))
     }
 }
 
 impl NotifyingLock for ReentrantLock {
     fn telling(self, post: NotificationSender) -> Self {
         let away = post.clone();
-        self.on_busy(move |busy| post.busy(busy)).on_unreachable(move |fault| away.away(fault))
+        self.on_busy(move |busy| post.send_busy(busy))
+            .on_unreachable(move |fault| away.send_unreachable(fault))
     }
 }
 

@@ -67,7 +67,7 @@ impl Leaders {
             let news = tokio::time::timeout(at_most, leaders.next()).await.ok();
             Ok::<_, InspectError>((leaders, news))
         };
-        match self.context.look(looking) {
+        match self.context.call_store(looking) {
             Ok((leaders, news)) => {
                 self.leaders = Some(leaders);
                 news

@@ -20,11 +20,11 @@ pub(super) struct WaitListener {
 }
 
 impl WaitListener {
-    pub(super) fn is_somebody(&self) -> bool {
+    pub(super) fn has_callbacks(&self) -> bool {
         self.on_busy.is_some() || self.on_unreachable.is_some()
     }
 
-    fn hear(&self, news: PendingNotifications) {
+    fn call_back(&self, news: PendingNotifications) {
         if let (Some(busy), Some(tell)) = (news.busy, &self.on_busy) {
             tell(&busy);
         }
@@ -49,18 +49,18 @@ pub(super) struct NotificationSender {
 }
 
 impl NotificationSender {
-    pub(super) fn busy(&self, busy: &Busy) {
+    pub(super) fn send_busy(&self, busy: &Busy) {
         // A store that reports other contenders is reachable again.
-        self.leave(|unheard| {
+        self.post_notification(|unheard| {
             *unheard = PendingNotifications { busy: Some(busy.clone()), away: None }
         });
     }
 
-    pub(super) fn away(&self, fault: &Fault) {
-        self.leave(|unheard| unheard.away = Some(fault.clone()));
+    pub(super) fn send_unreachable(&self, fault: &Fault) {
+        self.post_notification(|unheard| unheard.away = Some(fault.clone()));
     }
 
-    fn leave(&self, news: impl FnOnce(&mut PendingNotifications)) {
+    fn post_notification(&self, news: impl FnOnce(&mut PendingNotifications)) {
         let mut unheard = lock(&self.unheard);
         let rung = unheard.busy.is_some() || unheard.away.is_some();
         news(&mut unheard);
@@ -109,7 +109,7 @@ impl<T> NotificationReceiver<T> {
                 Message::Outcome(outcome) => return Some(outcome),
                 Message::News => {
                     let news = std::mem::take(&mut *lock(&self.unheard));
-                    listener.hear(news);
+                    listener.call_back(news);
                 }
             }
         }

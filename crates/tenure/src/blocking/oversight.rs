@@ -48,7 +48,7 @@ impl Tenure {
         prefix: impl AsRef<str>,
         choose: impl FnOnce(List) -> List,
     ) -> Result<Listing, StoreError> {
-        self.of_store(choose(self.as_async().list(prefix)).into_future())
+        self.call_store(choose(self.as_async().list(prefix)).into_future())
     }
 
     /// Shows the holders and the waiters of the lock called `name`, of whatever kind.
@@ -65,7 +65,7 @@ impl Tenure {
     /// ```
     pub fn inspect(&self, name: impl AsRef<str>) -> Result<Snapshot, InspectError> {
         let (tenure, own) = (self.as_async().clone(), name.as_ref().to_owned());
-        self.context(name.as_ref()).look(async move { tenure.inspect(own).await })
+        self.context(name.as_ref()).call_store(async move { tenure.inspect(own).await })
     }
 
     /// Watches the lock called `name`, of whatever kind, without becoming a contender.
@@ -101,7 +101,7 @@ impl Tenure {
         hold: HoldId,
     ) -> Result<Option<Contender>, InspectError> {
         let (tenure, own) = (self.as_async().clone(), name.as_ref().to_owned());
-        self.context(name.as_ref()).look(async move { tenure.evict(own, hold).await })
+        self.context(name.as_ref()).call_store(async move { tenure.evict(own, hold).await })
     }
 
     /// Evicts all holds of the lock called `name` that are in `seen` and have not ended.
@@ -123,7 +123,7 @@ impl Tenure {
         seen: &Snapshot,
     ) -> Result<Vec<Contender>, InspectError> {
         let (tenure, own, seen) = (self.as_async().clone(), name.as_ref().to_owned(), seen.clone());
-        self.context(name.as_ref()).look(async move { tenure.evict_seen(own, &seen).await })
+        self.context(name.as_ref()).call_store(async move { tenure.evict_seen(own, &seen).await })
     }
 
     /// Asks the store which promises hold there, and why others do not.
@@ -140,11 +140,11 @@ impl Tenure {
     /// ```
     pub fn health(&self) -> Result<Vec<Diagnostic>, StoreError> {
         let tenure = self.as_async().clone();
-        self.of_store(async move { tenure.health().await })
+        self.call_store(async move { tenure.health().await })
     }
 
     /// Blocks until the store has answered a call that concerns no single lock.
-    fn of_store<T: Send>(
+    fn call_store<T: Send>(
         &self,
         asking: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {

@@ -227,7 +227,7 @@ fn has_a_thread_to_spare() -> bool {
 }
 
 /// Prepares a thread for [`tell`].
-pub(super) fn ready_to_tell() {
+pub(super) fn prepare_callback_thread() {
     if let Ok(tells) = tellers() {
         // If there is none, it is tried again when it is needed.
         let _ = tells.ready();
@@ -235,7 +235,7 @@ pub(super) fn ready_to_tell() {
 }
 
 /// Runs `tell` on a separate thread, as soon as there is one.
-pub(super) async fn tell(tell: impl FnOnce() + Send + 'static) {
+pub(super) async fn run_callback(tell: impl FnOnce() + Send + 'static) {
     let tell = Arc::new(Mutex::new(Some(tell)));
     loop {
         let told = tell.clone();

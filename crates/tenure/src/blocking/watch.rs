@@ -37,16 +37,16 @@ impl GuardCallbacks {
     }
 
     /// Calls `tell` once when the hold has this news, as long as the watch goes on.
-    pub(super) fn on<T: Send + 'static>(
+    pub(super) fn call_on_news<T: Send + 'static>(
         &self,
         news: impl Future<Output = T> + Send + 'static,
         tell: impl FnOnce(T) + Send + 'static,
     ) {
-        thread::ready_to_tell();
+        thread::prepare_callback_thread();
         let watcher = self.thread.spawn(async move {
             let news = news.await;
             // This is not awaited, so that the guard's end does not cut the call short.
-            thread::tell(move || tell(news)).await;
+            thread::run_callback(move || tell(news)).await;
         });
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
     }
@@ -93,7 +93,7 @@ macro_rules! news {
         /// # Ok::<(), tenure::Error>(())
         /// ```
         pub fn on_lost(&self, tell: impl FnOnce(tenure_core::Lost) + Send + 'static) {
-            self.watch.on(self.guard.lost(), tell);
+            self.watch.call_on_news(self.guard.lost(), tell);
         }
 
         /// Blocks until another program asks this holder to release, or for `at_most`. Returns whether one asked. The
@@ -124,7 +124,7 @@ macro_rules! news {
         /// # Ok::<(), tenure::Error>(())
         /// ```
         pub fn on_release_requested(&self, tell: impl FnOnce() + Send + 'static) {
-            self.watch.on(self.guard.release_requested(), |()| tell());
+            self.watch.call_on_news(self.guard.release_requested(), |()| tell());
         }
     };
 }

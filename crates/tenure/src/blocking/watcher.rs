@@ -62,7 +62,7 @@ impl Watcher {
             let news = tokio::time::timeout(at_most, watcher.next()).await;
             Ok::<_, InspectError>((watcher, news.unwrap_or_default()))
         };
-        match self.context.look(watching) {
+        match self.context.call_store(watching) {
             Ok((watcher, news)) => {
                 self.watcher = Some(watcher);
                 news

@@ -64,7 +64,7 @@ impl ParsedConfig {
 impl Run {
     fn read(mut table: ConfigTable<'_>) -> Result<Self, ConfigError> {
         let run = Self {
-            grace: table.take("grace", |value| timed(&value, values::length))?,
+            grace: table.take("grace", |value| read_duration(&value, values::length))?,
             busy_exit_code: table.take("busy-exit-code", |value| exit_code(&value, 0))?,
             lost_exit_code: table.take("lost-exit-code", |value| exit_code(&value, 1))?,
             failed_exit_code: table.take("failed-exit-code", |value| exit_code(&value, 1))?,
@@ -76,18 +76,18 @@ impl Run {
 
 fn settings(table: &mut ConfigTable<'_>) -> Result<Defaults, ConfigError> {
     let mut defaults = Defaults::default();
-    defaults.ttl = table.take("ttl", |value| timed(&value, values::ttl))?;
-    defaults.wait = table.take("wait", |value| timed(&value, values::length))?;
-    defaults.max_hold = table.take("max-hold", |value| timed(&value, values::max_hold))?;
+    defaults.ttl = table.take("ttl", |value| read_duration(&value, values::ttl))?;
+    defaults.wait = table.take("wait", |value| read_duration(&value, values::length))?;
+    defaults.max_hold = table.take("max-hold", |value| read_duration(&value, values::max_hold))?;
     defaults.hold_at_least =
-        table.take("hold-at-least", |value| timed(&value, values::hold_at_least))?;
-    defaults.grace = table.take("grace", |value| timed(&value, values::grace))?;
+        table.take("hold-at-least", |value| read_duration(&value, values::hold_at_least))?;
+    defaults.grace = table.take("grace", |value| read_duration(&value, values::grace))?;
     defaults.label = table.text("label")?.map(|(label, _)| label);
-    defaults.fair = table.take("fair", |value| truth(&value))?;
+    defaults.fair = table.take("fair", |value| read_bool(&value))?;
     Ok(defaults)
 }
 
-fn timed(
+fn read_duration(
     value: &DeValue<'_>,
     read: impl Fn(&str) -> Result<Duration, SettingError>,
 ) -> Result<Duration, SettingError> {
@@ -102,7 +102,7 @@ fn timed(
     }
 }
 
-fn truth(value: &DeValue<'_>) -> Result<bool, SettingError> {
+fn read_bool(value: &DeValue<'_>) -> Result<bool, SettingError> {
     match value {
         DeValue::Boolean(truth) => Ok(*truth),
         other => {

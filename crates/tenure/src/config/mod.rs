@@ -330,7 +330,7 @@ impl Config {
     }
 
     /// The shortest ttl and the longest grace of all holds, as far as they are known before the store is opened.
-    pub(crate) fn holds(&self) -> Defaults {
+    pub(crate) fn hold_bounds(&self) -> Defaults {
         if let Some(expected) = &self.expected {
             return expected.clone();
         }

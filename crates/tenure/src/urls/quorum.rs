@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What is wrong with the spelling of `list`, if anything. `of_member` says what is wrong with a member's URL.
-pub(crate) fn mistake(list: &str, of_member: impl Fn(&str) -> Option<Fault>) -> Option<Fault> {
+pub(crate) fn find_mistake(list: &str, of_member: impl Fn(&str) -> Option<Fault>) -> Option<Fault> {
     let (mut options, mut members, mut places) = (QuorumOptions::new(), 0, Vec::new());
     for part in parts(list) {
         match setting(part, options.clone()) {
@@ -33,7 +33,7 @@ pub(crate) fn mistake(list: &str, of_member: impl Fn(&str) -> Option<Fault>) -> 
                     let what = format!("member number {members}: {}", fault.message_and_cause());
                     return Some(Fault::new(fault.kind(), what, fault.help()));
                 }
-                places.extend(place(&url));
+                places.extend(member_location(&url));
             }
             Err(fault) => return Some(fault),
         }
@@ -43,7 +43,7 @@ pub(crate) fn mistake(list: &str, of_member: impl Fn(&str) -> Option<Fault>) -> 
 }
 
 /// The location of a member, as far as its URL alone gives it.
-fn place(url: &str) -> Option<String> {
+fn member_location(url: &str) -> Option<String> {
     #[cfg(feature = "redis")]
     if let Ok(options) = tenure_redis::RedisOptions::from_url(url) {
         return Some(options.location());
@@ -219,7 +219,7 @@ mod tests {
         let list = "redis://a,longest_lease=120s,postgres://me:s3ntinel,b/d,redis://c";
         let said = format!("{:#}", outcome(list).unwrap_err());
         assert!(said.contains("member number 2") && !said.contains("s3ntinel"), "{said}");
-        let said = mistake(list, |_| None).unwrap().to_string();
+        let said = find_mistake(list, |_| None).unwrap().to_string();
         assert!(said.contains("member number 2"), "{said}");
     }
 

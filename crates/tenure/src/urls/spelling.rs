@@ -7,8 +7,8 @@ use tenure_core::{Fault, FaultKind};
 use tenure_url::{is_scheme, nearest};
 
 /// What is wrong with the spelling of `url`, if anything.
-pub(crate) fn mistake(url: &str) -> Option<Fault> {
-    let scheme = crate::urls::stores::parted(url).0;
+pub(crate) fn find_mistake(url: &str) -> Option<Fault> {
+    let scheme = crate::urls::stores::split_scheme(url).0;
     if url.trim().is_empty() {
         return Some(wrong("its URL is empty".to_owned(), EMPTY.to_owned()));
     }
@@ -17,7 +17,7 @@ pub(crate) fn mistake(url: &str) -> Option<Fault> {
     }
     match scheme {
         #[cfg(feature = "embedded")]
-        "file" => misplaced(behind_scheme(url)),
+        "file" => unstable_dir(behind_scheme(url)),
         #[cfg(feature = "redis")]
         scheme if crate::urls::stores::is_redis(scheme) => {
             tenure_redis::RedisOptions::from_url(url).err()
@@ -33,7 +33,7 @@ pub(crate) fn mistake(url: &str) -> Option<Fault> {
             tenure_postgres::PostgresOptions::from_url(url).err()
         }
         #[cfg(feature = "quorum")]
-        "quorum" => crate::urls::quorum::mistake(behind_scheme(url), mistake),
+        "quorum" => crate::urls::quorum::find_mistake(behind_scheme(url), find_mistake),
         _ => bare_path(url),
     }
 }
@@ -50,7 +50,7 @@ pub(crate) const NO_URL: &str = "it is neither a URL nor the name of a store";
 
 /// What to write instead of such a text.
 pub(crate) fn write_one(text: &str) -> String {
-    let known = crate::urls::stores::known();
+    let known = crate::urls::stores::known_schemes();
     let scheme = text.split_once("//").map(|(scheme, _)| format!("{scheme}:"));
     if let Some(scheme) = scheme.filter(|scheme| known.split(", ").any(|one| one == scheme)) {
         return format!("write a colon after the scheme: {scheme}//");
@@ -87,7 +87,7 @@ pub(crate) fn is_path(text: &str) -> bool {
 
 /// The fault for a directory that differs between callers: those that use different ones do not exclude each other.
 #[cfg(feature = "embedded")]
-fn misplaced(dir: &str) -> Option<Fault> {
+fn unstable_dir(dir: &str) -> Option<Fault> {
     if let Some(below) = dir.strip_prefix("//").filter(|below| !below.starts_with('/')) {
         let what = format!("the directory in file:{dir} begins where a URL has its host");
         return Some(wrong(what, format!("write file:{}", absolute(&format!("/{below}")))));

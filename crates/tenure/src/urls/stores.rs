@@ -7,7 +7,7 @@ use tenure_core::{Defaults, Fault, Store};
 use crate::Examination;
 
 /// The schemes of this build that several processes can share.
-pub(crate) fn known() -> String {
+pub(crate) fn known_schemes() -> String {
     let schemes = [
         ("file:", cfg!(feature = "embedded")),
         ("redis:", cfg!(feature = "redis")),
@@ -31,7 +31,7 @@ pub(crate) fn known() -> String {
 }
 
 /// A URL's scheme, and the rest. The scheme of Java's URLs has two parts: `jdbc:mysql`.
-pub(crate) fn parted(url: &str) -> (&str, &str) {
+pub(crate) fn split_scheme(url: &str) -> (&str, &str) {
     let driver = url.strip_prefix(JDBC).and_then(|rest| rest.find(':'));
     match driver {
         Some(end) => {
@@ -94,7 +94,7 @@ pub(crate) fn examine_embedded(dir: &str) -> Result<Examination, Fault> {
     let place = match named.map_or_else(tenure_embedded::default_dir, |dir| Ok(dir.to_owned())) {
         Ok(place) => place,
         // As for a user without a home directory.
-        Err(fault) => return Ok(nowhere(&fault)),
+        Err(fault) => return Ok(unusable_embedded(&fault)),
     };
     let diagnostics = tenure_embedded::EmbeddedStore::examine(named)?;
     // As an open store has it.
@@ -104,7 +104,7 @@ pub(crate) fn examine_embedded(dir: &str) -> Result<Examination, Fault> {
 
 /// The embedded store has no usable directory here.
 #[cfg(feature = "embedded")]
-fn nowhere(fault: &Fault) -> Examination {
+fn unusable_embedded(fault: &Fault) -> Examination {
     let diagnostic = tenure_core::store::Diagnostic::failed("place", fault);
     let location = "file: in its default directory".to_owned();
     Examination { kind: "file", location, diagnostics: vec![diagnostic] }
@@ -273,7 +273,7 @@ mod tests {
             "jdbc:postgresql://db/shop",
             "postgis://db/shop",
         ] {
-            assert!(is_postgres(parted(url).0) && !is_mysql(parted(url).0), "{url}");
+            assert!(is_postgres(split_scheme(url).0) && !is_mysql(split_scheme(url).0), "{url}");
         }
         for url in [
             "mysql2://db/shop",
@@ -282,11 +282,11 @@ mod tests {
             "jdbc:mariadb://db/shop",
             "trilogy://db/shop",
         ] {
-            assert!(is_mysql(parted(url).0) && !is_postgres(parted(url).0), "{url}");
+            assert!(is_mysql(split_scheme(url).0) && !is_postgres(split_scheme(url).0), "{url}");
         }
-        assert_eq!(parted("jdbc:mysql://db/shop"), ("jdbc:mysql", "//db/shop"));
-        assert_eq!(parted("jdbc:"), ("jdbc", ""));
-        assert_eq!(parted("memory"), ("memory", ""));
-        assert!(!is_redis(parted("jdbc:redis://db").0));
+        assert_eq!(split_scheme("jdbc:mysql://db/shop"), ("jdbc:mysql", "//db/shop"));
+        assert_eq!(split_scheme("jdbc:"), ("jdbc", ""));
+        assert_eq!(split_scheme("memory"), ("memory", ""));
+        assert!(!is_redis(split_scheme("jdbc:redis://db").0));
     }
 }

@@ -7,7 +7,7 @@ use tenure_url::without_password;
 use crate::urls::stores::{is_redis_server, is_redis_socket, names_several};
 
 /// The URL without anything that may contain a password.
-pub(crate) fn shown(url: &str) -> String {
+pub(crate) fn redacted_url(url: &str) -> String {
     if let Some(members) = url.strip_prefix("quorum:") {
         let members: Vec<_> = members.split(',').map(shown_member).collect();
         return format!("quorum:{}", members.join(","));
@@ -74,7 +74,7 @@ pub(crate) fn shown_member(url: &str) -> String {
         }
         _ => false,
     };
-    if known { shown(url) } else { HIDDEN.to_owned() }
+    if known { redacted_url(url) } else { HIDDEN.to_owned() }
 }
 
 #[cfg(test)]
@@ -128,12 +128,12 @@ mod tests {
             "quorum:redis://a,redis://me:s3ntinel,s3ntinel@b,redis://c",
             "quorum:zookeeper://me:s3ntinel@a,zookeeper://me:s3ntinel,s3ntinel@b",
         ] {
-            assert!(!shown(url).contains("s3ntinel"), "{}", shown(url));
+            assert!(!redacted_url(url).contains("s3ntinel"), "{}", redacted_url(url));
         }
         let plain = "quorum:redis://a:6379/0,redis://b,file:/c,longest_lease=90s";
         let ensemble = "quorum:zookeeper://a,zookeeper://b:2181/locks";
         for url in ["file:/var/lib/tenure", "file:/home/me@work", plain, ensemble] {
-            assert_eq!(shown(url), url);
+            assert_eq!(redacted_url(url), url);
         }
         assert_eq!(
             shown_member("zookeeper://me:s3ntinel@b/locks?session=10s"),

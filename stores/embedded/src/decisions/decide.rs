@@ -79,13 +79,13 @@ impl Inner {
     {
         let mut patience = Backoff::of(PATIENCE);
         loop {
-            match self.step(name, &decision, None)? {
+            match self.attempt_decision(name, &decision, None)? {
                 AttemptOutcome::Done(answer) => {
                     if self.tidying.try_begin() {
                         let inner = self.clone();
                         if begin_to_block(move || inner.tidy()).is_err() {
                             // It is done later, where there is no thread for it now.
-                            self.tidying.ends();
+                            self.tidying.end_sweep();
                         }
                     }
                     return Ok(answer);
@@ -129,7 +129,7 @@ impl Inner {
         F: Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<T>,
     {
         loop {
-            match self.step(name, decision, Some(given_up))? {
+            match self.attempt_decision(name, decision, Some(given_up))? {
                 AttemptOutcome::Done(answer) => {
                     self.tidy_when_due();
                     return Ok(answer);
@@ -144,7 +144,7 @@ impl Inner {
         }
     }
 
-    fn step<T, F>(
+    fn attempt_decision<T, F>(
         &self,
         name: &LockName,
         decision: &Decision<F>,
@@ -155,11 +155,11 @@ impl Inner {
     {
         self.check_process()?;
         let Some(file) = self.file(name, decision.creates)? else {
-            let at = self.moment(&|_| true)?;
+            let at = self.decision_context(&|_| true)?;
             let (answer, _) = (decision.decide)(&mut NameState::default(), &at)?;
             return Ok(AttemptOutcome::Done(answer));
         };
-        let Some(section) = file.enter()? else {
+        let Some(section) = file.try_lock_state()? else {
             return Ok(AttemptOutcome::Locked(file.path().to_owned()));
         };
         // From here on nobody else decides on this name, so whoever asks later sees the effect.
@@ -171,7 +171,7 @@ impl Inner {
         match step {
             AttemptOutcome::Done((answer, wake)) => {
                 for wake in &wake {
-                    self.watch.tell(wake);
+                    self.watch.notify_waiter(wake);
                 }
                 Ok(AttemptOutcome::Done(answer))
             }
@@ -204,29 +204,29 @@ impl Inner {
             Ok(Some(loaded)) => loaded,
             Ok(None) => return Ok(AttemptOutcome::Reopen),
             Err(fault) if decision.repairs && fault.kind() == FaultKind::Corrupt => {
-                section.repaired(&ground, name)?
+                section.rebuild_state(&ground, name)?
             }
             Err(fault) => return Err(fault),
         };
         let looks = LivenessChecks::new(|client| self.members.alive(client));
         let alive = |client| looks.alive(client);
-        let at = self.moment(&alive)?;
+        let at = self.decision_context(&alive)?;
         self.keep_fresh(at.now);
-        let (before, had) = (loaded.state.last_time, self.stake(&loaded.state));
+        let (before, had) = (loaded.state.last_time, self.count_contenders(&loaded.state));
         let outcome = (decision.decide)(&mut loaded.state, &at)?;
         let last = loaded.state.last_time;
         if last > before && last > self.clock.ceiling() {
             // What was decided is forgotten: nothing was written.
             return Ok(AttemptOutcome::Ceiling(last));
         }
-        let has = self.stake(&loaded.state);
+        let has = self.count_contenders(&loaded.state);
         self.members.take_on(had, has, at.now);
         section.write(&ground, &loaded)?;
         self.members.let_go(had, has);
         Ok(AttemptOutcome::Done(outcome))
     }
 
-    fn stake(&self, state: &NameState) -> ContenderCount {
+    fn count_contenders(&self, state: &NameState) -> ContenderCount {
         ContenderCount::of(self.members.own(), state)
     }
 
@@ -240,20 +240,20 @@ impl Inner {
             let failed = |doing, why| error::io(doing, &self.layout.path_of(&place), why);
             let found = StateFile::open(&self.layout, &place);
             if let Some(file) = found.map_err(|why| failed("open", why))? {
-                return Ok(Some(self.files.keep(name, file)));
+                return Ok(Some(self.files.cache_file(name, file)));
             }
             if !create {
                 return Ok(None);
             }
             let created = StateFile::create(&self.store_context(), &place, name);
             if let Some(file) = created.map_err(|why| failed("create", why))? {
-                self.tidying.created();
-                return Ok(Some(self.files.keep(name, file)));
+                self.tidying.record_created();
+                return Ok(Some(self.files.cache_file(name, file)));
             }
         }
     }
 
-    pub(crate) fn moment<'a>(
+    pub(crate) fn decision_context<'a>(
         &self,
         alive: &'a dyn Fn(tenure_core::proto::queue::Client) -> bool,
     ) -> Result<DecisionContext<'a>, Fault> {

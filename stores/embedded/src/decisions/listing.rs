@@ -36,12 +36,14 @@ impl Inner {
     /// Names with contenders that begin with `prefix`, in order.
     pub(crate) fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
         let (mut listing, mut names) = (Listing::default(), Vec::new());
-        each_state(&*self.machine, &self.layout.locks, |read| match read {
+        for_each_state(&*self.machine, &self.layout.locks, |read| match read {
             // Most files are of names that nobody contends for. Each is a moment in which that was so.
             Ok((name, state)) if state.is_idle() || !name.as_str().starts_with(prefix) => {}
             Ok((name, _)) => names.push(name),
             Err(path) => {
-                misses(&mut listing.missing, || format!("{} cannot be read", path.display()));
+                record_missing(&mut listing.missing, || {
+                    format!("{} cannot be read", path.display())
+                });
             }
         })?;
         names.sort();
@@ -52,7 +54,7 @@ impl Inner {
                 Ok(snapshot) => snapshot,
                 Err(fault) => {
                     let why = || format!("{:?}: {}", name.as_str(), fault.message_and_cause());
-                    misses(&mut listing.missing, why);
+                    record_missing(&mut listing.missing, why);
                     continue;
                 }
             };
@@ -71,7 +73,7 @@ impl Inner {
     /// Reads which names there are. Who writes at the same time is not waited for.
     pub(crate) fn survey(&self) -> Result<ScanResult, Fault> {
         let mut survey = ScanResult::default();
-        each_state(&*self.machine, &self.layout.locks, |read| match read {
+        for_each_state(&*self.machine, &self.layout.locks, |read| match read {
             Ok((name, _)) => survey.names.push(name),
             Err(path) => survey.damaged.push(path),
         })?;
@@ -83,14 +85,14 @@ impl Inner {
 const REASONS: usize = 16;
 
 /// Remembers why one is left out: a few reasons stand for all.
-fn misses(missing: &mut Vec<String>, why: impl FnOnce() -> String) {
+fn record_missing(missing: &mut Vec<String>, why: impl FnOnce() -> String) {
     if missing.len() < REASONS {
         missing.push(why());
     }
 }
 
 /// Reads the state of each name below `locks` once, or says whose file could not be read.
-pub(crate) fn each_state(
+pub(crate) fn for_each_state(
     machine: &dyn Machine,
     locks: &Dir,
     mut tell: impl FnMut(Result<(LockName, NameState), PathBuf>),
@@ -117,7 +119,7 @@ fn state_in(
 ) -> Option<Result<(LockName, NameState), ()>> {
     // A reader can meet two writers in a row, hardly more.
     for _ in 0..16 {
-        let Some(file) = shelf.look_at(file).transpose()?.ok() else { return Some(Err(())) };
+        let Some(file) = shelf.open_readonly(file).transpose()?.ok() else { return Some(Err(())) };
         let slots = SlotFile { machine, file: &file, kind: SlotFileKind::State };
         let mut room = ReadBuffer::new();
         let found = slots.read(&mut room).ok().and_then(|record| wire::decode(record.payload));

@@ -8,21 +8,21 @@ use std::{
 use crate::{
     disk::{
         access::FilePermissions,
-        dir::{Dir, unfinished},
+        dir::{Dir, temporary_name},
         slots::{PAGE, SlotFile, SlotFileKind, SlotRecord, WriteError},
     },
     machine::{Machine, check_size},
 };
 
 /// Creates a file of slots with its first record; `None` when somebody else was faster.
-pub(crate) fn file(
+pub(crate) fn create_slot_file(
     machine: &dyn Machine,
     (dir, name): (&Dir, &str),
     access: FilePermissions,
     kind: SlotFileKind,
     first: &SlotRecord<'_>,
 ) -> io::Result<Option<File>> {
-    let unfinished = TemporaryFile { dir, name: unfinished(name)? };
+    let unfinished = TemporaryFile { dir, name: temporary_name(name)? };
     let file = dir.create_file(&unfinished.name, access)?;
     check_size(PAGE as u64)?;
     file.set_len(PAGE as u64)?;

@@ -91,9 +91,9 @@ impl Dir {
     }
 
     /// A directory in it, which is created if it is not there.
-    pub(crate) fn make(&self, name: &str, access: FilePermissions) -> io::Result<Self> {
+    pub(crate) fn open_or_create(&self, name: &str, access: FilePermissions) -> io::Result<Self> {
         if let Some(found) = self.sub(name)? {
-            found.is_open_to(access)?;
+            found.check_access(access)?;
             return Ok(found);
         }
         if !access.is_shared() {
@@ -102,11 +102,11 @@ impl Dir {
                 Err(why) => Err(why.into()),
             };
         }
-        let workshop = PrivateDir::within(self, name)?;
+        let workshop = PrivateDir::create_in(self, name)?;
         mkdirat(&workshop.dir, name, Mode::S_IRWXU)?;
         let made = workshop.dir.sub(name)?.ok_or(Errno::ENOENT)?;
         share(&made.file, access, access.dir_mode())?;
-        match workshop.hand_out(name, name) {
+        match workshop.move_into_place(name, name) {
             Ok(()) => Ok(Self { path: self.path_of(name), ..made }),
             Err(error) => {
                 let _ = workshop.dir.remove_dir(name);
@@ -116,7 +116,7 @@ impl Dir {
     }
 
     /// Refuses a directory that those who share the store cannot enter: somebody put it there.
-    fn is_open_to(&self, access: FilePermissions) -> io::Result<()> {
+    fn check_access(&self, access: FilePermissions) -> io::Result<()> {
         let there = Mode::from_bits_truncate(fstat(&self.file)?.st_mode);
         if there.contains(mode(access.dir_mode() & 0o077)) {
             return Ok(());
@@ -130,7 +130,7 @@ impl Dir {
     }
 
     /// A file in it, to read; `None` when there is none.
-    pub(crate) fn look_at(&self, name: &str) -> io::Result<Option<File>> {
+    pub(crate) fn open_readonly(&self, name: &str) -> io::Result<Option<File>> {
         self.regular(name, OFlag::O_RDONLY)
     }
 
@@ -260,8 +260,8 @@ pub(crate) struct PrivateDir<'a> {
 
 impl<'a> PrivateDir<'a> {
     /// Sets one up to make `name`.
-    pub(crate) fn within(within: &'a Dir, name: &str) -> io::Result<Self> {
-        let name = unfinished(name)?;
+    pub(crate) fn create_in(within: &'a Dir, name: &str) -> io::Result<Self> {
+        let name = temporary_name(name)?;
         mkdirat(&within.file, name.as_str(), Mode::S_IRWXU)?;
         let dir = within.sub(&name)?.ok_or(Errno::ENOENT)?;
         let found = fstat(&dir.file)?;
@@ -272,7 +272,7 @@ impl<'a> PrivateDir<'a> {
     }
 
     /// Gives what was made its place, unless there is something already.
-    pub(crate) fn hand_out(&self, made: &str, name: &str) -> io::Result<()> {
+    pub(crate) fn move_into_place(&self, made: &str, name: &str) -> io::Result<()> {
         Ok(rename_to_free(&self.dir, made, self.within, name)?)
     }
 }
@@ -315,7 +315,7 @@ fn is_same(one: &FileStat, other: &FileStat) -> bool {
 }
 
 /// A name for what is going to be `name`, which nobody else has.
-pub(crate) fn unfinished(name: &str) -> io::Result<String> {
+pub(crate) fn temporary_name(name: &str) -> io::Result<String> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let stem = name.split('.').next().unwrap_or(name);

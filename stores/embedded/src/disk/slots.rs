@@ -123,7 +123,7 @@ impl SlotFile<'_> {
     }
 
     /// Whether one of the slots was once written by a store. Otherwise the file is somebody's.
-    pub(crate) fn are_ours(&self) -> bool {
+    pub(crate) fn has_store_record(&self) -> bool {
         let mut page = [0; PAGE];
         self.machine.read_at(self.file, &mut page, 0).is_ok()
             && [0, SLOT].iter().any(|at| bytes::<4>(&page, *at) == self.kind.magic())
@@ -134,7 +134,7 @@ impl SlotFile<'_> {
         if record.payload.len() as u64 > AREA {
             return Err(WriteError::TooLarge(record.payload.len()));
         }
-        self.put(record).or_else(|error| self.settle(record.seq, error))
+        self.put(record).or_else(|error| self.resolve_failed_write(record.seq, error))
     }
 
     fn put(&self, record: &SlotRecord<'_>) -> io::Result<()> {
@@ -150,7 +150,7 @@ impl SlotFile<'_> {
     }
 
     /// After a failed write: which record is in force now?
-    fn settle(&self, seq: u64, error: io::Error) -> Result<(), WriteError> {
+    fn resolve_failed_write(&self, seq: u64, error: io::Error) -> Result<(), WriteError> {
         match self.read(&mut ReadBuffer::new()) {
             Ok(record) if record.seq == seq => Ok(()),
             Ok(_) => Err(WriteError::NoEffect(error)),

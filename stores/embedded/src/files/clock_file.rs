@@ -71,7 +71,7 @@ impl TokenClockFile {
         let path = root.dir.path_of(CLOCK);
         let file = match root.dir.open_file(CLOCK).map_err(|why| error::io("open", &path, why))? {
             Some(file) => file,
-            None => first(&*machine, root, boot)?,
+            None => create_clock_file(&*machine, root, boot)?,
         };
         let ceiling = AtomicU64::new(0);
         let clock = Self { machine, path, file, inside: Mutex::new(()), boot, ceiling, base: 0 };
@@ -183,13 +183,14 @@ impl TokenClockFile {
 }
 
 /// Creates the clock file, so that its name is on the disk before anything counts on it.
-fn first(machine: &dyn Machine, root: &Root, boot: [u8; 16]) -> Result<File, Fault> {
+fn create_clock_file(machine: &dyn Machine, root: &Root, boot: [u8; 16]) -> Result<File, Fault> {
     let failed = |why| error::io("create", &root.dir.path_of(CLOCK), why);
     let bounds = TokenBounds { base: 0, durable: 0, announced: 0 };
     let record = SlotRecord { seq: 1, flags: 0, boot, payload: &bounds.encode() };
     let place = (&root.dir, CLOCK);
     let created =
-        create::file(machine, place, root.access, SlotFileKind::Clock, &record).map_err(failed)?;
+        create::create_slot_file(machine, place, root.access, SlotFileKind::Clock, &record)
+            .map_err(failed)?;
     root.dir.file().sync_all().map_err(failed)?;
     match created {
         Some(file) => Ok(file),

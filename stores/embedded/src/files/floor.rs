@@ -52,10 +52,16 @@ impl TokenFloorFile {
             None => {
                 let record = SlotRecord { seq: 1, flags: 0, boot, payload: &[0; 8] };
                 let place = (&layout.boot, FLOOR);
-                create::file(&*machine, place, layout.access(), SlotFileKind::Floor, &record)
-                    .and_then(|made| made.map_or_else(open, |made| Ok(Some(made))))
-                    .map_err(failed)?
-                    .ok_or_else(|| error::removed(layout.root.path()))?
+                create::create_slot_file(
+                    &*machine,
+                    place,
+                    layout.access(),
+                    SlotFileKind::Floor,
+                    &record,
+                )
+                .and_then(|made| made.map_or_else(open, |made| Ok(Some(made))))
+                .map_err(failed)?
+                .ok_or_else(|| error::removed(layout.root.path()))?
             }
         };
         Ok(Self { machine, path, file, known: Mutex::new(0), boot })

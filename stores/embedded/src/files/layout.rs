@@ -78,7 +78,7 @@ impl Root {
             .map_err(|why| error::io("look at the file system of", there, why))?
             .check(&root)?;
         // What would be made so nobody but root could use, with whatever umask.
-        if takes_from_owner() {
+        if umask_restricts_owner() {
             let root = root.display();
             return Err(Fault::new(
                 FaultKind::Misconfigured,
@@ -102,7 +102,7 @@ impl Root {
         let dir = Dir::open(&root).map_err(look)?;
         let access = FilePermissions::of(&dir.file().metadata().map_err(look)?);
         let prepared = Self { dir, access };
-        if let Some(other) = prepared.what_else_is_there().map_err(look)? {
+        if let Some(other) = prepared.find_foreign_entry().map_err(look)? {
             return Err(if prepared.has_boots() {
                 no_clock(&root)
             } else {
@@ -113,7 +113,7 @@ impl Root {
     }
 
     /// Something that lies in the directory although it is no store.
-    fn what_else_is_there(&self) -> io::Result<Option<String>> {
+    fn find_foreign_entry(&self) -> io::Result<Option<String>> {
         if self.dir.entry(CLOCK)?.is_some() {
             return Ok(None);
         }
@@ -147,7 +147,7 @@ impl Root {
     /// A directory of the store, which is created if it is not there.
     pub(crate) fn make(&self, within: &Dir, name: &str) -> Result<Dir, Fault> {
         within
-            .make(name, self.access)
+            .open_or_create(name, self.access)
             .map_err(|why| error::io("open the directory", &within.path_of(name), why))
     }
 }
@@ -200,7 +200,7 @@ fn make_root(root: &Path) -> io::Result<()> {
 }
 
 /// Whether the umask of this process takes rights from its own user, where the system tells that.
-fn takes_from_owner() -> bool {
+fn umask_restricts_owner() -> bool {
     let status = fs::read("/proc/self/status").unwrap_or_default();
     let status = String::from_utf8_lossy(&status);
     let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));

@@ -30,7 +30,7 @@ impl OpenFileCache {
     }
 
     /// Keeps `file`, instead of the one that was not used for longest if there are too many.
-    pub(crate) fn keep(&self, name: &LockName, file: StateFile) -> Arc<StateFile> {
+    pub(crate) fn cache_file(&self, name: &LockName, file: StateFile) -> Arc<StateFile> {
         let file = Arc::new(file);
         self.touch(&file);
         let mut open = self.lock();

@@ -82,12 +82,17 @@ impl StateFile {
         name: &LockName,
     ) -> io::Result<Option<Self>> {
         let layout = ground.layout;
-        let shelf = layout.locks.make(&place.shelf, layout.access())?;
+        let shelf = layout.locks.open_or_create(&place.shelf, layout.access())?;
         let payload = &wire::encode(name.as_str(), &NameState::default());
         let record = SlotRecord { seq: 1, flags: FRESH, boot: ground.boot, payload };
         let file = (&shelf, place.file.as_str());
-        let file =
-            create::file(ground.machine, file, layout.access(), SlotFileKind::State, &record)?;
+        let file = create::create_slot_file(
+            ground.machine,
+            file,
+            layout.access(),
+            SlotFileKind::State,
+            &record,
+        )?;
         Ok(file.map(|file| Self::new(layout, place, file)))
     }
 
@@ -101,7 +106,7 @@ impl StateFile {
     }
 
     /// Enters the section; `None` when another process is in it for longer than a few tries.
-    pub(crate) fn enter(&self) -> Result<Option<StateFileGuard<'_>>, Fault> {
+    pub(crate) fn try_lock_state(&self) -> Result<Option<StateFileGuard<'_>>, Fault> {
         let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..TRIES {
             let tried = FileLock::try_take(&self.file);
@@ -174,12 +179,12 @@ impl StateFileGuard<'_> {
 
     /// The state that an eviction makes of a file that cannot be read: nobody has the name, and
     /// the next token is above all that this store ever granted.
-    pub(crate) fn repaired<'n>(
+    pub(crate) fn rebuild_state<'n>(
         &self,
         ground: &StoreContext<'_>,
         name: &'n LockName,
     ) -> Result<LoadedState<'n>, Fault> {
-        if !self.file.slots(ground.machine).are_ours() {
+        if !self.file.slots(ground.machine).has_store_record() {
             return Err(error::not_a_state(&self.file.path));
         }
         let state = NameState { last_time: ground.clock.highest()?, ..NameState::default() };
@@ -237,7 +242,7 @@ impl StateFileGuard<'_> {
 
 impl LoadedState<'_> {
     /// Whether a lock can have its name: else it is none that a store wrote.
-    pub(crate) fn is_of_a_lock(&self) -> bool {
+    pub(crate) fn has_valid_name(&self) -> bool {
         LockName::new(self.name).is_ok()
     }
 

@@ -34,36 +34,36 @@ impl Default for SweepSchedule {
 
 impl SweepSchedule {
     /// Counts a file that was created.
-    pub(crate) fn created(&self) {
+    pub(crate) fn record_created(&self) {
         self.created.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether it is time to tidy, and no other threads see to that. Then the caller does, and says when it
     /// [ends](Self::ends).
     pub(crate) fn try_begin(&self) -> bool {
-        let due = self.due();
+        let due = self.files_per_shelf();
         if self.created.load(Ordering::Relaxed) < due {
             return false;
         }
         let began = self.tidiers.fetch_add(1, Ordering::Relaxed) < TIDIERS
             && self.created.swap(0, Ordering::Relaxed) >= due;
         if !began {
-            self.ends();
+            self.end_sweep();
         }
         began
     }
 
-    pub(crate) fn ends(&self) {
+    pub(crate) fn end_sweep(&self) {
         self.tidiers.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// How many files take one to the next shelf.
-    pub(crate) fn due(&self) -> u32 {
+    pub(crate) fn files_per_shelf(&self) -> u32 {
         self.due.load(Ordering::Relaxed)
     }
 
     /// Which shelf is next: one after the other.
-    pub(crate) fn turn(&self) -> u8 {
+    pub(crate) fn next_shelf(&self) -> u8 {
         self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
@@ -82,12 +82,12 @@ mod tests {
     fn few_threads_tidy_at_a_time() {
         let tidying = SweepSchedule::default();
         let begins = || {
-            (0..EVERY).for_each(|_| tidying.created());
+            (0..EVERY).for_each(|_| tidying.record_created());
             tidying.try_begin()
         };
         assert!((0..TIDIERS).all(|_| begins()));
         assert!(!begins());
-        tidying.ends();
+        tidying.end_sweep();
         assert!(begins() && !begins());
     }
 }

@@ -55,7 +55,7 @@ impl HintSource for BlockingHintSource {
         }
         let mut message = [0; hint::LONGEST];
         if hint && let Some(length) = unless_empty(self.ear.socket.recv(&mut message))? {
-            hint::hear(&self.ear.board, message.get(..length).unwrap_or_default());
+            hint::dispatch_hint(&self.ear.board, message.get(..length).unwrap_or_default());
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ pub(crate) fn of_eviction(name: &LockName) -> Vec<u8> {
 }
 
 /// Passes on what was heard, if it makes sense.
-pub(crate) fn hear(board: &HintBoard, message: &[u8]) {
+pub(crate) fn dispatch_hint(board: &HintBoard, message: &[u8]) {
     let Some((owner, name)) = message.split_first_chunk::<16>() else { return };
     if name.is_empty() {
         board.wake(&Owner::from_bytes(*owner));
@@ -61,19 +61,19 @@ mod tests {
             named(NOBODY, b"line\nbreak"),
             named(NOBODY, &[b'a'; LockName::MAX_BYTES + 1]),
         ] {
-            hear(&board, &message);
+            dispatch_hint(&board, &message);
             assert_eq!(heard(&mut evictions), None, "{message:?}");
         }
         let longest = LockName::new("a".repeat(LockName::MAX_BYTES)).unwrap();
         assert!(of_eviction(&longest).len() < LONGEST);
-        hear(&board, &of_eviction(&longest));
+        dispatch_hint(&board, &of_eviction(&longest));
         assert_eq!(heard(&mut evictions), Some(longest));
 
         let name = LockName::new("a").unwrap();
         let mut wakeups = board.listen(&name, &Owner::from_bytes([7; 16]));
-        hear(&board, &[7; 17]);
+        dispatch_hint(&board, &[7; 17]);
         assert!(!woken(&mut wakeups));
-        hear(&board, &[7; 16]);
+        dispatch_hint(&board, &[7; 16]);
         assert!(woken(&mut wakeups));
     }
 }

@@ -83,15 +83,15 @@ impl HintListener {
 
     /// Sees that somebody listens in the runtime that this is called in, if it has one, or that the thread
     /// does so itself that is about to block.
-    pub(crate) fn listen_here(self: &Arc<Self>) {
+    pub(crate) fn ensure_listener(self: &Arc<Self>) {
         if is_polled_directly() && self.direct().is_some_and(DirectHints::take_for_this_thread) {
             return;
         }
         let runtime = match Handle::try_current() {
             Ok(runtime) if !self.without_io.load(Ordering::Relaxed) => runtime,
-            Ok(_) | Err(_) => return self.on_own_thread(),
+            Ok(_) | Err(_) => return self.ensure_thread_listener(),
         };
-        let Some(task) = self.task(ListenerThread::Runtime(runtime.id())) else { return };
+        let Some(task) = self.register_task(ListenerThread::Runtime(runtime.id())) else { return };
         match runtime.runtime_flavor() {
             RuntimeFlavor::CurrentThread => drop(runtime.spawn(task.listen())),
             // What a worker spawns first may wait for that very worker, however long it is busy.
@@ -108,9 +108,9 @@ impl HintListener {
     }
 
     /// Sees that tenure's own thread listens, if there is one.
-    pub(crate) fn on_own_thread(self: &Arc<Self>) {
+    pub(crate) fn ensure_thread_listener(self: &Arc<Self>) {
         if !self.is_heard_on_own_thread()
-            && let Some(task) = self.task(ListenerThread::OwnThread)
+            && let Some(task) = self.register_task(ListenerThread::OwnThread)
         {
             let _ = in_background(task.listen());
         }
@@ -122,7 +122,7 @@ impl HintListener {
 
     /// What is to listen there, unless something does. The child of a fork has the parent's very socket, and
     /// would take its hints.
-    fn task(self: &Arc<Self>, place: ListenerThread) -> Option<ListeningTask> {
+    fn register_task(self: &Arc<Self>, place: ListenerThread) -> Option<ListeningTask> {
         let mut places = self.places();
         if let Some(waits) = places.get_mut(&place) {
             *waits = Instant::now();
@@ -183,7 +183,7 @@ impl ListeningTask {
         self.is_opening = false;
         drop(listening);
         match socket {
-            Ok(socket) => self.hear(&socket).await,
+            Ok(socket) => self.receive_hints(&socket).await,
             Err(error) => {
                 tracing::debug!(%error, "no hints in this runtime");
                 self.listen_on_own_thread();
@@ -192,7 +192,7 @@ impl ListeningTask {
     }
 
     /// Passes on what is said until all is over, or nobody waits here any more.
-    async fn hear(&mut self, socket: &net::UnixDatagram) {
+    async fn receive_hints(&mut self, socket: &net::UnixDatagram) {
         let ear = self.ear.clone();
         let mut message = [0; hint::LONGEST];
         let mut ended = pin!(ear.ended.notified());
@@ -203,7 +203,9 @@ impl ListeningTask {
                 received = socket.recv(&mut message) => received,
             };
             match received {
-                Ok(length) => hint::hear(&ear.board, message.get(..length).unwrap_or_default()),
+                Ok(length) => {
+                    hint::dispatch_hint(&ear.board, message.get(..length).unwrap_or_default())
+                }
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                     tracing::warn!(%error, "hints have stopped here: waiters ask on their own");
                     return;
@@ -234,7 +236,7 @@ impl ListeningTask {
         if self.place != ListenerThread::OwnThread
             && let Some(listening) = self.listening.upgrade()
         {
-            listening.on_own_thread();
+            listening.ensure_thread_listener();
         }
     }
 }

@@ -65,7 +65,7 @@ impl HintSender {
     }
 
     /// Why nothing can be sent, if that is so.
-    pub(crate) fn trouble(&self) -> Option<&io::Error> {
+    pub(crate) fn send_error(&self) -> Option<&io::Error> {
         self.unconnected.as_ref().err()
     }
 
@@ -95,7 +95,7 @@ impl HintSender {
     fn address(&self, to: Client, ending: &str) -> io::Result<Address> {
         let name = format!("{}{ending}", name_of(to));
         let access = self.members.layout().access();
-        Address::of((self.members.dir(), &self.dir), &name, access)
+        Address::resolve((self.members.dir(), &self.dir), &name, access)
     }
 
     fn connections(&self) -> MutexGuard<'_, Connections> {

@@ -25,12 +25,12 @@ pub(crate) fn bind(dir: &Dir, name: &str, access: FilePermissions) -> io::Result
         return UnixDatagram::bind(ShortPath::of(dir).join(name));
     }
     // Where nobody can exchange it before it has its mode.
-    let workshop = PrivateDir::within(dir, name)?;
+    let workshop = PrivateDir::create_in(dir, name)?;
     let made = ShortPath::of(&workshop.dir).join(name);
     let socket = UnixDatagram::bind(&made)?;
     let _ = chown(&made, None, Some(access.gid()));
     let shared = fs::set_permissions(&made, Permissions::from_mode(access.file_mode()))
-        .and_then(|()| workshop.hand_out(name, name));
+        .and_then(|()| workshop.move_into_place(name, name));
     if shared.is_err() {
         let _ = workshop.dir.remove(name);
     }
@@ -54,13 +54,13 @@ pub(crate) struct Address {
 
 impl Address {
     /// Where the socket of this name is now. In a shared directory it has to be one: a link is not followed.
-    pub(crate) fn of(
+    pub(crate) fn resolve(
         (dir, short): (&Dir, &ShortPath),
         name: &str,
         access: FilePermissions,
     ) -> io::Result<Self> {
         if access.is_shared() {
-            return of_the_very(dir, name);
+            return resolve_no_follow(dir, name);
         }
         Ok(Self { path: short.join(name), _open: None })
     }
@@ -79,7 +79,7 @@ impl Address {
 }
 
 #[cfg(target_os = "linux")]
-fn of_the_very(dir: &Dir, name: &str) -> io::Result<Address> {
+fn resolve_no_follow(dir: &Dir, name: &str) -> io::Result<Address> {
     use nix::{
         fcntl::{OFlag, openat},
         sys::stat::{Mode, SFlag, fstat},

@@ -63,7 +63,7 @@ impl HintChannel {
         let begins = Arc::downgrade(&waiting);
         board.on_wait(move || {
             if let Some(waiting) = begins.upgrade() {
-                waiting.begins();
+                waiting.prepare_wait();
             }
         });
         let sender = HintSender::new(members.clone());
@@ -78,19 +78,19 @@ impl HintChannel {
     }
 
     /// Registers a waiter.
-    pub(crate) fn listen(&self, name: &LockName, owner: &Owner) -> Wakeups {
+    pub(crate) fn register_waiter(&self, name: &LockName, owner: &Owner) -> Wakeups {
         self.start();
         self.board.listen(name, owner)
     }
 
     /// Registers the holders of this process: one that never waits is to hear of its eviction.
-    pub(crate) fn evictions(&self) -> Evictions {
+    pub(crate) fn register_holders(&self) -> Evictions {
         self.start();
         self.board.evictions()
     }
 
     /// Tells a waiter, here or in another process, that it should ask again.
-    pub(crate) fn tell(&self, wake: &Wake) {
+    pub(crate) fn notify_waiter(&self, wake: &Wake) {
         if wake.client == self.own {
             self.board.wake(&wake.owner);
             return;
@@ -110,25 +110,25 @@ impl HintChannel {
     }
 
     /// Why there are no hints, if there are none.
-    pub(crate) fn trouble(&self) -> Option<String> {
+    pub(crate) fn unavailable_reason(&self) -> Option<String> {
         match (&self.receiver, self.is_listening.load(Ordering::Relaxed)) {
             (Err(error), _) => Some(error.to_string()),
             (Ok(receiver), true) if !receiver.is_heard_on_own_thread() => {
                 Some("the system provided no thread or no file for listening".to_owned())
             }
-            (Ok(_), _) => self.sender.trouble().map(ToString::to_string),
+            (Ok(_), _) => self.sender.send_error().map(ToString::to_string),
         }
     }
 
     fn start(&self) {
         self.is_listening.store(true, Ordering::Relaxed);
-        self.receiver.iter().for_each(HintListener::on_own_thread);
+        self.receiver.iter().for_each(HintListener::ensure_thread_listener);
     }
 }
 
 impl WaiterSocket {
     /// Somebody is about to wait: it is to be woken where it waits.
-    fn begins(&self) {
+    fn prepare_wait(&self) {
         let receiver = self.receiver.get_or_init(|| {
             // The child of a fork would take its parent's place.
             if !self.members.are_ours() {
@@ -139,7 +139,7 @@ impl WaiterSocket {
             bound.inspect_err(|error| tracing::debug!(%error, "no socket for waiters")).ok()
         });
         if let Some(receiver) = receiver {
-            receiver.listen_here();
+            receiver.ensure_listener();
         }
     }
 }

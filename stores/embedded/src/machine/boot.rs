@@ -4,7 +4,7 @@ use tenure_core::{Fault, FaultKind};
 
 /// The identity of this boot, the same for all processes and containers of the machine.
 pub(crate) fn id() -> Result<[u8; 16], Fault> {
-    own_time_namespace()?;
+    check_time_namespace()?;
     let text = read_id()?;
     parse(&text).ok_or_else(|| unknown(format!("the system calls this boot {:?}", text.trim())))
 }
@@ -28,7 +28,7 @@ fn read_id() -> Result<String, Fault> {
 /// A time namespace of its own has another clock since boot than the processes outside of it, so
 /// their deadlines would not compare.
 #[cfg(target_os = "linux")]
-fn own_time_namespace() -> Result<(), Fault> {
+fn check_time_namespace() -> Result<(), Fault> {
     // Kernels without time namespaces do not have the file.
     let offsets = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
     let shifted = offsets.lines().any(|line| {

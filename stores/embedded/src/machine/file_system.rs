@@ -59,7 +59,7 @@ impl FileSystem {
 
     /// Refuses a file system on which locks would not hold.
     pub(crate) fn check(&self, path: &Path) -> Result<(), Fault> {
-        let why = match self.known().1 {
+        let why = match self.classify().1 {
             Suitability::Lasting | Suitability::Fleeting => return Ok(()),
             Suitability::Refused(why) => why,
             Suitability::Unknown => "is not known to keep locks between processes",
@@ -72,17 +72,17 @@ impl FileSystem {
     }
 
     /// Whether its content survives a reboot.
-    pub(crate) fn lasts(&self) -> bool {
-        self.known().1 == Suitability::Lasting
+    pub(crate) fn is_persistent(&self) -> bool {
+        self.classify().1 == Suitability::Lasting
     }
 
     /// Whether each container has its own, as far as its kind shows.
     pub(crate) fn is_a_layer(&self) -> bool {
-        self.known().0 == "overlayfs"
+        self.classify().0 == "overlayfs"
     }
 
     #[cfg(target_os = "linux")]
-    fn known(&self) -> (&str, Suitability) {
+    fn classify(&self) -> (&str, Suitability) {
         const NETWORK: Suitability = Suitability::Refused("is shared over a network");
         const PROGRAM: Suitability =
             Suitability::Refused("is kept by a program, or shared with a host");
@@ -132,7 +132,7 @@ impl FileSystem {
 
 impl fmt::Display for FileSystem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.known() {
+        match self.classify() {
             #[cfg(target_os = "linux")]
             (_, Suitability::Unknown) => {
                 let FileSystemId::Magic(magic) = self.0;

@@ -42,7 +42,7 @@ pub fn default_dir() -> Result<PathBuf, Fault> {
 
 pub(crate) fn default_lock_directory() -> Result<LockDirectory, Fault> {
     let of_the_machine = Path::new(OF_THE_MACHINE);
-    if serves(of_the_machine) {
+    if is_usable(of_the_machine) {
         let chosen = "the default for users who may write in /var/lib";
         return Ok(LockDirectory { dir: of_the_machine.to_owned(), chosen });
     }
@@ -53,7 +53,7 @@ pub(crate) fn default_lock_directory() -> Result<LockDirectory, Fault> {
 
 /// Whether this user may write in `dir` or create it. A directory that fails for another reason, as on a disk that was
 /// just made read-only, still counts: its locks are there, and another directory would not show them.
-fn serves(dir: &Path) -> bool {
+fn is_usable(dir: &Path) -> bool {
     match dir.metadata() {
         Ok(found) => {
             let denied =

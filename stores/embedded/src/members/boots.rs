@@ -12,7 +12,7 @@ use crate::{
     error,
     files::{
         layout::{FLOOR, LOCKS, MEMBERS, is_hash, is_of_a_boot, is_state, shelf},
-        removal::{self, below, clear},
+        removal::{self, open_subdirectory, remove_owned_entries},
     },
     members::{self, Liveness},
 };
@@ -75,23 +75,25 @@ fn is_alive(boots: &Dir, name: &str) -> io::Result<bool> {
 }
 
 fn remove(boots: &Dir, name: &str) {
-    let Some(boot) = below(boots, name) else { return };
+    let Some(boot) = open_subdirectory(boots, name) else { return };
     // Only what has members is a boot's; they go last.
-    let Some(members) = below(&boot, MEMBERS) else { return };
-    if let Some(locks) = below(&boot, LOCKS) {
+    let Some(members) = open_subdirectory(&boot, MEMBERS) else { return };
+    if let Some(locks) = open_subdirectory(&boot, LOCKS) {
         for shelf in (0..=u8::MAX).map(shelf) {
-            let Some(dir) = below(&locks, &shelf) else { continue };
-            clear(&dir, |name| is_state(name) || stem_of_unfinished(name).is_some_and(is_hash));
+            let Some(dir) = open_subdirectory(&locks, &shelf) else { continue };
+            remove_owned_entries(&dir, |name| {
+                is_state(name) || stem_of_unfinished(name).is_some_and(is_hash)
+            });
             let _ = locks.remove_dir(&shelf);
         }
         let is_shelf = |stem: &str| is_hex(stem, 2);
-        removal::unfinished(&locks, is_shelf);
+        removal::remove_all_unfinished(&locks, is_shelf);
         let _ = boot.remove_dir(LOCKS);
     }
-    clear(&boot, |name| name == FLOOR);
-    removal::unfinished(&boot, is_of_a_boot);
-    removal::unfinished(&members, is_hash);
-    clear(&members, members::is_member_file);
+    remove_owned_entries(&boot, |name| name == FLOOR);
+    removal::remove_all_unfinished(&boot, is_of_a_boot);
+    removal::remove_all_unfinished(&members, is_hash);
+    remove_owned_entries(&members, members::is_member_file);
     let removed = boot.remove_dir(MEMBERS).and_then(|()| boots.remove_dir(name));
     if let Err(error) = removed {
         tracing::debug!(boot = name, %error, "something in the directory of an earlier boot stays");

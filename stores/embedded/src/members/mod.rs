@@ -31,7 +31,7 @@ use tenure_core::{
 use crate::{
     disk::{
         age::{is_old, touch},
-        dir::{Dir, EntryKind, stem_of_unfinished, unfinished},
+        dir::{Dir, EntryKind, stem_of_unfinished, temporary_name},
         short_path::ShortPath,
     },
     error,
@@ -161,7 +161,9 @@ impl Members {
     }
 
     fn look(&self, client: Client) -> Liveness {
-        let Ok(Some(file)) = self.dir.look_at(&name_of(client)) else { return Liveness::Unknown };
+        let Ok(Some(file)) = self.dir.open_readonly(&name_of(client)) else {
+            return Liveness::Unknown;
+        };
         match life_by(&file) {
             Ok(Liveness::Living) => {
                 let mut seen = self.seen();
@@ -289,7 +291,7 @@ impl Members {
 
     /// Whether the dead member's file says that nothing is left of what it had.
     fn is_over(&self, name: &str, now: Timestamp) -> bool {
-        let Ok(Some(file)) = self.dir.look_at(name) else { return false };
+        let Ok(Some(file)) = self.dir.open_readonly(name) else { return false };
         // Locked once more, since two of a name can follow each other.
         let mut until = [0; 8];
         match file.read_exact_at(&mut until, 0) {
@@ -319,7 +321,7 @@ impl Members {
             Ok(Some(EntryKind::Socket)) if is_socket => self.dir.remove(name),
             Ok(Some(EntryKind::File)) if !is_socket => self.dir.remove(name),
             Ok(Some(EntryKind::Dir)) if stem_of_unfinished(name).is_some() => {
-                removal::one_unfinished(&self.dir, name);
+                removal::remove_unfinished_entry(&self.dir, name);
                 Ok(())
             }
             _ => Ok(()),
@@ -377,7 +379,7 @@ pub(crate) fn is_member_file(name: &str) -> bool {
 
 /// Whether a living process keeps the file of this name locked.
 pub(crate) fn life(members: &Dir, name: &str) -> io::Result<Liveness> {
-    members.look_at(name)?.map_or(Ok(Liveness::Unknown), |file| life_by(&file))
+    members.open_readonly(name)?.map_or(Ok(Liveness::Unknown), |file| life_by(&file))
 }
 
 fn life_by(file: &File) -> io::Result<Liveness> {
@@ -391,7 +393,7 @@ fn life_by(file: &File) -> io::Result<Liveness> {
 
 /// Creates a member's file; it is locked before others can see it.
 fn publish(dir: &Dir, name: &str, layout: &Layout, until: u64) -> io::Result<File> {
-    let unfinished = unfinished(name)?;
+    let unfinished = temporary_name(name)?;
     let file = dir.create_file(&unfinished, layout.access())?;
     let published = file
         .try_lock()

@@ -48,14 +48,14 @@ pub(crate) async fn log_in(
     }
     if let Some(encryption) = way.encryption.filter(|_| has_tls) {
         common.capabilities |= can::SSL;
-        packets.answer(&common.ssl_request()).await?;
+        packets.send_next_packet(&common.ssl_request()).await?;
         packets = packets.encrypted(encryption, way.host).await?;
     }
     let plugin = if greeting.plugin == SHA2 { SHA2 } else { NATIVE };
     let mut login = LoginExchange { way, packets, room, plugin, nonce: greeting.nonce };
     let user = way.user.unwrap_or_default();
     let response = common.response(user, &login.proof(), way.database, plugin);
-    login.packets.answer(&response).await?;
+    login.packets.send_next_packet(&response).await?;
     login.go_on().await?;
     Ok((login.packets, common.capabilities))
 }
@@ -97,7 +97,7 @@ impl LoginExchange<'_> {
                 }
                 // The proof was enough, and its word follows.
                 (Some(0x01), Some(0x03)) if self.plugin == SHA2 => {}
-                (Some(0x01), Some(0x04)) if self.plugin == SHA2 => self.tell().await?,
+                (Some(0x01), Some(0x04)) if self.plugin == SHA2 => self.send_password().await?,
                 _ => return Err(Error::odd("it asks for what no login has")),
             }
         }
@@ -116,20 +116,20 @@ impl LoginExchange<'_> {
         self.nonce = reader.0.strip_suffix(&[0]).unwrap_or(reader.0).to_vec();
         self.nonce.resize(NONCE, 0);
         let proof = self.proof();
-        self.packets.answer(&proof).await
+        self.packets.send_next_packet(&proof).await
     }
 
     /// The password itself, which a server wants that does not remember it.
-    async fn tell(&mut self) -> Result<(), Error> {
+    async fn send_password(&mut self) -> Result<(), Error> {
         let mut password = self.way.password.unwrap_or_default().as_bytes().to_vec();
         password.push(0);
         if self.packets.is_encrypted() {
-            return self.packets.answer(&password).await;
+            return self.packets.send_next_packet(&password).await;
         }
         if !self.way.trusts_key {
             return Err(Error::Exposed);
         }
-        self.packets.answer(&[0x02]).await?;
+        self.packets.send_next_packet(&[0x02]).await?;
         let packet = self.packets.read(&mut self.room).await?;
         if let Some(said) = refusal(&packet) {
             return Err(said?);
@@ -138,6 +138,6 @@ impl LoginExchange<'_> {
             *byte ^= mask;
         }
         let encrypted = key::encrypt(&password, packet.get(1..).unwrap_or_default())?;
-        self.packets.answer(&encrypted).await
+        self.packets.send_next_packet(&encrypted).await
     }
 }

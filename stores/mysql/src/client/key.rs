@@ -40,7 +40,7 @@ fn read(pem: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     };
     let (modulus, behind) = part(numbers, 0x02)?;
     let (exponent, _) = part(behind, 0x02)?;
-    let (modulus, exponent) = (bare(modulus), bare(exponent));
+    let (modulus, exponent) = (strip_leading_zeros(modulus), strip_leading_zeros(exponent));
     let is_odd = |number: &[u8]| number.last().is_some_and(|last| last % 2 == 1);
     let is_sound = MODULUS.contains(&modulus.len())
         // Of whole bytes, as keys are: what is padded is less than it.
@@ -51,7 +51,7 @@ fn read(pem: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     is_sound.then(|| (modulus.to_vec(), exponent.to_vec()))
 }
 
-fn bare(number: &[u8]) -> &[u8] {
+fn strip_leading_zeros(number: &[u8]) -> &[u8] {
     let from = number.iter().position(|byte| *byte != 0).unwrap_or(number.len());
     number.get(from..).unwrap_or_default()
 }

@@ -122,7 +122,7 @@ impl Conn {
                 self.packets.send(&write::close(over.id)).await?;
             }
             self.packets.command(PREPARE, text.as_bytes()).await?;
-            let made = self.made(text).await;
+            let made = self.read_prepared(text).await;
             let made = self.end(made)?;
             self.prepared.push_back(made);
         }

@@ -116,11 +116,11 @@ impl PacketStream {
     /// The same of what has its command in it.
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.next = 0;
-        self.answer(bytes).await
+        self.send_next_packet(bytes).await
     }
 
     /// Goes on with what is under way.
-    pub(crate) async fn answer(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) async fn send_next_packet(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut framed = Vec::with_capacity(bytes.len() + 4);
         let mut rest = bytes;
         loop {

@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A number of a length of its own; none where there is nothing in its place.
-    pub(crate) fn number(&mut self) -> Result<Option<u64>, Error> {
+    pub(crate) fn read_lenenc_int(&mut self) -> Result<Option<u64>, Error> {
         Ok(Some(match self.byte()? {
             small @ 0..=0xfa => small.into(),
             0xfb => return Ok(None),
@@ -54,12 +54,12 @@ impl<'a> Reader<'a> {
     }
 
     fn count(&mut self) -> Result<u64, Error> {
-        self.number()?.ok_or(Error::odd("a number is not there"))
+        self.read_lenenc_int()?.ok_or(Error::odd("a number is not there"))
     }
 
     /// Bytes behind their length.
-    pub(crate) fn text(&mut self) -> Result<Option<&'a [u8]>, Error> {
-        let Some(length) = self.number()? else { return Ok(None) };
+    pub(crate) fn read_lenenc_bytes(&mut self) -> Result<Option<&'a [u8]>, Error> {
+        let Some(length) = self.read_lenenc_int()? else { return Ok(None) };
         self.bytes(usize::try_from(length).map_err(|_| CUT)?).map(Some)
     }
 
@@ -163,7 +163,7 @@ impl Column {
         let mut reader = Reader(packet);
         // Where it is from, and what it is called.
         for _ in 0..6 {
-            reader.text()?;
+            reader.read_lenenc_bytes()?;
         }
         reader.count()?;
         reader.bytes(6)?;
@@ -198,7 +198,8 @@ impl Row {
     /// Of a statement that was sent as a text.
     pub(crate) fn of_text(packet: &[u8], columns: &[Column]) -> Result<Self, Error> {
         let mut reader = Reader(packet);
-        let value = |_| reader.text().map(|text| text.map_or(Value::Null, |text| text.into()));
+        let value =
+            |_| reader.read_lenenc_bytes().map(|text| text.map_or(Value::Null, |text| text.into()));
         let values: Result<_, _> = columns.iter().map(value).collect();
         ended(reader, Self(values?))
     }
@@ -263,7 +264,7 @@ fn value(reader: &mut Reader<'_>, column: Column) -> Result<Value, Error> {
         0x05 => Value::Double(reader.array().map(f64::from_le_bytes)?),
         // Texts, bytes, and decimal numbers as text.
         0x00 | 0x0f | 0x10 | 0xf2 | 0xf5..=0xff => {
-            reader.text()?.map_or(Value::Null, |text| text.into())
+            reader.read_lenenc_bytes()?.map_or(Value::Null, |text| text.into())
         }
         _ => return Err(Error::odd("a column is of a type that no statement of ours asks for")),
     })
@@ -284,7 +285,8 @@ impl ColumnSource {
     /// Of the packet before rows.
     pub(crate) fn read(packet: &[u8], prepared: Option<&Arc<[Column]>>) -> Result<Self, Error> {
         let mut reader = Reader(packet);
-        let columns = reader.number()?.ok_or(Error::odd("it asks for a file of this machine"))?;
+        let columns =
+            reader.read_lenenc_int()?.ok_or(Error::odd("it asks for a file of this machine"))?;
         if columns == 0 || columns > MOST_COLUMNS {
             return Err(Error::odd("it names more columns than any statement asks for"));
         }

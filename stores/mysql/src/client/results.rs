@@ -78,7 +78,7 @@ impl Conn {
             let packet = self.packet(room).await?;
             // A row that begins so is longer than any answer may be.
             if let Some(end) = packet.strip_prefix(&[0xfe]) {
-                let word = if self.says_ends_in_the_old_way() {
+                let word = if self.uses_eof_packets() {
                     OkPacket::read_old(Reader(end))?
                 } else {
                     OkPacket::read(Reader(end))?
@@ -104,14 +104,14 @@ impl Conn {
         for _ in 0..count {
             columns.push(Column::read(&self.packet(room).await?)?);
         }
-        if count > 0 && self.says_ends_in_the_old_way() {
+        if count > 0 && self.uses_eof_packets() {
             self.packet(room).await?;
         }
         Ok(columns.into())
     }
 
     /// A statement as it was prepared.
-    pub(super) async fn made(&mut self, text: &str) -> Result<PreparedStatement, Error> {
+    pub(super) async fn read_prepared(&mut self, text: &str) -> Result<PreparedStatement, Error> {
         let room = &mut ByteBudget(OF_ANSWER);
         let made = PrepareOk::read(&self.packet(room).await?)?;
         self.columns(made.parameters.into(), room).await?;
@@ -124,7 +124,7 @@ impl Conn {
         })
     }
 
-    fn says_ends_in_the_old_way(&self) -> bool {
+    fn uses_eof_packets(&self) -> bool {
         self.capabilities & can::DEPRECATE_EOF == 0
     }
 }

@@ -50,15 +50,15 @@ impl CommonCapabilities {
         let all = Self { capabilities: self.capabilities | can::CONNECT_WITH_DB, ..self };
         let mut bytes = all.ssl_request();
         until_zero(&mut bytes, user);
-        short(&mut bytes, proof);
+        write_short_bytes(&mut bytes, proof);
         until_zero(&mut bytes, database);
         until_zero(&mut bytes, plugin);
         if self.capabilities & can::CONNECT_ATTRS != 0 {
             // Whoever looks at the server sees it.
             let mut attributes = Vec::new();
-            short(&mut attributes, b"program_name");
-            short(&mut attributes, b"tenure");
-            short(&mut bytes, &attributes);
+            write_short_bytes(&mut attributes, b"program_name");
+            write_short_bytes(&mut attributes, b"tenure");
+            write_short_bytes(&mut bytes, &attributes);
         }
         bytes
     }
@@ -99,7 +99,7 @@ pub(crate) fn execute(id: u32, values: &[Value]) -> Result<Vec<u8>, Error> {
             Value::Int(number) => bytes.extend(number.to_le_bytes()),
             Value::UInt(number) => bytes.extend(number.to_le_bytes()),
             Value::Double(number) => bytes.extend(number.to_le_bytes()),
-            Value::Bytes(text) => long(&mut bytes, text),
+            Value::Bytes(text) => write_lenenc_bytes(&mut bytes, text),
         }
     }
     if bytes.len() > MOST_OF_A_STATEMENT {
@@ -133,13 +133,13 @@ fn until_zero(bytes: &mut Vec<u8>, text: &str) {
 }
 
 /// No more than 250 bytes, behind their number: proofs and words of ours.
-fn short(bytes: &mut Vec<u8>, text: &[u8]) {
+fn write_short_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
     bytes.push(u8::try_from(text.len()).unwrap_or_default());
     bytes.extend(text);
 }
 
 /// Bytes behind their number.
-fn long(bytes: &mut Vec<u8>, text: &[u8]) {
+fn write_lenenc_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
     let length = text.len() as u64;
     let [a, b, c, ..] = length.to_le_bytes();
     match length {
@@ -191,9 +191,9 @@ mod tests {
         for length in [0, 1, 250, 251, 255, 256, 65_535, 65_536] {
             let text = vec![7; length];
             let mut bytes = Vec::new();
-            long(&mut bytes, &text);
+            write_lenenc_bytes(&mut bytes, &text);
             let mut reader = super::super::read::Reader(&bytes);
-            assert_eq!(reader.text().unwrap(), Some(&text[..]), "{length}");
+            assert_eq!(reader.read_lenenc_bytes().unwrap(), Some(&text[..]), "{length}");
             assert!(reader.0.is_empty());
         }
         let most = Value::Bytes(vec![7; MOST_OF_A_STATEMENT]);

@@ -131,7 +131,7 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
         settings.alias(alias, setting)?;
     }
     let mode = TLS.mode(settings)?;
-    let mode = TLS.strictest(mode, older(settings, mode.is_some())?)?;
+    let mode = TLS.strictest(mode, take_legacy_tls(settings, mode.is_some())?)?;
     let mode = TLS.with_sslaccept(settings, mode)?;
     let roots = settings.take(TLS.roots);
     TLS.read(settings, mode, roots.as_deref())
@@ -139,7 +139,7 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
 
 /// The TLS switches that are not modes, from Java's drivers, mysql2, PyMySQL and JavaScript. Beside a mode, some of
 /// them only say that there is TLS.
-fn older(settings: &mut Settings, has_mode: bool) -> Result<Option<TlsMode>, Fault> {
+fn take_legacy_tls(settings: &mut Settings, has_mode: bool) -> Result<Option<TlsMode>, Fault> {
     let mut switch = |setting| -> Result<Option<bool>, Fault> {
         if settings.has(setting) { settings.yes_no(setting) } else { Ok(None) }
     };

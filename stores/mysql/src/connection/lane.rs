@@ -104,7 +104,7 @@ impl ConnectionPool {
     }
 
     /// So many calls more at once, which wait for none of these, over connections of the same.
-    pub(crate) fn beside(&self, most: usize) -> Self {
+    pub(crate) fn with_separate_permits(&self, most: usize) -> Self {
         let (maker, state) = (self.0.maker.clone(), self.0.state.clone());
         Self::of(maker, most, state)
     }
@@ -175,14 +175,15 @@ impl Inner {
     ) -> Result<(), Failure> {
         // By the clock of the store's own runtime: that of the caller may stand still in a test.
         let until = Instant::now() + limits.in_all;
-        let entering = while_asked(&asked, self.turnstile.enter(hurries));
+        let entering = until_abandoned(&asked, self.turnstile.acquire_permit(hurries));
         let pass = timeout_at(until, entering).await;
         let pass = pass.map_err(|_| late("all connections were busy", false))?;
         let pass = pass.ok_or_else(abandoned)?;
         let borrowed = match self.idle(limits.asks_itself) {
             Some(session) => BorrowedSession::new(self, session, pass),
             None => {
-                let taking = while_asked(&asked, self.borrow_session(until, limits.by_old, pass));
+                let taking =
+                    until_abandoned(&asked, self.borrow_session(until, limits.by_old, pass));
                 taking.await.ok_or_else(abandoned)??
             }
         };
@@ -191,8 +192,9 @@ impl Inner {
         if asked.strong_count() == 0 {
             return Err(abandoned().into());
         }
-        let until =
-            borrowed.may_hang(limits).map_or(until, |by_old| until.min(Instant::now() + by_old));
+        let until = borrowed
+            .hang_timeout(limits)
+            .map_or(until, |by_old| until.min(Instant::now() + by_old));
         let done = borrowed.carry_out(until, work).await;
         if matches!(&done, Err(Failure::Fault(fault)) if fault.kind() == FaultKind::InDoubt) {
             lane.maker.home.spawn(async move {
@@ -213,7 +215,7 @@ impl Inner {
         let (told, hears) = oneshot::channel();
         let home = self.maker.home.clone();
         home.spawn(async move {
-            let taken = timeout_at(until, self.take(PING.min(by_old))).await;
+            let taken = timeout_at(until, self.idle_or_new_session(PING.min(by_old))).await;
             let taken =
                 taken.unwrap_or_else(|_| Err(late("the database could not be reached", false)));
             // Of a caller that has gone it goes to the next one.
@@ -222,7 +224,7 @@ impl Inner {
         hears.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    fn put(&self, session: Session) {
+    fn return_session(&self, session: Session) {
         let now = SystemClock.now();
         let mut state = self.state();
         // The first is the one that was not used for longest.
@@ -255,7 +257,7 @@ impl Inner {
     }
 
     /// The one that was used last, if it is still there, or a new one.
-    async fn take(&self, ping: Duration) -> Result<Session, Fault> {
+    async fn idle_or_new_session(&self, ping: Duration) -> Result<Session, Fault> {
         loop {
             if let Some(session) = self.idle(false) {
                 return Ok(session);
@@ -263,7 +265,7 @@ impl Inner {
             let next = self.state().idle.pop();
             let Some((mut session, _)) = next else { break };
             let ping = ping.max(session.pace * 2);
-            let is_ours = tokio::time::timeout(ping, session.is_ours()).await;
+            let is_ours = tokio::time::timeout(ping, session.verify_identity()).await;
             if matches!(is_ours, Ok(true)) {
                 session.is_unsure = false;
                 return Ok(session);
@@ -295,7 +297,7 @@ impl BorrowedSession {
     }
 
     /// How long a call may take over it before it counts as hanging, which only one does that was used before.
-    fn may_hang(&self, limits: CallLimits) -> Option<Duration> {
+    fn hang_timeout(&self, limits: CallLimits) -> Option<Duration> {
         let session = self.session.as_ref().filter(|session| session.is_old)?;
         Some(limits.by_old(session.pace))
     }
@@ -316,7 +318,7 @@ impl Drop for BorrowedSession {
     fn drop(&mut self) {
         let Some(session) = self.session.take() else { return };
         if !self.is_busy && session.is_clean() {
-            self.lane.put(session);
+            self.lane.return_session(session);
         } else {
             self.lane.end(session);
         }
@@ -338,7 +340,7 @@ impl Drop for Inner {
 }
 
 /// What a future comes to; nothing if it is not done when nobody asks for it any more.
-async fn while_asked<T>(asked: &Weak<()>, future: impl Future<Output = T>) -> Option<T> {
+async fn until_abandoned<T>(asked: &Weak<()>, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| match future.as_mut().poll(context) {
         Poll::Pending if asked.strong_count() == 0 => Poll::Ready(None),

@@ -13,7 +13,7 @@ use crate::{
     client::{Conn, Endpoint},
     connection::{
         session::Session,
-        settings::{self, introduction},
+        settings::{self, session_setup_sql},
         tls::Tls,
     },
     error::{self, Failure},
@@ -72,7 +72,7 @@ impl ConnectionFactory {
                 }
                 None => None,
             };
-            let conn = Conn::open(&self.way(host, port, secret.as_ref())).await;
+            let conn = Conn::open(&self.endpoint_of(host, port, secret.as_ref())).await;
             let conn = conn.map_err(|error| {
                 let fault = error::of_connecting(&error, &server, self.tls.encryption().is_some());
                 match sql.password.as_ref().zip(secret.as_ref()) {
@@ -88,7 +88,8 @@ impl ConnectionFactory {
                 password.accepted(&login);
             }
             let mut session = Session::new(conn);
-            let is_read_only = self.introduce(&mut session).await.map_err(Failure::fault)?;
+            let is_read_only =
+                self.configure_session(&mut session).await.map_err(Failure::fault)?;
             if wants_primary && is_read_only {
                 let what = format!("{host}:{port} takes no writes: it is a replica");
                 return Err(Fault::new(
@@ -109,7 +110,12 @@ impl ConnectionFactory {
         })
     }
 
-    fn way<'a>(&'a self, host: &'a str, port: u16, password: Option<&'a Secret>) -> Endpoint<'a> {
+    fn endpoint_of<'a>(
+        &'a self,
+        host: &'a str,
+        port: u16,
+        password: Option<&'a Secret>,
+    ) -> Endpoint<'a> {
         let sql = &self.options.sql;
         Endpoint {
             host,
@@ -124,10 +130,10 @@ impl ConnectionFactory {
     }
 
     /// Notifications the session how it is to be, and asks the server what it is: whether it is read-only.
-    async fn introduce(&self, session: &mut Session) -> Result<bool, Failure> {
+    async fn configure_session(&self, session: &mut Session) -> Result<bool, Failure> {
         // Longer than we wait: what nobody waits for any more ends, too.
         let limit = self.options.sql.response_timeout * 2;
-        let found = session.run_statements(&introduction(limit, session.mark)).await?;
+        let found = session.run_statements(&session_setup_sql(limit, session.mark)).await?;
         let row = found.first().ok_or_else(odd)?;
         let version: String = value(row, 0)?;
         let is_mariadb = version.to_ascii_lowercase().contains("mariadb");

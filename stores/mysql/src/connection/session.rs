@@ -67,7 +67,7 @@ impl Session {
     }
 
     /// Whether it is there, and as it was told to be: one that was reset, or taken for another, is not.
-    pub(crate) async fn is_ours(&mut self) -> bool {
+    pub(crate) async fn verify_identity(&mut self) -> bool {
         let found = self.conn.query(WHOSE).await;
         found.is_ok_and(|found| self.is_named(&found))
     }
@@ -84,7 +84,7 @@ impl Session {
 
     /// Whether the server commits what is written without being told to, and has nothing left to commit. It says so
     /// with each answer.
-    fn commits(&self) -> bool {
+    fn is_autocommit(&self) -> bool {
         let flags = self.conn.status();
         flags & status::AUTOCOMMIT != 0 && flags & status::IN_TRANS == 0
     }
@@ -101,22 +101,22 @@ impl Session {
         values: Vec<Value>,
     ) -> Result<Vec<Row>, Failure> {
         let found = self.conn.execute(statement, &values).await;
-        self.looked(found.map(|done| done.rows))
+        self.finish_read(found.map(|done| done.rows))
     }
 
     /// The same of a text as it stands, which is not kept for a second time.
-    pub(crate) async fn found(&mut self, text: &str) -> Result<Vec<Row>, Failure> {
+    pub(crate) async fn query_text(&mut self, text: &str) -> Result<Vec<Row>, Failure> {
         let asked = Instant::now();
         let found = self.conn.query(text).await;
         self.took(asked.elapsed());
-        self.looked(found.map(|all| all.into_iter().next().unwrap_or_default().rows))
+        self.finish_read(found.map(|all| all.into_iter().next().unwrap_or_default().rows))
     }
 
     /// The same of a text that no session may carry out but ours. One that was not used for long says by the same
     /// answer whether it is.
-    pub(crate) async fn found_by_ours(&mut self, text: &str) -> Result<Vec<Row>, Failure> {
+    pub(crate) async fn query_verified(&mut self, text: &str) -> Result<Vec<Row>, Failure> {
         if !self.is_unsure {
-            return self.found(text).await;
+            return self.query_text(text).await;
         }
         let asked = Instant::now();
         let found = self.conn.query(&format!("{WHOSE}; {text}")).await;
@@ -124,7 +124,7 @@ impl Session {
         match found {
             Ok(mut found) if self.is_named(&found) => {
                 self.is_unsure = false;
-                self.looked(Ok(found.pop().unwrap_or_default().rows))
+                self.finish_read(Ok(found.pop().unwrap_or_default().rows))
             }
             // Whatever another session refuses says nothing of ours.
             _ => {
@@ -136,7 +136,7 @@ impl Session {
 
     /// Carries out a text of statements that write, behind which one looks, and gives what that found. Where another
     /// transaction was in the way all of them are tried again.
-    pub(crate) async fn written_and_found(&mut self, text: &str) -> Result<Vec<Row>, Failure> {
+    pub(crate) async fn write_then_query(&mut self, text: &str) -> Result<Vec<Row>, Failure> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -147,7 +147,7 @@ impl Session {
                     tokio::time::sleep(Duration::from_millis(tries.into())).await;
                 }
                 Err(failure) => return Err(failure),
-                Ok(_) if !self.commits() => {
+                Ok(_) if !self.is_autocommit() => {
                     self.is_over = true;
                     return Err(uncommitted().into());
                 }
@@ -159,9 +159,9 @@ impl Session {
         }
     }
 
-    fn looked(&mut self, found: Result<Vec<Row>, Error>) -> Result<Vec<Row>, Failure> {
+    fn finish_read(&mut self, found: Result<Vec<Row>, Error>) -> Result<Vec<Row>, Failure> {
         // One that began a transaction by this look would see the same for ever.
-        self.is_over |= found.is_ok() && !self.in_transaction && !self.commits();
+        self.is_over |= found.is_ok() && !self.in_transaction && !self.is_autocommit();
         found.map_err(|error| self.failed(error))
     }
 
@@ -205,7 +205,7 @@ impl Session {
         let done = self.conn.execute(statement, &values).await;
         let StatementResult { affected: rows, number, .. } =
             done.map_err(|error| self.failed(error))?;
-        if !self.in_transaction && !self.commits() {
+        if !self.in_transaction && !self.is_autocommit() {
             self.is_over = true;
             return Err(uncommitted().into());
         }
@@ -225,7 +225,7 @@ impl Session {
         self.in_doubt = true;
         // Whatever the session has by default: neither another transaction nor the end of it comes behind.
         self.say("commit and no chain no release").await?;
-        if !self.commits() {
+        if !self.is_autocommit() {
             self.is_over = true;
             return Err(uncommitted().into());
         }

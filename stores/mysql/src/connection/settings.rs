@@ -19,7 +19,7 @@ const READ_AGAIN: &str = "concat_ws(' ', 0 + @@session.autocommit, @@session.com
 /// `mark` the session is known again.
 ///
 /// Each kind of server skips what stands in a comment of the other's.
-pub(crate) fn introduction(limit: Duration, mark: u32) -> String {
+pub(crate) fn session_setup_sql(limit: Duration, mark: u32) -> String {
     let seconds = limit.as_secs().max(1);
     let millis = seconds * 1_000;
     format!(

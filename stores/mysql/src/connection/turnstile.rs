@@ -32,7 +32,7 @@ impl PrioritySemaphore {
     }
 
     /// Who drops this leaves the line.
-    pub(crate) async fn enter(&self, hurries: bool) -> Option<PriorityPermit> {
+    pub(crate) async fn acquire_permit(&self, hurries: bool) -> Option<PriorityPermit> {
         let called = {
             let mut lines = self.lines();
             if lines.free > 0 {
@@ -91,10 +91,10 @@ mod tests {
     #[tokio::test]
     async fn those_in_a_hurry_come_first_and_those_who_left_are_passed_over() {
         let turnstile = PrioritySemaphore::new(1);
-        let first = turnstile.enter(false).await.unwrap();
+        let first = turnstile.acquire_permit(false).await.unwrap();
         let enter = |hurries| {
             let turnstile = turnstile.clone();
-            tokio::spawn(async move { turnstile.enter(hurries).await.unwrap() })
+            tokio::spawn(async move { turnstile.acquire_permit(hurries).await.unwrap() })
         };
         let mut line = Vec::new();
         for hurries in [false, false, true, true] {

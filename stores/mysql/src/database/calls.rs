@@ -9,7 +9,7 @@ use tenure_sql::{Notifications, Row};
 use crate::{
     client::{Row as Found, Value},
     connection::{lane::ConnectionPool, session::Session},
-    database::{Mysql, watch::waits},
+    database::{Mysql, watch::local_waiter_status},
     error::Failure,
 };
 
@@ -71,11 +71,17 @@ impl Mysql {
     }
 
     /// Those of this process need not look. What others do to a name that somebody waits for shows by a look.
-    pub(super) fn tell(&self, rows: &[(LockName, Row)], notifications: &Notifications) {
+    pub(super) fn notify_local_waiters(
+        &self,
+        rows: &[(LockName, Row)],
+        notifications: &Notifications,
+    ) {
         self.common.sweep_budget.made(rows.iter().filter(|(_, row)| row.is_new()).count());
         let client = self.common.client;
         for (name, row) in rows {
-            if let Some(is_next) = row.others.as_ref().and_then(|others| waits(others, client)) {
+            if let Some(is_next) =
+                row.others.as_ref().and_then(|others| local_waiter_status(others, client))
+            {
                 self.common.watch.add(name, is_next);
             }
         }

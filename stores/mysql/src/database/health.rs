@@ -46,7 +46,7 @@ impl Mysql {
             let diagnostic = Diagnostic::failed(CONNECTION, &fault);
             return Ok(vec![diagnostic.touches("S9")]);
         }
-        let mut diagnostics = vec![match self.reach_for_renewals().await {
+        let mut diagnostics = vec![match self.check_renewal_connection().await {
             Ok(()) => Diagnostic::good(CONNECTION, self.connection()),
             // Whatever is held would be lost when its first lease ends.
             Err(fault) => Diagnostic::failed(CONNECTION, &fault).touches("S7"),

@@ -41,7 +41,7 @@ use crate::{
     },
     database::{
         common::StoreContext,
-        one_row::{put, see},
+        one_row::{read_snapshot, write_if_unchanged},
         renewal::extend,
         sweep::{page, take_away},
         watch::RowPoller,
@@ -98,8 +98,8 @@ impl Mysql {
             board: HintBoard::new(),
             callers: ConnectionPool::new(maker, options.sql.connections),
             // Most of the time one is enough for all of it.
-            renewals: engine.beside(1),
-            watching: engine.beside(1),
+            renewals: engine.with_separate_permits(1),
+            watching: engine.with_separate_permits(1),
             engine,
             watch: Arc::default(),
             unwatched_limits: options.limits_when_unwatched(),
@@ -140,7 +140,7 @@ impl Database for Mysql {
     async fn first_look(&self) -> Result<(), Fault> {
         // Every connection that is made looks for them.
         self.call(|_| Box::pin(async { Ok(()) })).await?;
-        self.expect_renewals();
+        self.preconnect_renewals();
         Ok(())
     }
 
@@ -199,7 +199,7 @@ impl Database for Mysql {
         name: &LockName,
         grant: &GrantRequest<'_>,
     ) -> Result<FastPathResult<Token>, Fault> {
-        self.expect_renewals();
+        self.preconnect_renewals();
         let statements = self.common.statements.clone();
         let sweep_budget = self.common.sweep_budget.clone();
         let name = name.clone();
@@ -221,7 +221,7 @@ impl Database for Mysql {
                 if written.rows > 0 {
                     return Ok(FastPathResult::Done(token(written.number)?));
                 }
-                let snapshot = see(session, &statements, &name).await?;
+                let snapshot = read_snapshot(session, &statements, &name).await?;
                 if snapshot.row.version > 0 {
                     return Ok(FastPathResult::Undone(Some(Box::new(snapshot))));
                 }
@@ -232,7 +232,7 @@ impl Database for Mysql {
                     }
                     Ok(_) => Ok(FastPathResult::Undone(Some(Box::new(snapshot)))),
                     Err(Failure::Duplicate) => Ok(FastPathResult::Undone(Some(Box::new(
-                        see(session, &statements, &name).await?,
+                        read_snapshot(session, &statements, &name).await?,
                     )))),
                     Err(failure) => Err(failure),
                 }
@@ -255,7 +255,7 @@ impl Database for Mysql {
         self.call(move |session| {
             Box::pin(async move {
                 if looks_first {
-                    let snapshot = see(session, &statements, &name).await?;
+                    let snapshot = read_snapshot(session, &statements, &name).await?;
                     let sole = snapshot.row.sole.as_ref();
                     if sole.is_none_or(|sole| sole.owner != *owner.as_bytes()) {
                         return Ok(FastPathResult::Undone(Some(Box::new(snapshot))));
@@ -265,7 +265,9 @@ impl Database for Mysql {
                 if session.write(&statements.release, values).await?.rows > 0 {
                     return Ok(FastPathResult::Done(()));
                 }
-                Ok(FastPathResult::Undone(Some(Box::new(see(session, &statements, &name).await?))))
+                Ok(FastPathResult::Undone(Some(Box::new(
+                    read_snapshot(session, &statements, &name).await?,
+                ))))
             })
         })
         .await
@@ -318,8 +320,10 @@ impl Database for Mysql {
     async fn read(&self, name: &LockName) -> Result<RowSnapshot, Fault> {
         let statements = self.common.statements.clone();
         let name = name.clone();
-        self.call(move |session| Box::pin(async move { see(session, &statements, &name).await }))
-            .await
+        self.call(move |session| {
+            Box::pin(async move { read_snapshot(session, &statements, &name).await })
+        })
+        .await
     }
 
     async fn write(
@@ -333,11 +337,11 @@ impl Database for Mysql {
         let written = rows.clone();
         let done = self.call_by(self.lane(), true, move |session| {
             let [(name, row)] = written;
-            Box::pin(async move { put(session, &statements, &name, &row).await })
+            Box::pin(async move { write_if_unchanged(session, &statements, &name, &row).await })
         });
         let done = done.await.map_err(Failure::fault)?;
         if done {
-            self.tell(&rows, notifications);
+            self.notify_local_waiters(&rows, notifications);
         }
         Ok(done)
     }
@@ -364,7 +368,7 @@ impl Database for Mysql {
                 session.begin().await?;
                 let mut done = Ok(true);
                 for (name, row) in &written {
-                    done = put(session, &statements, name, row).await;
+                    done = write_if_unchanged(session, &statements, name, row).await;
                     if !matches!(done, Ok(true)) {
                         break;
                     }
@@ -382,7 +386,7 @@ impl Database for Mysql {
         });
         let done = done.await.map_err(Failure::fault)?;
         if done {
-            self.tell(rows, notifications);
+            self.notify_local_waiters(rows, notifications);
         }
         Ok(done)
     }
@@ -395,7 +399,7 @@ impl Database for Mysql {
     ) -> Result<Vec<ListedRow>, Fault> {
         let values = vec![
             hex(prefix.as_bytes()).into(),
-            hex(&behind(prefix)).into(),
+            hex(&prefix_end(prefix)).into(),
             hex(after).into(),
             i64::try_from(limit).unwrap_or(i64::MAX).into(),
         ];
@@ -453,7 +457,7 @@ impl Database for Mysql {
 }
 
 /// The first of all that come behind the names that begin so. No such name is longer than a column.
-fn behind(prefix: &str) -> Vec<u8> {
+fn prefix_end(prefix: &str) -> Vec<u8> {
     let mut end = prefix.as_bytes().to_vec();
     match end.last_mut() {
         // Of UTF-8 none is the highest.

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Looks at a name.
-pub(crate) async fn see(
+pub(crate) async fn read_snapshot(
     session: &mut Session,
     statements: &Statements,
     name: &LockName,
@@ -26,7 +26,7 @@ pub(crate) async fn see(
 }
 
 /// Writes a row on the condition that it is as it was seen. Whether it was.
-pub(crate) async fn put(
+pub(crate) async fn write_if_unchanged(
     session: &mut Session,
     statements: &Statements,
     name: &LockName,

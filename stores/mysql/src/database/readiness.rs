@@ -9,7 +9,7 @@ use crate::{database::Mysql, error::Failure};
 
 impl Mysql {
     /// Makes the connection for renewals ahead of the first, which may have little time.
-    pub(crate) fn expect_renewals(&self) {
+    pub(crate) fn preconnect_renewals(&self) {
         if !self.common.warmed.swap(true, Ordering::Relaxed) {
             let (common, limit) = (self.common.clone(), self.response_timeout());
             self.common.home.spawn(async move {
@@ -29,7 +29,7 @@ impl Mysql {
     }
 
     /// Whether there is a connection for renewals, which have one of their own.
-    pub(crate) async fn reach_for_renewals(&self) -> Result<(), Fault> {
+    pub(crate) async fn check_renewal_connection(&self) -> Result<(), Fault> {
         let limit = self.response_timeout();
         let done = self.common.renewals.call(false, limit, |_| Box::pin(async { Ok(()) }));
         done.await.map_err(Failure::fault)

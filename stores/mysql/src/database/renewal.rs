@@ -60,7 +60,7 @@ async fn extend_part(
     holds: &[Renewal],
 ) -> Result<HashMap<usize, ExtendedLease>, Failure> {
     let names = holds.iter().map(|hold| &hold.name);
-    let found = session.found_by_ours(&statements.unlocked(names)).await?;
+    let found = session.query_verified(&statements.unlocked(names)).await?;
     let unlocked: Result<HashSet<_>, _> = found.iter().map(name).collect();
     let unlocked = unlocked?;
     let mut by_ttl: BTreeMap<i64, Vec<&Renewal>> = BTreeMap::new();
@@ -77,11 +77,11 @@ async fn extend_part(
     texts.push(look.clone());
     let sent = SystemClock.now();
     // By one message, since a short lease has no time for many over a long way.
-    let rows = match session.written_and_found(&texts.join("; ")).await {
+    let rows = match session.write_then_query(&texts.join("; ")).await {
         Err(Failure::Crossed) => {
             // Some may have been extended before, which the look says.
             session.in_doubt = true;
-            let rows = session.found(&look).await?;
+            let rows = session.query_text(&look).await?;
             session.in_doubt = false;
             rows
         }

@@ -28,7 +28,7 @@ pub(crate) async fn page(
     let world = found.first().ok_or_else(odd)?;
     let number = |index| Ok::<_, Fault>(value::<Option<i64>>(world, index)?.unwrap_or_default());
     let label = value::<Option<String>>(world, 4)?.unwrap_or_default();
-    let mark = SweepCursor { version: number(3)?, at: place(&label), reached: number(5)? };
+    let mark = SweepCursor { version: number(3)?, at: decode_mark(&label), reached: number(5)? };
     let floor = value::<Option<i64>>(world, 1)?.ok_or_else(odd)?;
     let (now, raised) = (value(world, 0)?, value(world, 2)?);
     let values = vec![micros(age).into(), hex(&mark.at).into()];
@@ -52,8 +52,11 @@ pub(crate) async fn take_away(
     mark: &SweepCursor,
     rows: &[(LockName, i64)],
 ) -> Result<Option<usize>, Failure> {
-    let values =
-        vec![hex(label(&mark.at).as_bytes()).into(), mark.reached.into(), mark.version.into()];
+    let values = vec![
+        hex(encode_mark(&mark.at).as_bytes()).into(),
+        mark.reached.into(),
+        mark.version.into(),
+    ];
     match session.write_once(&statements.move_mark, values).await {
         Ok(written) if written.rows > 0 => {}
         Ok(_) | Err(Failure::Crossed) => return Ok(None),
@@ -64,7 +67,8 @@ pub(crate) async fn take_away(
     while !rest.is_empty() {
         let (part, others) = rest.split_at(fitting(rest, session.max_packet));
         rest = others;
-        let found = session.found(&statements.unlocked(part.iter().map(|(name, _)| name))).await?;
+        let found =
+            session.query_text(&statements.unlocked(part.iter().map(|(name, _)| name))).await?;
         let free: Result<HashSet<_>, _> = found.iter().map(name).collect();
         let free = free?;
         let part: Vec<_> = part.iter().filter(|(name, _)| free.contains(name)).collect();
@@ -102,7 +106,7 @@ const PAIRS: u32 = 0x1_0000;
 const ODD: u32 = 0x2_0000;
 
 /// A name as the column of labels has room for it, which is half as long: each two bytes are one character.
-fn label(place: &[u8]) -> String {
+fn encode_mark(place: &[u8]) -> String {
     let characters = place.chunks(2).map(|bytes| match *bytes {
         [one, two] => PAIRS + u32::from(one) * 256 + u32::from(two),
         [one] => ODD + u32::from(one),
@@ -112,7 +116,7 @@ fn label(place: &[u8]) -> String {
 }
 
 /// The name again. Whatever else stands there is no name: the round begins anew.
-fn place(label: &str) -> Vec<u8> {
+fn decode_mark(label: &str) -> Vec<u8> {
     let mut place = Vec::new();
     for character in label.chars() {
         let number = u32::from(character);
@@ -135,11 +139,11 @@ mod tests {
         let long: Vec<u8> = (0..LockName::MAX_BYTES).map(|number| (number % 256) as u8).collect();
         for length in [0, 1, 2, 3, 511, 512] {
             let name = &long[..length];
-            assert_eq!(place(&label(name)), name);
-            assert!(label(name).chars().count() <= 256);
+            assert_eq!(decode_mark(&encode_mark(name)), name);
+            assert!(encode_mark(name).chars().count() <= 256);
         }
-        assert_eq!(place(&label(&[0xff; 511])), [0xff; 511]);
-        assert!(place("of somebody else").is_empty());
+        assert_eq!(decode_mark(&encode_mark(&[0xff; 511])), [0xff; 511]);
+        assert!(decode_mark("of somebody else").is_empty());
     }
 
     #[test]

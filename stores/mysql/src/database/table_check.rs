@@ -24,15 +24,15 @@ struct FoundTable {
 impl ConnectionFactory {
     pub(crate) async fn check_tables(&self, session: &mut Session) -> Result<(), Fault> {
         let tables = &self.options.tables;
-        let look = self.look();
-        let mut found = session.found(&look).await;
+        let look = self.inspection_query();
+        let mut found = session.query_text(&look).await;
         let is_missing = match &found {
             Ok(rows) => rows.is_empty(),
             Err(failure) => matches!(failure, Failure::NoTables(_)),
         };
         if is_missing && self.options.creates {
             self.create(session).await?;
-            found = session.found(&look).await;
+            found = session.query_text(&look).await;
         }
         let found = found.map_err(Failure::fault)?;
         let Some(row) = found.first() else {
@@ -53,7 +53,7 @@ impl ConnectionFactory {
     }
 
     /// The format, and how the tables are made.
-    fn look(&self) -> String {
+    fn inspection_query(&self) -> String {
         let tables = &self.options.tables;
         let of = |table: &str| {
             format!("where table_schema = database() and table_name = '{tables}_{table}'")
@@ -173,7 +173,7 @@ impl ConnectionFactory {
             ours("meta", &META),
             ours("holders", &HOLDERS),
         );
-        let rows = session.found(&look).await.map_err(Failure::fault)?;
+        let rows = session.query_text(&look).await.map_err(Failure::fault)?;
         let found = rows.iter().map(|row| {
             let kind: String = value(row, 1)?;
             let columns = value(row, 2)?;

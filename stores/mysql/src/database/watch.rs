@@ -197,7 +197,7 @@ impl RowPoller {
 }
 
 /// Whether somebody of this process waits for a row with these bytes, and soon has its turn.
-pub(crate) fn waits(others: &[u8], client: Client) -> Option<bool> {
+pub(crate) fn local_waiter_status(others: &[u8], client: Client) -> Option<bool> {
     let state = state_of(others)?;
     let waits = state.waiters.iter().any(|one| one.client == client);
     waits.then(|| is_next(&state, client))

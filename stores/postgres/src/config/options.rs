@@ -185,7 +185,7 @@ impl PostgresOptions {
     }
 
     /// The limits while no wake-ups arrive.
-    pub(crate) fn limits_when_deaf(&self) -> Limits {
+    pub(crate) fn limits_without_wakeups(&self) -> Limits {
         Limits { look: Duration::from_millis(100), ..self.sql.limits }
     }
 }

@@ -46,11 +46,11 @@ impl InFlightCalls {
     }
 
     pub(crate) fn load(&self) -> usize {
-        self.look().0
+        self.count_and_age().0
     }
 
     /// How many there are, and for how long the first of them has not been answered.
-    pub(crate) fn look(&self) -> (usize, Duration) {
+    pub(crate) fn count_and_age(&self) -> (usize, Duration) {
         let state = self.state();
         let oldest = state.sent.front().map_or(Duration::ZERO, |sent| sent.at.elapsed());
         (state.waiting + state.sent.len(), oldest)
@@ -58,7 +58,7 @@ impl InFlightCalls {
 
     /// For how long the first of them has not been answered.
     pub(crate) fn oldest(&self) -> Duration {
-        self.look().1
+        self.count_and_age().1
     }
 
     /// For how long it was not used; nothing while it is.
@@ -69,12 +69,12 @@ impl InFlightCalls {
     }
 
     /// Whether one has not been answered whose caller has left: nobody would notice an answer that never comes.
-    pub(crate) fn is_left(&self) -> bool {
-        self.left().is_some()
+    pub(crate) fn has_abandoned(&self) -> bool {
+        self.last_abandoned().is_some()
     }
 
     /// The last of these.
-    pub(crate) fn left(&self) -> Option<u64> {
+    pub(crate) fn last_abandoned(&self) -> Option<u64> {
         let state = self.state();
         state.sent.iter().rev().find(|sent| sent.is_left).map(|sent| sent.number)
     }
@@ -110,7 +110,7 @@ impl InFlightCall<'_> {
         let mut asked = pin!(asked);
         let first = poll_fn(|context| {
             let _alone = self.flights.sending.lock().unwrap_or_else(PoisonError::into_inner);
-            self.is_sent();
+            self.mark_sent();
             Poll::Ready(asked.as_mut().poll(context))
         });
         match first.await {
@@ -119,7 +119,7 @@ impl InFlightCall<'_> {
         }
     }
 
-    fn is_sent(&mut self) {
+    fn mark_sent(&mut self) {
         let mut state = self.flights.state();
         let number = state.next;
         state.next += 1;
@@ -166,16 +166,16 @@ mod tests {
         let flights = InFlightCalls::new();
         let mut all: Vec<_> = (0..3).map(|_| flights.begin()).collect();
         assert_eq!((flights.load(), flights.oldest()), (3, Duration::ZERO));
-        all.iter_mut().for_each(InFlightCall::is_sent);
+        all.iter_mut().for_each(InFlightCall::mark_sent);
         let (last, middle) = (all.pop().unwrap(), all.pop().unwrap());
         drop(middle);
-        assert_eq!(flights.left(), Some(1));
+        assert_eq!(flights.last_abandoned(), Some(1));
         assert!(!flights.is_answered(1));
         last.complete();
-        assert!(!flights.is_left() && flights.is_answered(1));
+        assert!(!flights.has_abandoned() && flights.is_answered(1));
         // Answered by then, it is not left.
         drop(all);
-        assert_eq!((flights.load(), flights.left()), (0, None));
+        assert_eq!((flights.load(), flights.last_abandoned()), (0, None));
     }
 
     #[test]
@@ -206,6 +206,6 @@ mod tests {
     fn what_was_not_sent_is_not_left() {
         let flights = InFlightCalls::new();
         drop(flights.begin());
-        assert_eq!((flights.load(), flights.left()), (0, None));
+        assert_eq!((flights.load(), flights.last_abandoned()), (0, None));
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     connection::{
         connection_count::ConnectionCount,
         leaving::AbandonedSessions,
-        notices::{Inbox, hear},
+        notices::{Inbox, drive_connection},
         open::{Connection, connect},
     },
     error::late,
@@ -41,7 +41,11 @@ impl ConnectionFactory {
             let (mut connection, polled) = connect(&options, &tls, &home).await?;
             connection.counted = Some(counted);
             connection.leaving = leaving;
-            connection.keep(home.spawn_owned(hear(polled, connection.heard.clone(), mail)));
+            connection.attach_task(home.spawn_owned(drive_connection(
+                polled,
+                connection.heard.clone(),
+                mail,
+            )));
             // Nobody may wait for it who would give it up.
             let checked = timeout(options.sql.response_timeout, connection.check(&options)).await;
             checked.unwrap_or_else(|_| Err(late("the database did not answer", false)))?;

@@ -109,7 +109,7 @@ impl ConnectionPool {
     pub(crate) async fn for_caller(self: &Arc<Self>) -> Result<Arc<Connection>, Fault> {
         let mut least: Option<(usize, Arc<Connection>)> = None;
         for open in self.callers.iter().filter_map(ConnectionSlot::open) {
-            let (load, oldest) = open.flights.look();
+            let (load, oldest) = open.flights.count_and_age();
             if oldest <= SLOW && least.as_ref().is_none_or(|(least, _)| load < *least) {
                 least = Some((load, open));
             }
@@ -118,32 +118,35 @@ impl ConnectionPool {
             }
         }
         if let Some((load, least)) = least {
-            self.count(load > 0);
+            self.record_contention(load > 0);
             return Ok(least);
         }
         if let Some(closed) = self.callers.iter().find(|lane| lane.open().is_none()) {
-            return closed.get().await.or_else(|fault| self.any().ok_or(fault));
+            return closed.get().await.or_else(|fault| self.most_responsive().ok_or(fault));
         }
         let slowest = self.callers.iter().max_by_key(|lane| lane.open().as_ref().map(waits));
         if let Some((lane, open)) = slowest.and_then(|lane| Some((lane, lane.open()?)))
             && open.flights.oldest() > HANGS
             && self.maker.count.all() < self.callers.len() + 2 + SPARE
         {
-            return lane.get_another(Some(&open)).await.or_else(|fault| self.any().ok_or(fault));
+            return lane
+                .get_another(Some(&open))
+                .await
+                .or_else(|fault| self.most_responsive().ok_or(fault));
         }
-        match self.any() {
+        match self.most_responsive() {
             Some(any) => Ok(any),
             None => self.own.get().await,
         }
     }
 
     /// The one that is most likely to answer soon.
-    fn any(&self) -> Option<Arc<Connection>> {
+    fn most_responsive(&self) -> Option<Arc<Connection>> {
         self.all_open().into_iter().min_by_key(waits)
     }
 
     /// Opens one more where calls are in each other's way for more than a moment. Nobody waits for it.
-    fn count(self: &Arc<Self>, is_busy: bool) {
+    fn record_contention(self: &Arc<Self>, is_busy: bool) {
         let mut crowd = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
         let grows = crowd.record_call(Instant::now(), is_busy);
         drop(crowd);
@@ -177,20 +180,23 @@ impl ConnectionPool {
         if let Some(free) = all.iter().find(|open| open.flights.load() == 0) {
             return Ok(free.clone());
         }
-        let fresh = self.fresh(but).await;
+        let fresh = self.renewal_connection(but).await;
         fresh.or_else(|fault| all.into_iter().min_by_key(waits).ok_or(fault))
     }
 
     /// The connection for renewals, made anew where that is one of these.
-    pub(crate) async fn fresh(&self, but: &[Arc<Connection>]) -> Result<Arc<Connection>, Fault> {
+    pub(crate) async fn renewal_connection(
+        &self,
+        but: &[Arc<Connection>],
+    ) -> Result<Arc<Connection>, Fault> {
         let old = self.renewals.open().filter(|old| is_among(old, but) || old.is_slow());
         self.renewals.get_another(old.as_ref()).await
     }
 
     /// Makes that connection ahead.
-    pub(crate) fn expect_fresh(self: &Arc<Self>, but: Vec<Arc<Connection>>) {
+    pub(crate) fn preopen_renewal(self: &Arc<Self>, but: Vec<Arc<Connection>>) {
         let lanes = self.clone();
-        self.maker.home.spawn(async move { lanes.fresh(&but).await.map(drop) });
+        self.maker.home.spawn(async move { lanes.renewal_connection(&but).await.map(drop) });
     }
 
     /// Closes those that nobody needs any more, now and then.
@@ -221,7 +227,7 @@ impl ConnectionPool {
         let left: Vec<_> = self
             .all_open()
             .into_iter()
-            .filter_map(|open| open.flights.left().map(|number| (open, number)))
+            .filter_map(|open| open.flights.last_abandoned().map(|number| (open, number)))
             .collect();
         let leaving = self.maker.leaving.last();
         if left.is_empty() && leaving.is_none() {

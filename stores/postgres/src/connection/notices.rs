@@ -57,7 +57,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    fn heard(&self, payload: &str) {
+    fn dispatch_notification(&self, payload: &str) {
         match messages::read(payload) {
             Message::Wake(owner) => self.board.wake(&owner),
             Message::Eviction(name) => self.board.evicted(&name),
@@ -67,7 +67,11 @@ impl Inbox {
 }
 
 /// Keeps a connection alive, and hears what comes over it.
-pub(crate) async fn hear(mut polled: PolledConnection, heard: Arc<ConnectionNotices>, mail: Inbox) {
+pub(crate) async fn drive_connection(
+    mut polled: PolledConnection,
+    heard: Arc<ConnectionNotices>,
+    mail: Inbox,
+) {
     while let Some(message) = poll_fn(|context| polled.poll(context)).await {
         let message = match message {
             Ok(message) => message,
@@ -79,7 +83,7 @@ pub(crate) async fn hear(mut polled: PolledConnection, heard: Arc<ConnectionNoti
             }
         };
         match message {
-            AsyncMessage::Notification(message) => mail.heard(message.payload()),
+            AsyncMessage::Notification(message) => mail.dispatch_notification(message.payload()),
             // It comes before the end of the answer, which is handed on after this.
             AsyncMessage::Notice(notice) if is_replication_wait_canceled(&notice) => {
                 heard.doubts.fetch_add(1, Ordering::AcqRel);

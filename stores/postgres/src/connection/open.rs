@@ -40,7 +40,7 @@ use crate::{
         tls::{ConnectError, Connectors, PolledConnection},
     },
     tables::{
-        schema::{FORMAT, is_in_public, of_another, tables},
+        schema::{FORMAT, of_another, public_tables_query, tables},
         statements::COUNT,
     },
 };
@@ -259,7 +259,7 @@ impl Connection {
     }
 
     /// It lives for as long as this does.
-    pub(crate) fn keep(&self, kept: OwnedTask) {
+    pub(crate) fn attach_task(&self, kept: OwnedTask) {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
     }
 
@@ -277,7 +277,7 @@ impl Connection {
 
     /// Waits until nobody waits for an answer. A pooler gives the session to the next one after each answer: to
     /// what was sent already, that one would get the answer. None where an answer that nobody waited for may come.
-    pub(crate) async fn turn(&self) -> Option<SessionGuard<'_>> {
+    pub(crate) async fn lock_session(&self) -> Option<SessionGuard<'_>> {
         let alone = self.turn.lock().await;
         let (is_answered, is_spoiled) = (false, &self.is_spoiled);
         self.is_usable().then_some(SessionGuard { is_answered, is_spoiled, _alone: alone })
@@ -296,7 +296,7 @@ impl Connection {
             self.limit
         );
         let [commit, encoding, limit, is_as_told] =
-            self.look(&settings).await.map_err(Failure::fault)?;
+            self.select_row(&settings).await.map_err(Failure::fault)?;
         if limit != self.limit.to_string() {
             // A pooler that lets settings through and forgets them. What one prepares in a session of all could be
             // another one's statement of the same name.
@@ -315,7 +315,7 @@ impl Connection {
         // In a session of all each statement says it for itself.
         if commit != "on" && self.is_direct.load(Ordering::Relaxed) {
             let on = self.client.batch_execute("set synchronous_commit = on");
-            let on = self.to_its_end(None, on).await;
+            let on = self.await_completion(None, on).await;
             on.map_err(|error| error::of_statement(error, false).fault())?;
         }
         self.check_tables(options).await
@@ -324,7 +324,8 @@ impl Connection {
     async fn check_tables(&self, options: &PostgresOptions) -> Result<(), Fault> {
         let schema = &options.schema;
         if options.is_public_named {
-            let [is_there] = self.look(&is_in_public()).await.map_err(Failure::fault)?;
+            let [is_there] =
+                self.select_row(&public_tables_query()).await.map_err(Failure::fault)?;
             if is_there == "true" {
                 let what = "schema=public was the schema of the locks in earlier versions, and it has some";
                 let help = "write lock_schema=public for these, or lock_schema=tenure once no program uses them any more";
@@ -333,13 +334,13 @@ impl Connection {
         }
         let format =
             format!("format, (select count(*) from {schema}.locks where false) from {schema}.meta");
-        let mut found: Result<[String; 2], _> = self.look(&format).await;
+        let mut found: Result<[String; 2], _> = self.select_row(&format).await;
         for _ in 0..CREATIONS {
             if !matches!(found, Err(Failure::NoTables(_))) || !options.creates {
                 break;
             }
             self.create(options).await?;
-            found = self.look(&format).await;
+            found = self.select_row(&format).await;
         }
         let [found, _] = found.map_err(Failure::fault)?;
         if found == FORMAT.to_string() {
@@ -366,7 +367,8 @@ impl Connection {
              left join pg_catalog.pg_collation l on l.oid = a.attcollation \
              where c.oid = '{schema}.locks'::pg_catalog.regclass and a.attname = 'name'"
         );
-        let [kept, is_unique, kind, by_bytes] = self.look(&make).await.map_err(Failure::fault)?;
+        let [kept, is_unique, kind, by_bytes] =
+            self.select_row(&make).await.map_err(Failure::fault)?;
         let is_text = ["text", "varchar"].contains(&kind.as_str());
         let (what, help) = if is_unique != "true" {
             (
@@ -394,9 +396,9 @@ impl Connection {
     async fn create(&self, options: &PostgresOptions) -> Result<(), Fault> {
         let tables = tables(&options.schema);
         let all = format!("begin; select pg_advisory_xact_lock({CREATION}); {tables} commit;");
-        let made = self.to_its_end(None, self.client.batch_execute(&all)).await;
+        let made = self.await_completion(None, self.client.batch_execute(&all)).await;
         let Err(error) = made else { return Ok(()) };
-        let _ = self.to_its_end(None, self.client.batch_execute("rollback")).await;
+        let _ = self.await_completion(None, self.client.batch_execute("rollback")).await;
         // Whoever waited for another one to make them may still believe that they are not there.
         if error.code().is_some_and(|code| MADE_MEANWHILE.contains(code)) {
             return Ok(());
@@ -415,7 +417,7 @@ impl Connection {
 
     /// Waits for an answer and its end. That comes later where it is an error, and a pooler may give the session to the
     /// next one at the end of an answer although something was sent meanwhile: to that, the next one would get the answer.
-    pub(crate) async fn to_its_end<T>(
+    pub(crate) async fn await_completion<T>(
         &self,
         tag: impl Into<Option<QueryTag>>,
         asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
@@ -436,10 +438,10 @@ impl Connection {
     }
 
     /// The values of one row of a selection.
-    async fn look<const N: usize>(&self, selection: &str) -> Result<[String; N], Failure> {
+    async fn select_row<const N: usize>(&self, selection: &str) -> Result<[String; N], Failure> {
         let tag = self.answers.tag();
         let text = format!("select true as {tag}, {selection}");
-        let said = self.to_its_end(tag, self.client.simple_query(&text)).await;
+        let said = self.await_completion(tag, self.client.simple_query(&text)).await;
         let said = said.map_err(|error| error::of_statement(error, false))?;
         let row = said.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row),

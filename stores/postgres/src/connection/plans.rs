@@ -27,7 +27,7 @@ impl PlanAge {
     }
 
     /// Whether they are to be forgotten now. Says so once.
-    pub(crate) fn are_old(&self) -> bool {
+    pub(crate) fn reset_if_expired(&self) -> bool {
         let mut began = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let old = began.elapsed() > KEPT;
         if old {

@@ -61,7 +61,7 @@ impl Postgres {
             let found = "a pooler is in between; if it keeps no sessions, no message arrives: waiters ask ten times a second";
             return Diagnostic::warning("messages", found, "S6", help);
         }
-        if !self.hears().await {
+        if !self.await_hello().await {
             let found = format!("none arrived within {HEARD:?}: waiters ask ten times a second");
             let help =
                 "check that this user may have two connections, and that the server is not busy";
@@ -71,7 +71,7 @@ impl Postgres {
     }
 
     /// Whether a message of ours comes back.
-    async fn hears(&self) -> bool {
+    async fn await_hello(&self) -> bool {
         self.listen();
         let until = Instant::now() + HEARD;
         while self.common.is_deaf.load(Ordering::Relaxed) {
@@ -108,7 +108,7 @@ impl Postgres {
             Diagnostic::bad("persistence", found, "S1", "turn both on")
         });
         let names = text(4)?;
-        diagnostics.push(replicas(&Replicas {
+        diagnostics.push(replicas(&ReplicaReport {
             names: &names,
             connected: self.get(row, 5)?,
             answering: self.get(row, 11)?,
@@ -151,7 +151,7 @@ impl Postgres {
 }
 
 /// What is told of replicas.
-struct Replicas<'a> {
+struct ReplicaReport<'a> {
     /// Those that commits wait for, as the server has it.
     names: &'a str,
     connected: i64,
@@ -172,8 +172,8 @@ fn needed(names: &str) -> i64 {
     }
 }
 
-fn replicas(told: &Replicas<'_>) -> Diagnostic {
-    let &Replicas { names, connected, answering, away } = told;
+fn replicas(told: &ReplicaReport<'_>) -> Diagnostic {
+    let &ReplicaReport { names, connected, answering, away } = told;
     let what = "replicas";
     let needed = needed(names);
     let wait = "or wait for the longest ttl before a replica takes over";
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn replicas_that_may_lack_something_are_warned_of() {
         let of = |names, connected, answering, away| {
-            replicas(&Replicas { names, connected, answering, away }).severity
+            replicas(&ReplicaReport { names, connected, answering, away }).severity
         };
         assert_eq!(of("", 0, 0, 0), Severity::Good);
         assert_eq!(of("a", 1, 1, 0), Severity::Good);

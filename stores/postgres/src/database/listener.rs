@@ -89,7 +89,7 @@ impl Listener {
             Ok(Err(error)) => {
                 return ListenerEnd::Broken(error::of_statement(error, false).fault());
             }
-            Err(_) => return given_up(&connection),
+            Err(_) => return retire_connection(&connection),
         }
         drop(lanes);
         let mut is_first = true;
@@ -99,7 +99,7 @@ impl Listener {
             }
             match timeout(LIMIT, mail.hello.notified()).await {
                 Ok(()) => {}
-                Err(_) if connection.flights.load() > 0 => return given_up(&connection),
+                Err(_) if connection.flights.load() > 0 => return retire_connection(&connection),
                 Err(_) => return ListenerEnd::Deaf,
             }
             if mem::take(&mut is_first) {
@@ -126,7 +126,7 @@ impl Listener {
 }
 
 /// It says nothing, and is not used any more.
-fn given_up(connection: &Connection) -> ListenerEnd {
+fn retire_connection(connection: &Connection) -> ListenerEnd {
     connection.retire();
     broken()
 }

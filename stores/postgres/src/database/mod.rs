@@ -89,7 +89,7 @@ impl Postgres {
         let common = StoreContext {
             location: options.location(),
             capabilities: capabilities(&options),
-            deaf_limits: options.limits_when_deaf(),
+            deaf_limits: options.limits_without_wakeups(),
             statements: Statements::new(&options.schema, lock_limit(&options)),
             client: Client(client),
             is_deaf: AtomicBool::new(true),
@@ -145,7 +145,7 @@ impl Postgres {
         rows.into_iter().next().ok_or_else(|| self.odd())
     }
 
-    async fn sweeps(
+    async fn run_sweep(
         &self,
         statement: &Statement,
         parameters: &Parameters<'_>,
@@ -155,7 +155,7 @@ impl Postgres {
     }
 
     /// Runs what is written on a condition.
-    async fn written(
+    async fn run_conditional_write(
         &self,
         statement: &Statement,
         parameters: &Parameters<'_>,
@@ -309,7 +309,7 @@ impl Database for Postgres {
 
     async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<ExtendedLease>>, Fault> {
         let mut answers = vec![None; holds.len()];
-        let extended = self.extended(holds).await?;
+        let extended = self.extend_leases(holds).await?;
         for row in extended {
             let number = self.get::<i64>(&row, 0)? - 1;
             let extended =
@@ -361,7 +361,7 @@ impl Database for Postgres {
             &payloads,
         ];
         let taken = parameters.get(..statement.types.len()).unwrap_or(parameters);
-        let done = self.written(statement, taken).await?;
+        let done = self.run_conditional_write(statement, taken).await?;
         if done && before == 0 {
             self.common.sweep_budget.made(1);
         }
@@ -402,7 +402,8 @@ impl Database for Postgres {
             &channels,
             &payloads,
         ];
-        let done = self.written(&self.common.statements.write_all, parameters).await?;
+        let done =
+            self.run_conditional_write(&self.common.statements.write_all, parameters).await?;
         if done {
             self.common.sweep_budget.made(rows.iter().filter(|(_, row)| row.is_new()).count());
         }
@@ -427,7 +428,7 @@ impl Database for Postgres {
     }
 
     async fn page(&self, age: Duration) -> Result<SweepPage, Fault> {
-        let rows = self.sweeps(&self.common.statements.page, &[&micros(age)], false).await?;
+        let rows = self.run_sweep(&self.common.statements.page, &[&micros(age)], false).await?;
         let first = rows.first().ok_or_else(|| self.odd())?;
         let text = |index| -> Result<Option<Vec<u8>>, Fault> {
             Ok(self.get::<Option<&str>>(first, index)?.map(|text| text.as_bytes().to_vec()))
@@ -456,7 +457,7 @@ impl Database for Postgres {
     }
 
     async fn make_mark(&self) -> Result<(), Fault> {
-        self.sweeps(&self.common.statements.make_mark, &[], true).await.map(|_| ())
+        self.run_sweep(&self.common.statements.make_mark, &[], true).await.map(|_| ())
     }
 
     async fn take_away(
@@ -468,7 +469,7 @@ impl Database for Postgres {
         let (names, versions): (Vec<_>, Vec<_>) =
             rows.iter().map(|(name, version)| (name.as_str(), *version)).unzip();
         let parameters: &Parameters<'_> = &[&mark.version, &at, &mark.reached, &names, &versions];
-        let rows = self.sweeps(&self.common.statements.take_away, parameters, true).await?;
+        let rows = self.run_sweep(&self.common.statements.take_away, parameters, true).await?;
         let row = rows.first().ok_or_else(|| self.odd())?;
         let is_moved = self.get::<i64>(row, 0)? > 0;
         let went = usize::try_from(self.get::<i64>(row, 1)?).unwrap_or_default();

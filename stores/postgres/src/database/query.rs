@@ -144,14 +144,14 @@ impl Connection {
         if !self.is_direct.load(Ordering::Relaxed) {
             let typed: Vec<(RedactedParameter<'_>, Type)> =
                 hidden(parameters).zip(statement.types.iter().cloned()).collect();
-            let Some(turn) = self.turn().await else { return Err(Failure::Crossed) };
+            let Some(turn) = self.lock_session().await else { return Err(Failure::Crossed) };
             looks_after.over = Some(self.answers.over());
             let doubts = self.heard.doubts();
             let tag = self.answers.tag();
             let text = statement.shared(tag);
             let asked =
                 async { self.client.query_typed_raw(&text, typed).await?.try_collect().await };
-            let done = flight.send(self.to_its_end(tag, asked)).await.map_err(failed);
+            let done = flight.send(self.await_completion(tag, asked)).await.map_err(failed);
             flight.complete();
             turn.end();
             let done = match done {
@@ -162,7 +162,7 @@ impl Connection {
                 }
                 done => done,
             };
-            return self.believed(done, writes, doubts);
+            return self.verify_replication(done, writes, doubts);
         }
         let Some(prepared) = self.prepared.get(statement.number) else {
             return Err(Failure::Unprepared);
@@ -184,7 +184,7 @@ impl Connection {
                 let hidden: Vec<_> = hidden(parameters).collect();
                 let asked =
                     async { self.client.query_raw(prepared, hidden).await?.try_collect().await };
-                let done = if self.plans.are_old() {
+                let done = if self.plans.reset_if_expired() {
                     // It goes ahead, and nobody waits for it. Where it fails they are kept a little longer.
                     let (_, done) =
                         flight.send(join(self.client.batch_execute(FORGET), asked)).await;
@@ -193,7 +193,7 @@ impl Connection {
                     flight.send(asked).await.map_err(failed)
                 };
                 flight.complete();
-                self.believed(done, writes, doubts)
+                self.verify_replication(done, writes, doubts)
             }
             Err(failure) => Err(failure),
         };
@@ -205,7 +205,7 @@ impl Connection {
     }
 
     /// What a statement came to, unless the server said meanwhile of a commit that no replica may have it.
-    fn believed(
+    fn verify_replication(
         &self,
         done: Result<Vec<Row>, Failure>,
         writes: bool,
@@ -243,7 +243,8 @@ impl Connection {
             let is_looked_after = &connection.is_looked_after;
             is_looked_after.store(false, Ordering::Relaxed);
             // One more may have been left meanwhile.
-            if !connection.flights.is_left() || is_looked_after.swap(true, Ordering::Relaxed) {
+            if !connection.flights.has_abandoned() || is_looked_after.swap(true, Ordering::Relaxed)
+            {
                 return;
             }
         }
@@ -265,7 +266,7 @@ impl Drop for AbandonedCallGuard<'_> {
     fn drop(&mut self) {
         let connection = self.connection;
         if let Some(over) = self.over.take() {
-            if connection.flights.is_left()
+            if connection.flights.has_abandoned()
                 && let Some(left) = connection.leaving.begin()
             {
                 connection.home.spawn(connection.clone().see_out(over, left));
@@ -274,7 +275,7 @@ impl Drop for AbandonedCallGuard<'_> {
         }
         // One that others use too is not used any more by then.
         if connection.is_usable()
-            && connection.flights.is_left()
+            && connection.flights.has_abandoned()
             && !connection.is_looked_after.swap(true, Ordering::Relaxed)
         {
             connection.home.spawn(Connection::look_after(Arc::downgrade(connection)));

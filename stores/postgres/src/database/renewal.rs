@@ -27,7 +27,7 @@ type TriedConnections = Mutex<Vec<Arc<Connection>>>;
 
 impl Postgres {
     /// The rows of those that are extended. By whichever way, and however often: the effect is the same.
-    pub(crate) async fn extended(&self, holds: &[Renewal]) -> Result<Vec<Row>, Fault> {
+    pub(crate) async fn extend_leases(&self, holds: &[Renewal]) -> Result<Vec<Row>, Fault> {
         let names: Vec<_> = holds.iter().map(|hold| hold.name.as_str()).collect();
         let owners: Vec<_> = holds.iter().map(|hold| &hold.owner.as_bytes()[..]).collect();
         let ttls: Vec<_> = holds.iter().map(|hold| micros(hold.ttl)).collect();
@@ -40,7 +40,7 @@ impl Postgres {
         let mut failure = Failure::Fault(late("the database did not answer", true));
         for way in 1..=WAYS {
             if way > 1 {
-                self.common.lanes.expect_fresh(all(&tried));
+                self.common.lanes.preopen_renewal(all(&tried));
             }
             ways.push(self.extended_by(&tried, way == WAYS, parameters, until));
             let next = if way < WAYS { until.min(Instant::now() + gap) } else { until };
@@ -63,7 +63,7 @@ impl Postgres {
         let (common, before) = (&self.common, all(tried));
         let taking = async {
             if fresh {
-                common.lanes.fresh(&before).await
+                common.lanes.renewal_connection(&before).await
             } else {
                 common.lanes.for_renewal(&before).await
             }

@@ -57,9 +57,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for CheckedStream<S> {
         let Self { stream, frames, answers, .. } = self.get_mut();
         let before = buffer.filled().len();
         ready!(Pin::new(stream).poll_read(context, buffer))?;
-        let read =
-            frames.pass(buffer.filled().get(before..).unwrap_or_default(), answers.expected());
-        answers.tell(frames.over(), frames.is_doubtful());
+        let read = frames
+            .inspect_bytes(buffer.filled().get(before..).unwrap_or_default(), answers.expected());
+        answers.tell(frames.answer_count(), frames.is_doubtful());
         Poll::Ready(read.map_err(|refused| io::Error::new(io::ErrorKind::InvalidData, refused)))
     }
 }

@@ -115,7 +115,7 @@ impl MessageFilter {
         }
     }
 
-    pub(crate) const fn over(&self) -> u64 {
+    pub(crate) const fn answer_count(&self) -> u64 {
         self.over
     }
 
@@ -125,7 +125,7 @@ impl MessageFilter {
     }
 
     /// Looks at what comes next, of an answer that is to have this.
-    pub(crate) fn pass(
+    pub(crate) fn inspect_bytes(
         &mut self,
         mut bytes: &[u8],
         expected: Option<QueryTag>,
@@ -185,7 +185,7 @@ impl MessageFilter {
 
     /// A message is there.
     fn end(&mut self) -> Result<(), ConnectionEndReason> {
-        self.attribute()?;
+        self.check_attribution()?;
         match self.tag {
             b'R' => self.login(),
             b'Z' => {
@@ -209,15 +209,15 @@ impl MessageFilter {
             b'T' if self.is_prepared => {
                 let types = columns(&self.body)
                     .map(|all| all.into_iter().map(|(_, of_type)| of_type).collect());
-                known(types)
+                check_column_types(types)
             }
-            b't' => known(parameters(&self.body)),
+            b't' => check_column_types(parameters(&self.body)),
             _ => Ok(()),
         }
     }
 
     /// Refuses what is not the answer to what was asked.
-    fn attribute(&mut self) -> Result<(), ConnectionEndReason> {
+    fn check_attribution(&mut self) -> Result<(), ConnectionEndReason> {
         let Some(tag) = self.expected else { return Ok(()) };
         match self.tag {
             b'T' if has_column(&self.body, &tag.to_string()) => {
@@ -278,7 +278,7 @@ fn rounds(body: &[u8]) -> u32 {
     rounds.map_or(0, |digits| digits.parse().unwrap_or(u32::MAX))
 }
 
-fn known(types: Option<Vec<u32>>) -> Result<(), ConnectionEndReason> {
+fn check_column_types(types: Option<Vec<u32>>) -> Result<(), ConnectionEndReason> {
     let types = types.ok_or(ConnectionEndReason::Odd("a list of columns is cut"))?;
     if types.into_iter().all(|id| Type::from_oid(id).is_some()) {
         return Ok(());

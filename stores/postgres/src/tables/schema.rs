@@ -137,7 +137,7 @@ const COLUMNS: [&str; 16] = [
 const META: [&str; 4] = ["one", "format", "floor", "raised"];
 
 /// Asks whether tables of ours are in the schema `public`.
-pub(crate) fn is_in_public() -> String {
+pub(crate) fn public_tables_query() -> String {
     let columns = |columns: &[&str]| columns.join("', '");
     let (locks, meta) = (columns(&COLUMNS), columns(&META));
     format!(

@@ -73,7 +73,7 @@ const DECIDED: &str = "last_time, owner, client, kind, token, since, expires, la
 /// until it is on disk, and on replicas where the server waits for these; who is told of doubt hears it; it waits for
 /// nobody's lock for long, nor has an effect if it had to wait for the tables; and names are told in the encoding
 /// that they are written in.
-fn sure(lock_limit: u128) -> String {
+fn session_guard_sql(lock_limit: u128) -> String {
     format!(
         "(select pg_catalog.concat(pg_catalog.set_config('synchronous_commit', 'on', true), \
          pg_catalog.set_config('client_min_messages', 'warning', true), \
@@ -88,7 +88,7 @@ impl Statements {
     /// Those of the tables in this schema; `lock_limit` is how long one waits for what others have locked, in
     /// milliseconds.
     pub(crate) fn new(schema: &str, lock_limit: u128) -> Self {
-        let sure = sure(lock_limit);
+        let sure = session_guard_sql(lock_limit);
         let (locks, meta) = (format!("{schema}.locks"), format!("{schema}.meta"));
         let now = format!(
             "with t as materialized (select {NOW} as now, (select floor from {meta}) as floor)"

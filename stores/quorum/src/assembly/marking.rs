@@ -46,7 +46,7 @@ impl QuorumStore {
 
     /// Gives marks that count at once to all members of a new quorum; `false` if others did the
     /// same at the same time.
-    pub(crate) async fn found(&self, claims: &[Ask]) -> Result<bool, Fault> {
+    pub(crate) async fn mark_new_quorum(&self, claims: &[Ask]) -> Result<bool, Fault> {
         let name = mark_name()?;
         let mut granted = vec![false; claims.len()];
         let calls: MemberCalls<_> = self.each_with(claims, |member, claim| {
@@ -80,7 +80,7 @@ impl QuorumStore {
 
     /// Whether a member was marked before and restarted since, so that nothing is to be founded;
     /// `None` if not all of them said.
-    pub(crate) async fn noted(&self) -> Result<Option<bool>, Fault> {
+    pub(crate) async fn was_marked_before(&self) -> Result<Option<bool>, Fault> {
         let name = note_name()?;
         let answers = self.ask_members(|member| {
             let name = name.clone();
@@ -115,7 +115,9 @@ impl QuorumStore {
                     charter: self.shared.charter,
                 };
                 let has_old = *standing == Standing::Restarted;
-                standing.needs_mark().then(|| Box::pin(marking.anew(has_old)) as MemberCall<_>)
+                standing
+                    .needs_mark()
+                    .then(|| Box::pin(marking.write_new_mark(has_old)) as MemberCall<_>)
             })
             .collect();
         for failed in markings.collect::<Vec<_>>().await.into_iter().filter_map(Result::err) {
@@ -155,14 +157,14 @@ struct MarkWriter {
 }
 
 impl MarkWriter {
-    async fn anew(self, has_old: bool) -> Result<(), Fault> {
+    async fn write_new_mark(self, has_old: bool) -> Result<(), Fault> {
         if has_old {
-            if !self.is_noted().await? || !self.has_old().await? {
+            if !self.ensure_noted().await? || !self.has_old().await? {
                 return Ok(());
             }
             self.patiently(self.member.evict(&self.name)).await?;
         }
-        self.sets(&self.name, self.charter.new_mark()).await.map(drop)
+        self.keep_name_taken(&self.name, self.charter.new_mark()).await.map(drop)
     }
 
     /// Whether the mark is still the old one, seen a moment ago: with one that others set meanwhile
@@ -177,12 +179,12 @@ impl MarkWriter {
 
     /// Sees to it that the member is known to have been marked before, so that nobody takes the
     /// quorum for a new one while the mark is away. The note outlives whatever comes late.
-    async fn is_noted(&self) -> Result<bool, Fault> {
-        self.sets(&self.note, mark::LIFE).await
+    async fn ensure_noted(&self) -> Result<bool, Fault> {
+        self.keep_name_taken(&self.note, mark::LIFE).await
     }
 
     /// Whether the name stays taken now, by this or by somebody else's doing.
-    async fn sets(&self, name: &LockName, keep: Duration) -> Result<bool, Fault> {
+    async fn keep_name_taken(&self, name: &LockName, keep: Duration) -> Result<bool, Fault> {
         match self.patiently(self.member.acquire(name, &self.mark)).await? {
             Answer::Granted { .. } => {
                 let release = self.member.release(name, &self.mark.owner, keep);

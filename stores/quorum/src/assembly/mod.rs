@@ -96,7 +96,7 @@ impl QuorumStore {
         let _alone = self.shared.assembling.lock().await;
         let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(400));
         for _ in 0..TRIES {
-            let looks = self.looks(all).await?;
+            let looks = self.inspect_members(all).await?;
             let count = |wanted: &Standing| -> usize {
                 looks.iter().flatten().filter(|look| look.standing == *wanted).count()
             };
@@ -107,13 +107,13 @@ impl QuorumStore {
             let (claimed, unmarked) = (count(&Standing::Claimed), count(&Standing::Unmarked));
             let is_empty = unmarked == self.members.len();
             let is_new = is_empty && !self.shared.has_counted.load(Ordering::Relaxed);
-            let noted = if is_new { self.noted().await? } else { Some(true) };
+            let noted = if is_new { self.was_marked_before().await? } else { Some(true) };
             let marks = self.marks(&looks)?;
             let answered = looks.iter().flatten().count();
             let needed = majority(self.members.len());
             let done = match noted {
                 None => false,
-                Some(false) => self.found(&marks).await?,
+                Some(false) => self.mark_new_quorum(&marks).await?,
                 // Others are founding it.
                 Some(true) if claimed > 0 && claimed + unmarked == answered => false,
                 Some(true) => {
@@ -138,7 +138,7 @@ impl QuorumStore {
     }
 
     /// What a look at each member shows; `None` where no answer came.
-    async fn looks(&self, all: bool) -> Result<Vec<Option<MarkInspection>>, Fault> {
+    async fn inspect_members(&self, all: bool) -> Result<Vec<Option<MarkInspection>>, Fault> {
         let mut looks: Vec<Option<MarkInspection>> = vec![None; self.members.len()];
         let (mut answered, mut counted, mut is_new, mut claimed) = (0, 0, true, false);
         let needed = majority(self.members.len());

@@ -61,7 +61,7 @@ impl QuorumStore {
         name: &LockName,
         owner: &Owner,
     ) -> (Attempt, Option<GrantedHold>) {
-        let AttemptHistory { attempt, held, unreleased } = self.shared.holds.asking(owner);
+        let AttemptHistory { attempt, held, unreleased } = self.shared.holds.begin_ask(owner);
         if let Some((before, lease, members)) = unreleased {
             let again = MemberCleanup {
                 clock: self.shared.options.clock.clone(),
@@ -89,7 +89,7 @@ impl QuorumStore {
         };
         let limit = self.shared.options.limit(ask.ttl);
         let reader = ask.mode == Mode::Shared && known.is_none();
-        let looks = match reader.then(|| self.shared.holds.looks(&ask.owner)) {
+        let looks = match reader.then(|| self.shared.holds.gate_view(&ask.owner)) {
             Some(None) => Some(GateView::new(name, self.members.len())?),
             seen => seen.flatten(),
         };

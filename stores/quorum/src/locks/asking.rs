@@ -88,7 +88,7 @@ impl Drop for UnfinishedBallot<'_> {
     fn drop(&mut self) {
         if !self.over {
             let shared = &self.quorum.shared;
-            shared.holds.left_in_doubt(self.attempt, shared.options.now(), self.ttl);
+            shared.holds.record_in_doubt(self.attempt, shared.options.now(), self.ttl);
         }
     }
 }

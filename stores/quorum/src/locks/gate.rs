@@ -31,7 +31,7 @@ impl QuorumStore {
             ttl: gate::SIGNATURE,
             label: ask.label.clone(),
         };
-        self.shared.holds.signed(&ask.owner);
+        self.shared.holds.record_signature(&ask.owner);
         for store in self.members.iter() {
             let (store, gate, signature) = (store.clone(), gate.clone(), signature.clone());
             let shared = self.shared.clone();
@@ -49,7 +49,7 @@ impl QuorumStore {
 
     /// Strikes out what the writer signed, if it did: it entered, or does not want to any more.
     pub(crate) fn withdraw_writer(&self, name: &LockName, owner: &Owner) {
-        if !self.shared.holds.struck(owner) {
+        if !self.shared.holds.remove_signature(owner) {
             return;
         }
         let Ok(gate) = gate_of(name) else { return };

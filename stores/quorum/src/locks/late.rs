@@ -23,7 +23,7 @@ use crate::{
 
 impl OngoingAsk<'_> {
     /// Whoever grants it after the majority did holds it too, and writes the token.
-    pub(crate) fn let_late_ones_join(mut self, token: Token) {
+    pub(crate) fn accept_late_grants(mut self, token: Token) {
         let mut unmarked =
             self.statuses.iter().any(|one| matches!(one, MemberStatus::Unmarked { .. }));
         // Their tokens were greater, so they had no second round: their marks are to be seen, too.
@@ -72,7 +72,7 @@ impl OngoingAsk<'_> {
                 }
                 if in_doubt {
                     let until = taking_back.clock.now().saturating_add(taking_back.ttl);
-                    quorum.shared.holds.may_come_late(attempt, [member], until);
+                    quorum.shared.holds.record_unanswered(attempt, [member], until);
                 }
                 // The hold may have ended before it came to this member.
                 if !quorum.shared.holds.is_held(attempt) && kept(Rule::LateGrantGivenBack) {
@@ -102,7 +102,7 @@ impl OngoingAsk<'_> {
                 status if before || matches!(status, MemberStatus::Failed { .. }) => {
                     background.take_back(taking_back.clone(), at, store, true);
                 }
-                _ => surely.push(taking_back.clone().from(store, false)),
+                _ => surely.push(taking_back.clone().release_at(store, false)),
             }
         }
         let (done, answered) = tokio::sync::oneshot::channel::<()>();

@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const ROUNDS: u32 = 5;
 
 impl QuorumStore {
-    pub(crate) async fn look(&self, name: &LockName) -> Result<Snapshot, Fault> {
+    pub(crate) async fn inspect_by_majority(&self, name: &LockName) -> Result<Snapshot, Fault> {
         let (options, charter) = (&self.shared.options, self.shared.charter);
         let calls = ask_all(&self.members, &options.clock, options.member_limit, |member| {
             let (name, counted) = (name.clone(), is_counted(charter, member.clone()));

@@ -35,7 +35,7 @@ impl QuorumStore {
         self.withdraw_writer(name, owner);
         let options = &self.shared.options;
         let PendingRelease { attempt, lease, late } =
-            self.shared.holds.releasing(owner, keep, options.now());
+            self.shared.holds.begin_release(owner, keep, options.now());
         let owner = attempt.owner();
         // Where no answer came it is released again: else the member would keep the name taken until
         // the lease ends.
@@ -87,7 +87,7 @@ impl QuorumStore {
             };
             let heard = late.iter().copied().filter(heard);
             heard.for_each(|member| self.release_again(&again, member, true));
-        } else if !self.shared.holds.not_released_by(attempt, &failed) {
+        } else if !self.shared.holds.record_unreleased(attempt, &failed) {
             failed.into_iter().for_each(|member| self.release_again(&again, member, true));
         }
         if !calls.is_empty() {

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Which holds which members have lost that are to get them back.
-fn lost_by(holds: &[HoldRenewal], after: &[FollowUp]) -> Vec<(usize, usize)> {
+fn members_to_repair(holds: &[HoldRenewal], after: &[FollowUp]) -> Vec<(usize, usize)> {
     let of_hold = |(at, (hold, after)): (usize, (&HoldRenewal, &FollowUp))| -> Vec<(usize, usize)> {
         let is_lost = |(_, answer): &&(usize, Result<Renewed, Fault>)| {
             *after == FollowUp::BringBack && matches!(answer, Ok(Renewed::Lost))
@@ -39,7 +39,7 @@ impl QuorumStore {
         let mut holds: Vec<HoldRenewal> = holds
             .iter()
             .map(|hold| {
-                let (attempt, held) = self.shared.holds.renewing(&hold.owner, now, hold.ttl);
+                let (attempt, held) = self.shared.holds.begin_renewal(&hold.owner, now, hold.ttl);
                 let ttl = hold.ttl.min(longest);
                 let renewal = Renewal { name: hold.name.clone(), owner: attempt.owner(), ttl };
                 let tally = RenewalTally::new(self.members.len());
@@ -63,12 +63,12 @@ impl QuorumStore {
         if unmarked {
             self.assemble_later();
         }
-        let lost = lost_by(&holds, &after);
+        let lost = members_to_repair(&holds, &after);
         if !reports.is_empty() || !lost.is_empty() {
             let late =
                 DecidedRenewal { quorum: self.clone(), holds: holds.into(), after, unmarked };
             // What is refused for want of room is done with the next renewal.
-            drop(self.shared.background.run(late.heard(reports, lost)));
+            drop(self.shared.background.run(late.process_reports(reports, lost)));
         }
         said
     }
@@ -93,7 +93,7 @@ impl QuorumStore {
     /// What a hold came to, and what follows at each member from its answer, whenever that comes.
     fn conclude(&self, hold: &HoldRenewal) -> (Result<Renewed, Fault>, FollowUp) {
         let result = hold.tally.result();
-        let after = self.what_follows(hold, result);
+        let after = self.choose_follow_up(hold, result);
         if after == FollowUp::TakeBack {
             for (member, answer) in &hold.answers {
                 self.take_back_left(hold, *member, answer);
@@ -105,7 +105,7 @@ impl QuorumStore {
         }
     }
 
-    fn what_follows(&self, hold: &HoldRenewal, result: Renewed) -> FollowUp {
+    fn choose_follow_up(&self, hold: &HoldRenewal, result: Renewed) -> FollowUp {
         let holds = &self.shared.holds;
         match (result, &hold.held) {
             // Its release is under way, and has to find what is there.
@@ -116,7 +116,7 @@ impl QuorumStore {
             (_, Some(held)) if held.detached => FollowUp::Nothing,
             (Renewed::Lost, Some(_)) => {
                 let now = self.shared.options.now();
-                let late = holds.releasing(&hold.attempt.of(), Duration::ZERO, now).late;
+                let late = holds.begin_release(&hold.attempt.of(), Duration::ZERO, now).late;
                 // What comes late must not stand in others' way.
                 for member in late {
                     self.take_back(hold, member, true);

@@ -70,7 +70,7 @@ pub(crate) struct DecidedRenewal {
 
 impl DecidedRenewal {
     /// Brings back what members have lost, and does the same with what the others answer.
-    pub(crate) async fn heard(
+    pub(crate) async fn process_reports(
         mut self,
         mut reports: MemberCalls<MemberReport>,
         lost: Vec<(usize, usize)>,
@@ -119,7 +119,7 @@ impl DecidedRenewal {
                 let (quorum, holds) = (&quorum, &holds);
                 async move {
                     if let Some(hold) = holds.get(hold)
-                        && (!is_late || quorum.others_have(hold, member).await)
+                        && (!is_late || quorum.has_other_majority(hold, member).await)
                     {
                         quorum.bring_back(hold, member).await;
                     }
@@ -132,7 +132,7 @@ impl DecidedRenewal {
 
 impl QuorumStore {
     /// Whether a majority has the hold just now, without this member.
-    async fn others_have(&self, hold: &HoldRenewal, member: usize) -> bool {
+    async fn has_other_majority(&self, hold: &HoldRenewal, member: usize) -> bool {
         let options = &self.shared.options;
         let others: Vec<_> = (0..)
             .zip(self.members.iter())
@@ -186,7 +186,7 @@ impl QuorumStore {
         };
         if in_doubt {
             let until = clock.now().saturating_add(ask.ttl);
-            holds.may_come_late(attempt, [member], until);
+            holds.record_unanswered(attempt, [member], until);
         }
         if !holds.is_held(attempt) {
             self.take_back(hold, member, in_doubt);

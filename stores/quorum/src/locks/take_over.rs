@@ -47,7 +47,7 @@ impl QuorumStore {
         let known = held.as_ref().map(|held| held.token);
         let sent = TakeOver {
             // From now on, not from the answer: a member that lost the hold may get it back meanwhile.
-            from: self.shared.holds.leaving(&over.from).owner(),
+            from: self.shared.holds.begin_take_over(&over.from).owner(),
             owner: attempt.owner(),
             label: held.as_ref().map_or_else(|| over.label.clone(), |held| held.label.clone()),
             ..over.clone()
@@ -81,7 +81,7 @@ impl QuorumStore {
     ) {
         let options = &self.shared.options;
         let PendingRelease { attempt, lease, late } =
-            self.shared.holds.releasing(old, Duration::ZERO, options.now());
+            self.shared.holds.begin_release(old, Duration::ZERO, options.now());
         let again = MemberCleanup {
             clock: options.clock.clone(),
             limit: options.member_limit,
@@ -143,7 +143,7 @@ impl OngoingAsk<'_> {
                     self.drain_events().await;
                 }
                 if self.ballot.is_lost() {
-                    self.lost(over).await;
+                    self.conclude_lost(over).await;
                     return BallotOutcome::Done(TakenOver::NotHeld);
                 }
                 self.undecided(over, known).await
@@ -152,7 +152,7 @@ impl OngoingAsk<'_> {
     }
 
     /// No majority has it for either owner. What is left of it frees the name for others at once.
-    async fn lost(mut self, over: &TakeOver) {
+    async fn conclude_lost(mut self, over: &TakeOver) {
         while let Some(Some(event)) = self.events.next().now_or_never() {
             self.apply_event(event);
         }
@@ -161,7 +161,7 @@ impl OngoingAsk<'_> {
         quorum.assemble_now_and_then();
         quorum.release_old_owner(name, &over.from, &self.statuses, Duration::ZERO);
         let now = quorum.shared.options.now();
-        let new = quorum.shared.holds.releasing(&over.owner, Duration::ZERO, now);
+        let new = quorum.shared.holds.begin_release(&over.owner, Duration::ZERO, now);
         self.in_doubt_before |= !new.late.is_empty();
         if self.may_hold_anywhere() && kept(Rule::PartialWinGivenBack) {
             self.give_back().await;
@@ -180,12 +180,12 @@ impl OngoingAsk<'_> {
         let in_doubt = may_hold && !stays;
         if in_doubt {
             if known.is_none() {
-                shared.holds.left_in_doubt(attempt, now, over.ttl);
+                shared.holds.record_in_doubt(attempt, now, over.ttl);
             }
             let until = now.saturating_add(over.ttl);
-            shared.holds.may_come_late(attempt, self.members_in_doubt(), until);
+            shared.holds.record_unanswered(attempt, self.members_in_doubt(), until);
         } else {
-            shared.holds.undo_leaving(&over.from);
+            shared.holds.undo_take_over(&over.from);
         }
         let unmarked =
             self.statuses.iter().any(|status| matches!(status, MemberStatus::Unmarked { .. }));

@@ -13,7 +13,7 @@ use tenure_core::{
 };
 
 use crate::{
-    error::{MemberStatus, need_somebody, no_majority},
+    error::{MemberStatus, needs_intervention, no_majority},
     holds::GrantedHold,
     locks::asking::OngoingAsk,
 };
@@ -48,13 +48,13 @@ impl OngoingAsk<'_> {
                 Ok(BallotOutcome::Done(Answer::Granted { token, left, others_waiting }))
             }
             Step::Outvoted if known.is_some() && self.ballot.is_denied() => {
-                Ok(BallotOutcome::Done(self.held_by_others()))
+                Ok(BallotOutcome::Done(self.conclude_held_elsewhere()))
             }
             // A hold that was granted before is not taken away because a repeat fails.
             Step::Outvoted if known.is_none() => {
-                Ok(BallotOutcome::Done(self.without_grant(ask).await))
+                Ok(BallotOutcome::Done(self.conclude_busy(ask).await))
             }
-            _ => Ok(self.without_majority(known).await),
+            _ => Ok(self.conclude_no_majority(known).await),
         }
     }
 
@@ -62,8 +62,8 @@ impl OngoingAsk<'_> {
     pub(crate) fn record_majority(self, held: GrantedHold) {
         let (holds, now) = (&self.quorum.shared.holds, self.quorum.shared.options.now());
         let (token, ttl) = (held.token, self.ask.ttl);
-        holds.granted(self.attempt, held, now, ttl);
-        holds.may_come_late(self.attempt, self.members_in_doubt(), now.saturating_add(ttl));
+        holds.record_grant(self.attempt, held, now, ttl);
+        holds.record_unanswered(self.attempt, self.members_in_doubt(), now.saturating_add(ttl));
         for (member, own) in self.ballot.joined() {
             holds.record_join(self.attempt, member, own, token);
         }
@@ -73,12 +73,12 @@ impl OngoingAsk<'_> {
         if self.statuses.iter().any(silent_of_marks) {
             self.quorum.assemble_now_and_then();
         }
-        self.let_late_ones_join(token);
+        self.accept_late_grants(token);
     }
 
     /// Others have the name. What was won of it is given back, before this is answered where that
     /// takes no longer than a member's time limit.
-    async fn without_grant(mut self, ask: &Ask) -> Answer {
+    async fn conclude_busy(mut self, ask: &Ask) -> Answer {
         while let Some(Some(event)) = self.events.next().now_or_never() {
             self.apply_event(event);
         }
@@ -95,14 +95,14 @@ impl OngoingAsk<'_> {
         // another attempt. What a silent member may grant, the next ask finds there.
         let again = !exclusive && self.reader_lingers && self.ballot.granted() == 0;
         if again && self.may_hold_anywhere() {
-            quorum.shared.holds.left_in_doubt(self.attempt, now, ask.ttl);
+            quorum.shared.holds.record_in_doubt(self.attempt, now, ask.ttl);
         } else if self.may_hold_anywhere() {
             self.retire_attempt(ask.ttl);
             if kept(Rule::PartialWinGivenBack) {
                 self.give_back().await;
             }
         }
-        let pause = quorum.shared.holds.pause(&ask.owner, now, random, waits);
+        let pause = quorum.shared.holds.retry_pause(&ask.owner, now, random, waits);
         if waits && exclusive {
             if behind_readers || quorum.shared.holds.has_signed(&ask.owner) {
                 quorum.announce_writer(name, ask);
@@ -116,14 +116,14 @@ impl OngoingAsk<'_> {
 
     /// No majority answered. What a minority granted stays, for the next ask of this acquisition or
     /// for its release: the caller is told that it is in doubt.
-    async fn without_majority<T>(mut self, known: Option<Token>) -> BallotOutcome<T> {
+    async fn conclude_no_majority<T>(mut self, known: Option<Token>) -> BallotOutcome<T> {
         let (quorum, name, ttl) = (self.quorum, self.name, self.ask.ttl);
         self.drain_events().await;
         let mut in_doubt = self.may_hold_anywhere();
         let unmarked =
             self.statuses.iter().any(|status| matches!(status, MemberStatus::Unmarked { .. }));
         let statuses = self.statuses.clone();
-        if in_doubt && need_somebody(&statuses) {
+        if in_doubt && needs_intervention(&statuses) {
             // The next ask would come to the same, so it is not left to that one. What was granted
             // before stays, and may be another kind of hold by now if a majority did as it was asked.
             in_doubt = known.is_some() && self.ballot.may_hold_majority();
@@ -132,7 +132,7 @@ impl OngoingAsk<'_> {
                 self.give_back().await;
             }
         } else if in_doubt && known.is_none() {
-            quorum.shared.holds.left_in_doubt(self.attempt, quorum.shared.options.now(), ttl);
+            quorum.shared.holds.record_in_doubt(self.attempt, quorum.shared.options.now(), ttl);
         }
         let places = &quorum.shared.places;
         let fault = no_majority("granted", Some(name), &statuses, places, in_doubt);
@@ -140,7 +140,7 @@ impl OngoingAsk<'_> {
     }
 
     /// A majority has the name for others: what was granted before is gone.
-    fn held_by_others(self) -> Answer {
+    fn conclude_held_elsewhere(self) -> Answer {
         let retry_after = self.retry_after.unwrap_or(SHORTEST_RETRY);
         Answer::Busy { retry_after, ahead: 0, holder: self.holder, position: None }
     }
@@ -148,6 +148,6 @@ impl OngoingAsk<'_> {
     /// From here on the owner of this attempt is not asked with any more.
     fn retire_attempt(&self, ttl: Duration) {
         let shared = &self.quorum.shared;
-        shared.holds.taken_back(self.attempt, shared.options.now(), ttl);
+        shared.holds.record_taken_back(self.attempt, shared.options.now(), ttl);
     }
 }

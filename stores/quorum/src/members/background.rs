@@ -50,7 +50,7 @@ impl BackgroundLimiter {
         in_doubt: bool,
     ) {
         if let Some(room) = self.members.get(member) {
-            drop(run_within(room, what.from(store, in_doubt)));
+            drop(run_within(room, what.release_at(store, in_doubt)));
         }
     }
 }
@@ -85,7 +85,7 @@ pub(crate) struct MemberCleanup {
 impl MemberCleanup {
     /// Releases at one member until it says that nothing is there. Where the acquire was never
     /// answered it may still arrive, so that once is not enough.
-    pub(crate) async fn from(self, member: Member, in_doubt: bool) {
+    pub(crate) async fn release_at(self, member: Member, in_doubt: bool) {
         let calls_outlive_drop = in_doubt && member.capabilities().calls_outlive_drop;
         let calls_outlive_drop = calls_outlive_drop && kept(Rule::SilentMemberReleasedAgain);
         let mut cleanup = AcquisitionCleanup::new(self.clock.now(), self.ttl, calls_outlive_drop);

@@ -10,7 +10,7 @@ pub(crate) use self::{
     connection::{
         Connection,
         batch::BatchKind,
-        compare::{CompareAndDelete, NoOutcome},
+        compare::{CompareAndDelete, UnknownOutcome},
         confirm::ReplicaConfirmation,
         greet::{Endpoint, greet},
         journal::{ConnectStep, ConnectTrace},

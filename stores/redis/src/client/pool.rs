@@ -54,7 +54,7 @@ impl<T> Pool<T> {
     ///
     /// # Cancel safety
     /// Cancel-safe.
-    pub(crate) async fn turn(self: &Arc<Self>) -> Option<PoolPermit<T>> {
+    pub(crate) async fn acquire_permit(self: &Arc<Self>) -> Option<PoolPermit<T>> {
         // Nobody closes it.
         let permit = self.left.clone().acquire_owned().await.ok()?;
         Some(PoolPermit { all: self.clone(), permit: Arc::new(permit) })

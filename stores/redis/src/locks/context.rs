@@ -19,7 +19,7 @@ use crate::{
         layout::{
             fields::ReplyError,
             keys::{Key, KeySpace},
-            records::GrantedRecords,
+            records::GrantedRecordCache,
             reply::Reply,
             wire::{self, OwnerText},
         },
@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     pub(crate) crowded_holds: BoundedHintSet<Owner>,
     /// What was granted to one alone, so that releasing it takes no script where the server can do
     /// without.
-    pub(crate) records: GrantedRecords,
+    pub(crate) records: GrantedRecordCache,
     /// Names at which others were met, so that asking for them takes one command.
     pub(crate) crowded_names: BoundedHintSet<LockName>,
 }
@@ -74,7 +74,7 @@ impl Context {
             watch,
             calls: AtomicU64::new(0),
             crowded_holds: BoundedHintSet::new(),
-            records: GrantedRecords::default(),
+            records: GrantedRecordCache::default(),
             crowded_names: BoundedHintSet::new(),
         };
         let transport = Arc::new(Transport::new(options, route, &BATCHES));
@@ -89,8 +89,11 @@ impl Context {
 
     /// Since when these hold, by the server's clock: it is told by their tokens. After a failover those from
     /// before it seem older than they are.
-    pub(crate) fn by_the_clock<'a>(&self, holders: impl IntoIterator<Item = &'a mut Contender>) {
-        let ahead = self.transport.route.ahead();
+    pub(crate) fn correct_grant_times<'a>(
+        &self,
+        holders: impl IntoIterator<Item = &'a mut Contender>,
+    ) {
+        let ahead = self.transport.route.micros_ahead();
         for holder in holders {
             holder.since = holder.since.map(|since| since.saturating_sub(ahead));
         }
@@ -161,7 +164,7 @@ impl Context {
     }
 
     /// From now on the larger script asks for `name`.
-    pub(crate) fn met_others_at(&self, name: &LockName) {
+    pub(crate) fn mark_crowded(&self, name: &LockName) {
         self.shared.crowded_names.insert(name.clone());
     }
 

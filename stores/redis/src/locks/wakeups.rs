@@ -63,9 +63,9 @@ impl WakeupSubscription {
         let (verb, channel) = if options.keeps_queues() {
             ("SUBSCRIBE", server_keys::channel(&options.prefix, client.0))
         } else {
-            keys::all_freed(&options)
+            keys::release_subscription(&options)
         };
-        let evicted = keys::evicted(&options.prefix);
+        let evicted = keys::eviction_channel(&options.prefix);
         let board = HintBoard::new();
         let (running, is_heard) = Default::default();
         Self { board, verb, channel, evicted, options, route, running, is_heard }
@@ -93,7 +93,7 @@ impl WakeupSubscription {
                 board.wake_all();
                 board.evictions_missed();
             };
-            join(listener.watch(), route.follow(moved)).await;
+            join(listener.keep_subscribed(), route.follow(moved)).await;
         });
         *running = Some(task.abort_handle());
     }
@@ -181,7 +181,7 @@ enum Refusal {
 type ConnectionEnd = oneshot::Receiver<Infallible>;
 
 impl Listener {
-    async fn watch(&self) {
+    async fn keep_subscribed(&self) {
         let (mut pause, mut all, mut refused) = (PAUSES.0, true, 0);
         loop {
             let longest = match self.open().await {
@@ -191,7 +191,7 @@ impl Listener {
                         self.board.wake_all();
                         self.board.evictions_missed();
                         let since = Instant::now();
-                        stay(&connection, ended).await;
+                        wait_until_ended(&connection, ended).await;
                         // One that breaks again and again makes everybody look each time.
                         if since.elapsed() >= LASTING {
                             pause = PAUSES.0;
@@ -208,13 +208,13 @@ impl Listener {
                         PAUSES.1
                     }
                     Err(Refusal::OfWaking(fault)) => {
-                        silent(&fault);
+                        log_unavailable(&fault);
                         (refused, all) = (0, true);
                         REFUSED
                     }
                 },
                 Err(fault) => {
-                    silent(&fault);
+                    log_unavailable(&fault);
                     PAUSES.1
                 }
             };
@@ -281,12 +281,12 @@ impl Listener {
     }
 }
 
-fn silent(fault: &Fault) {
+fn log_unavailable(fault: &Fault) {
     tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "no hints: waiters ask on their own");
 }
 
 /// Returns when the connection has ended, or is silent when it should not be.
-async fn stay(connection: &Connection, mut ended: ConnectionEnd) {
+async fn wait_until_ended(connection: &Connection, mut ended: ConnectionEnd) {
     while tokio::time::timeout(HEARTBEAT, &mut ended).await.is_err() {
         if connection.send(&["PING"]).await.is_err() {
             return;

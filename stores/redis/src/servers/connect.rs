@@ -38,7 +38,8 @@ pub(crate) async fn connect(
         ConnectionPurpose::Calls(_) => route.confirm(options, server)?,
         ConnectionPurpose::Hints(_) => None,
     };
-    let walked = walk(options, route, server, purpose, confirm, &mut ConnectTrace::new()).await;
+    let walked =
+        connect_traced(options, route, server, purpose, confirm, &mut ConnectTrace::new()).await;
     let mut connection = walked.inspect_err(|fault| {
         let failure = fault.cause().and_then(|cause| cause.downcast_ref::<Failure>());
         if !failure.is_some_and(Failure::is_lack_of_files) {
@@ -47,7 +48,7 @@ pub(crate) async fn connect(
     })?;
     let epoch = connection.epoch_then;
     route.trust(server);
-    if route.changes() {
+    if route.can_fail_over() {
         let (route, server) = (route.clone(), server.clone());
         connection.close_after(async move { route.wait_until_replaced(&server, epoch).await });
     }
@@ -55,7 +56,7 @@ pub(crate) async fn connect(
 }
 
 /// The same, and writes down how far it came.
-pub(crate) async fn walk(
+pub(crate) async fn connect_traced(
     options: &RedisOptions,
     route: &Topology,
     server: &Server,
@@ -112,7 +113,7 @@ pub(crate) async fn walk(
                     return Err(another_node(place));
                 }
                 if let Some(cluster) = route.cluster() {
-                    cluster.epoch.hear(cluster::newest(&told));
+                    cluster.epoch.raise_to(cluster::newest(&told));
                     connection.make_tokens_ahead(&cluster.epoch);
                 }
                 myself.epoch
@@ -138,14 +139,15 @@ pub(crate) async fn walk(
                     let question = CompareAndDelete::question(&key);
                     let learn = async {
                         if !is_node {
-                            connection.learn(batches).await;
+                            connection.load_batch_scripts(batches).await;
                         }
                     };
                     let (told, ()) = join(connection.send(&question), learn).await;
-                    connection.compare.hear(told);
+                    connection.compare.record_support(told);
                 } else {
-                    let tried = connection.in_a_row(&CompareAndDelete::trial(&key), None).await;
-                    connection.compare.hear(tried.map(CompareAndDelete::of_trial));
+                    let tried =
+                        connection.call_sequence(&CompareAndDelete::trial(&key), None).await;
+                    connection.compare.record_support(tried.map(CompareAndDelete::of_trial));
                 }
             }
         };
@@ -163,7 +165,7 @@ pub(crate) async fn walk(
             if greeting.is_in_cluster() && !is_node {
                 return Err(no_confirmation_in_cluster(place));
             }
-            let confirmed = connection.confirm(confirm).await;
+            let confirmed = connection.require_confirmation(confirm).await;
             confirmed.map_err(|failure| match failure.code() {
                 // The slot of the mark has just gone.
                 Some("MOVED" | "ASK") if is_node => sent_around(place, failure),

@@ -81,7 +81,7 @@ impl Topology {
     pub(crate) fn known(&self, tag: HashTag) -> Option<NodeRef> {
         match self {
             Self::Always(_) | Self::Sentinels(_) => Some(NodeRef::Only),
-            Self::Cluster(cluster) => cluster.known(tag.slot()).map(NodeRef::Node),
+            Self::Cluster(cluster) => cluster.trusted_location(tag.slot()).map(NodeRef::Node),
         }
     }
 
@@ -193,7 +193,7 @@ impl Topology {
         let within = options.replica_timeout;
         if let (Self::Cluster(cluster), Role::Node { place, .. }) = (self, &server.role) {
             // One that gets its first slot has none yet in which something could be written.
-            let number = cluster.map().any_at(place);
+            let number = cluster.map().random_number_at(place);
             let number = number.ok_or_else(|| error::moving(&server.place))?;
             return Ok(Some(ReplicaConfirmation::by_key(
                 needed,
@@ -244,7 +244,7 @@ impl Topology {
     }
 
     /// By how many microseconds tokens are ahead of their server's time now.
-    pub(crate) fn ahead(&self) -> u64 {
+    pub(crate) fn micros_ahead(&self) -> u64 {
         let seconds = match self {
             Self::Always(_) => 0,
             Self::Sentinels(group) => group.named().map_or(0, |named| epoch::ahead(named.epoch)),
@@ -258,12 +258,12 @@ impl Topology {
         match self {
             Self::Always(_) => false,
             Self::Sentinels(group) => group.is_there(),
-            Self::Cluster(cluster) => cluster.is_there(),
+            Self::Cluster(cluster) => cluster.has_answered(),
         }
     }
 
     /// Whether the server may become another one.
-    pub(crate) const fn changes(&self) -> bool {
+    pub(crate) const fn can_fail_over(&self) -> bool {
         matches!(self, Self::Sentinels(_) | Self::Cluster(_))
     }
 

@@ -125,7 +125,7 @@ impl Row {
     }
 
     /// The row of a state, which follows `self`, with these reservations.
-    pub(crate) fn after(
+    pub(crate) fn next_row(
         &self,
         mut state: NameState,
         line: &[Reservation],
@@ -261,7 +261,8 @@ mod tests {
             for waiters in [vec![], vec![waiter()]] {
                 let mut state =
                     NameState { last_time: 7, next_position: 2, holders: holders.clone(), waiters };
-                let row = Row { version: 4, ..Row::default() }.after(state.clone(), &[]).unwrap();
+                let row =
+                    Row { version: 4, ..Row::default() }.next_row(state.clone(), &[]).unwrap();
                 assert_eq!(row.version, 5);
                 assert_eq!(row.sole.is_some(), state.holders == [holder(Mode::Exclusive, false)]);
                 if row.others.is_none() {
@@ -278,7 +279,7 @@ mod tests {
 
     fn row_of(holders: Vec<Holder>, waiters: Vec<Waiter>) -> Row {
         let state = NameState { last_time: 7, next_position: 2, holders, waiters };
-        Row::default().after(state, &[]).unwrap()
+        Row::default().next_row(state, &[]).unwrap()
     }
 
     #[test]
@@ -336,7 +337,7 @@ mod tests {
         let turn = Reservation { id: [7; 16], length: 1, until: 9 };
         for holders in [vec![], vec![holder(Mode::Exclusive, false)]] {
             let state = NameState { last_time: 7, holders, ..NameState::default() };
-            let row = Row::default().after(state.clone(), &[turn]).unwrap();
+            let row = Row::default().next_row(state.clone(), &[turn]).unwrap();
             assert!(row.others.is_some(), "single statements would pass it");
             assert_eq!(row.sole.is_some(), !state.holders.is_empty());
             assert_eq!(row.state_and_reservations(0).unwrap(), (state, vec![turn]));

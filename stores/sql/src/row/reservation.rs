@@ -39,7 +39,7 @@ impl Reservation {
     }
 
     /// The reservation of this length after all of these.
-    pub(crate) fn behind(line: &[Self], id: [u8; 16], now: i64, length: Duration) -> Self {
+    pub(crate) fn after_all(line: &[Self], id: [u8; 16], now: i64, length: Duration) -> Self {
         let length = u32::try_from(length.as_micros()).unwrap_or(u32::MAX);
         let live = line.iter().filter(|turn| turn.is_live(now));
         let last = live.map(|turn| turn.until).max().unwrap_or(now);
@@ -67,7 +67,7 @@ fn ends(begins: i64, length: u32, now: i64) -> i64 {
 
 /// Those of the reservations that `stay`, each from the end of the one before it, the first from now on. No reservation
 /// gets longer, because a dead one would then stay for as long as the row is written.
-pub(crate) fn moved_up(
+pub(crate) fn retain_and_advance(
     line: &[Reservation],
     now: i64,
     stay: impl Fn(&Reservation) -> bool,
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_turn_comes_behind_those_that_are_not_over_and_none_is_far_ahead() {
         let behind = |line: &[Reservation], now| {
-            Reservation::behind(line, [2; 16], now, Duration::from_micros(7)).until
+            Reservation::after_all(line, [2; 16], now, Duration::from_micros(7)).until
         };
         assert_eq!(behind(&[turn(1, 50)], 60), 67);
         assert_eq!(behind(&[turn(1, 90)], 60), 97);
@@ -169,8 +169,14 @@ mod tests {
     #[test]
     fn whoever_goes_lets_those_behind_it_move_up() {
         let line = [turn(1, 59), turn(2, 90), turn(3, 97), turn(4, 104)];
-        assert_eq!(moved_up(&line, 60, |turn| turn.id != [2; 16]), [turn(3, 67), turn(4, 74)]);
-        assert_eq!(moved_up(&line, 89, |_| true), [turn(2, 90), turn(3, 97), turn(4, 104)]);
+        assert_eq!(
+            retain_and_advance(&line, 60, |turn| turn.id != [2; 16]),
+            [turn(3, 67), turn(4, 74)]
+        );
+        assert_eq!(
+            retain_and_advance(&line, 89, |_| true),
+            [turn(2, 90), turn(3, 97), turn(4, 104)]
+        );
     }
 
     #[test]
@@ -182,9 +188,9 @@ mod tests {
         tenure_testkit::fuzz(20_000, &[&bytes], |bytes| {
             let Some((state, line)) = read(bytes) else { return false };
             let (now, length) = (5, Duration::from_secs(1));
-            let moved = moved_up(&line, now, |_| true);
+            let moved = retain_and_advance(&line, now, |_| true);
             assert!(moved.len() <= line.len());
-            let _ = Reservation::behind(&moved, [1; 16], now, length);
+            let _ = Reservation::after_all(&moved, [1; 16], now, length);
             let mut written = Vec::new();
             state.write_to(&mut written);
             assert_eq!(NameState::read_from(&written), Some(state));

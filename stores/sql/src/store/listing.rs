@@ -4,7 +4,7 @@ use tenure_core::{Fault, FaultKind, LockName, proto::queue::Snapshot, store::Lis
 
 use crate::{
     Database, ListedRow, SqlStore,
-    write::decision::{at, senseless},
+    write::decision::{at, corrupt_row_message},
 };
 
 /// How many rows are looked at at once.
@@ -36,7 +36,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
                     }
                     Some(_) => {}
                     None if missing.len() < REASONS => {
-                        missing.push(senseless(&*self.0, &shown(&row.name)));
+                        missing.push(corrupt_row_message(&*self.0, &shown(&row.name)));
                     }
                     None => {}
                 }

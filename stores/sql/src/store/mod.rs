@@ -121,7 +121,7 @@ impl<D: Database + ?Sized> SqlStore<D> {
         change(&*self.0, name, (self.0.response_timeout(), YIELDS), seen, decide).await
     }
 
-    async fn let_go(
+    async fn release_name(
         &self,
         name: &LockName,
         owner: &Owner,
@@ -270,14 +270,14 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
         keep: Duration,
     ) -> Result<Released, Fault> {
         let is_written = self.2.asks.settle(name, owner, SETTLES).await;
-        let mut released = self.let_go(name, owner, keep).await?;
+        let mut released = self.release_name(name, owner, keep).await?;
         if released != Released::NotHeld {
             return Ok(released);
         }
         // An ask that its caller dropped may still acquire the lock.
         let settled = self.0.settle(SETTLES).await;
         if settled == AbandonedCallState::Answered {
-            released = self.let_go(name, owner, keep).await?;
+            released = self.release_name(name, owner, keep).await?;
         }
         let is_open = settled == AbandonedCallState::Open || !is_written;
         if is_open && released == Released::NotHeld { Err(not_settled(name)) } else { Ok(released) }

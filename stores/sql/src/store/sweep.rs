@@ -51,7 +51,7 @@ pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, database: DatabaseSource
     loop {
         let pays = timeout_at(next, sweep_budget.wait_until_owed()).await.is_ok();
         if pays && Instant::now() < rests_until {
-            sweep_budget.forgive();
+            sweep_budget.clear_debt();
             continue;
         }
         let Some(database) = database() else { return };
@@ -63,12 +63,12 @@ pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, database: DatabaseSource
         match then {
             Ok(NextSweep::Met) => sleep(BOUNDS.0 * 2_u32.pow(met)).await,
             Ok(NextSweep::More) if pays => {
-                sweep_budget.pay();
+                sweep_budget.record_page();
                 sleep(pause).await;
             }
             Ok(NextSweep::More) => next = Instant::now() + pause,
             _ if pays => {
-                sweep_budget.forgive();
+                sweep_budget.clear_debt();
                 rests_until = Instant::now() + REST;
             }
             Ok(NextSweep::Later) => next = Instant::now() + LATER,

@@ -46,13 +46,13 @@ impl SweepBudget {
     }
 
     /// Records that a page was swept.
-    pub(crate) fn pay(&self) {
+    pub(crate) fn record_page(&self) {
         let less = |owed: u64| Some(owed.saturating_sub(1));
         let _ = self.owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     /// Records that there is nothing to sweep for now.
-    pub(crate) fn forgive(&self) {
+    pub(crate) fn clear_debt(&self) {
         self.owed.store(0, Ordering::Relaxed);
     }
 }
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(owed(&one), 10);
         one.made(64);
         assert_eq!(owed(&one), 11);
-        one.pay();
+        one.record_page();
         assert_eq!(owed(&one), 10);
         let many: u64 = (0..64_000)
             .map(|_| {

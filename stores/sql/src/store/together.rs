@@ -46,8 +46,10 @@ impl<D: Database + ?Sized> SqlStore<D> {
                 if after != before || matches!(answer, Together::Granted(_)) {
                     pause = pause.max(retry.yields_for(reservations, snapshot.now));
                     let others = retry.0.others(reservations, snapshot.now);
-                    let row =
-                        snapshot.row.after(after, &others).map_err(|_| corrupt(database, name))?;
+                    let row = snapshot
+                        .row
+                        .next_row(after, &others)
+                        .map_err(|_| corrupt(database, name))?;
                     rows.push((name.clone(), row));
                 }
             }

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     Database, Notifications, RowSnapshot,
     write::{
-        decision::{DecisionResult, Response, corrupt, decided, refusal, split_outcome},
+        decision::{DecisionResult, Response, corrupt, decide_on_snapshot, refusal, split_outcome},
         retry::WriteRetry,
     },
 };
@@ -38,7 +38,7 @@ pub(crate) async fn attempt<D: Database + ?Sized>(
         None => database.read(name).await?,
     };
     let looked = began.elapsed();
-    let decided = decided(database, name, &snapshot, decide)?;
+    let decided = decide_on_snapshot(database, name, &snapshot, decide)?;
     let (reservations, is_same) = (&decided.reservations, decided.is_same);
     if is_same && !retry.0.has_reserved(reservations) {
         return Ok(AttemptOutcome::Done);
@@ -52,7 +52,7 @@ pub(crate) async fn attempt<D: Database + ?Sized>(
         return Ok(AttemptOutcome::Again(pause));
     }
     let others = retry.0.others(reservations, snapshot.now);
-    let row = snapshot.row.after(decided.state, &others).map_err(|_| corrupt(database, name))?;
+    let row = snapshot.row.next_row(decided.state, &others).map_err(|_| corrupt(database, name))?;
     // Where nothing but a turn is given back, it ends by itself, too.
     if database.write(name, &row, &decided.notifications).await? || is_same {
         return Ok(AttemptOutcome::Done);

@@ -62,7 +62,7 @@ pub(crate) struct Decision {
 }
 
 /// Decides on a name that was seen: whom to tell, and whether what is told has to be there for certain.
-pub(crate) fn decided<D: Database + ?Sized>(
+pub(crate) fn decide_on_snapshot<D: Database + ?Sized>(
     database: &D,
     name: &LockName,
     snapshot: &RowSnapshot,
@@ -103,7 +103,7 @@ pub(crate) fn decide_unwritten<D: Database + ?Sized, T: Response>(
     decide: impl FnOnce(&mut NameState, &DecisionContext<'_>) -> DecisionResult<T>,
 ) -> Result<Option<T>, Fault> {
     let mut answered = None;
-    let decided = decided(database, name, snapshot, |state, at| {
+    let decided = decide_on_snapshot(database, name, snapshot, |state, at| {
         let (answer, rest) = split_outcome(decide(state, at));
         answered = Some(answer);
         rest
@@ -128,13 +128,13 @@ pub(crate) fn at<'a, D: Database + ?Sized>(
 }
 
 pub(crate) fn corrupt<D: Database + ?Sized>(database: &D, name: &LockName) -> Fault {
-    let what = senseless(database, name.as_str());
+    let what = corrupt_row_message(database, name.as_str());
     let help = "inspect it, and delete it once the lock has no holder; tokens then begin at the server's time";
     Fault::new(FaultKind::Corrupt, what, help)
 }
 
 /// What is said of a row under this name that nobody of tenure's can have written.
-pub(crate) fn senseless<D: Database + ?Sized>(database: &D, name: &str) -> String {
+pub(crate) fn corrupt_row_message<D: Database + ?Sized>(database: &D, name: &str) -> String {
     format!(
         "the row of {name:?} in {} makes no sense; another program may have written it",
         database.location()

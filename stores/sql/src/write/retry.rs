@@ -24,7 +24,7 @@ impl WriteRetry {
 
     /// How long to leave the row to others that come before this call, if it has to.
     pub(crate) fn yields_for(&self, reservations: &[Reservation], server: i64) -> Option<Duration> {
-        self.0.yields_for(reservations, look(server))
+        self.0.yields_for(reservations, row_read_time(server))
     }
 
     /// It is left to others: how long until the next look, at once where it is reserved by now since that was so
@@ -36,7 +36,7 @@ impl WriteRetry {
         server: i64,
         took: (Duration, Duration),
     ) -> Duration {
-        let step = self.0.after_yield(reservations, look(server), took);
+        let step = self.0.after_yield(reservations, row_read_time(server), took);
         self.carry_out(step, (database, name), reservations, server).await
     }
 
@@ -48,7 +48,7 @@ impl WriteRetry {
         server: i64,
         took: Duration,
     ) -> Duration {
-        let step = self.0.after_loss(reservations, look(server), took);
+        let step = self.0.after_loss(reservations, row_read_time(server), took);
         self.carry_out(step, (database, name), reservations, server).await
     }
 
@@ -85,6 +85,6 @@ impl WriteRetry {
     }
 }
 
-fn look(server: i64) -> RowReadTime {
+fn row_read_time(server: i64) -> RowReadTime {
     RowReadTime { server, here: Instant::now(), random: random_part() }
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::row::reservation::{HORIZON, Reservation, moved_up};
+use crate::row::reservation::{HORIZON, Reservation, retain_and_advance};
 
 #[cfg(test)]
 mod simulation;
@@ -126,7 +126,7 @@ impl TurnPolicy {
 
     /// The others for whom it stays reserved.
     pub(crate) fn others(&self, reservations: &[Reservation], server: i64) -> Vec<Reservation> {
-        moved_up(reservations, server, |turn| !self.is_own(turn))
+        retain_and_advance(reservations, server, |turn| !self.is_own(turn))
     }
 
     /// How long to leave it to others whose turn is before that of this call, if it has to.
@@ -235,7 +235,7 @@ impl TurnPolicy {
         // Also where no answer comes: it may be there.
         self.reserved += 1;
         self.doubled = (self.doubled + 1).min(RESERVES - 1);
-        Reservation::behind(reservations, *self.id.get_or_insert(id), server, length)
+        Reservation::after_all(reservations, *self.id.get_or_insert(id), server, length)
     }
 
     /// The reservation took so long to be written.

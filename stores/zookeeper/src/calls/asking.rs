@@ -55,8 +55,8 @@ impl Shared {
             && !fault.is_transient()
             // What is asked for in another mode changes nothing.
             && fault.kind() != tenure_core::FaultKind::Unsupported
-            && let Some(session) = self.sessions.there()
-            && let Err(more) = self.let_go(&session, &ask.owner).await
+            && let Some(session) = self.sessions.current_session()
+            && let Err(more) = self.delete_owner_nodes(&session, &ask.owner).await
         {
             let what = format!("{}; and {}", fault.message_and_cause(), more.message_and_cause());
             return Err(Fault::new(tenure_core::FaultKind::InDoubt, what, fault.help()));
@@ -79,10 +79,10 @@ impl Shared {
 impl PendingAsk<'_> {
     async fn answer(&self) -> Result<Answer, Fault> {
         for _ in 0..TRIES {
-            let answer = match self.known().await? {
+            let answer = match self.owner_state().await? {
                 OwnerState::Holds(..) if self.downgrades() => self.downgrade().await?,
                 OwnerState::Holds(placed, token) => self.grant_again(&placed, token).await?,
-                OwnerState::Queued(placed) => self.stand(&placed, None).await?,
+                OwnerState::Queued(placed) => self.check_position(&placed, None).await?,
                 OwnerState::Nothing => self.begin().await?,
             };
             if let Some(answer) = answer {
@@ -115,12 +115,12 @@ impl PendingAsk<'_> {
             self.refuse_if_full().await?;
         }
         // Both are under way at once: a session is answered in its order, so the line has the node in it.
-        let (placed, queue) = join(self.join(), self.list(&self.place.dir)).await;
-        self.stand(&placed?, Some(queue?)).await
+        let (placed, queue) = join(self.create_queue_node(), self.list(&self.place.dir)).await;
+        self.check_position(&placed?, Some(queue?)).await
     }
 
     /// Makes a node at the end of the line.
-    pub(crate) async fn join(&self) -> Result<CreatedNode, Fault> {
+    pub(crate) async fn create_queue_node(&self) -> Result<CreatedNode, Fault> {
         let mut entry = Acquisition::new(
             self.name.clone(),
             self.base,
@@ -132,19 +132,19 @@ impl PendingAsk<'_> {
         self.entries().insert(self.ask.owner, entry);
         let base = if self.base == NodePrefix::Lease { NodePrefix::Lock } else { self.base };
         let placed = self.create(&self.place.queue(self.base), base).await?;
-        self.keep(&placed, |entry| entry.place = Some(placed.clone())).await?;
+        self.record_created_node(&placed, |entry| entry.place = Some(placed.clone())).await?;
         Ok(placed)
     }
 
     /// Makes a node of this owner.
     pub(crate) async fn create(&self, dir: &str, base: NodePrefix) -> Result<CreatedNode, Fault> {
         let prefix = format!("{dir}/{}", node::prefix(&self.ask.owner, base));
-        let data = data::written(&self.ask.label, None);
+        let data = data::encode_data(&self.ask.label, None);
         let options = self.session.creates(CreateMode::EphemeralSequential);
         for _ in 0..TRIES {
             let stays = self
                 .entries()
-                .change(&self.ask.owner, |entry| (!entry.leaving).then(|| entry.sends()));
+                .change(&self.ask.owner, |entry| (!entry.leaving).then(|| entry.record_send()));
             if stays.flatten().is_none() {
                 return Err(self.too_long());
             }
@@ -157,13 +157,16 @@ impl PendingAsk<'_> {
             }
             match created? {
                 Ok((stat, number)) => {
-                    self.made(&stat, sent)?;
+                    self.confirm_session(&stat, sent)?;
                     self.entries().change(&self.ask.owner, |entry| entry.in_doubt = false);
                     let placed =
                         CreatedNode { path: format!("{prefix}{number}"), czxid: stat.czxid };
                     if placed.is_used_up() {
                         // Beside what it has already, all of which goes.
-                        self.keep(&placed, |entry| entry.leases.push(placed.clone())).await?;
+                        self.record_created_node(&placed, |entry| {
+                            entry.leases.push(placed.clone())
+                        })
+                        .await?;
                         return Err(error::used_up(self.name.as_str()));
                     }
                     return Ok(placed);
@@ -181,7 +184,7 @@ impl PendingAsk<'_> {
 
     /// Notes a node that was made. If this took so long that the ask was given up meanwhile, the node goes again: nobody
     /// else knows of it.
-    pub(crate) async fn keep(
+    pub(crate) async fn record_created_node(
         &self,
         placed: &CreatedNode,
         note: impl FnOnce(&mut Acquisition) + Send,
@@ -193,11 +196,11 @@ impl PendingAsk<'_> {
         }
         // Whatever becomes of this call.
         let again = SystemClock.now().saturating_add(std::time::Duration::from_secs(1));
-        if self.entries().change(&self.ask.owner, Acquisition::sends).is_none() {
+        if self.entries().change(&self.ask.owner, Acquisition::record_send).is_none() {
             let number = self.session.number();
             let (name, mode) = (self.name.clone(), self.ask.mode);
             let mut entry = Acquisition::new(name, self.base, mode, number, again);
-            entry.sends();
+            entry.record_send();
             entry.leaving = true;
             self.entries().insert(self.ask.owner, entry);
         }
@@ -212,17 +215,17 @@ impl PendingAsk<'_> {
         Fault::new(tenure_core::FaultKind::InDoubt, what, "try again")
     }
 
-    fn made(&self, stat: &Stat, sent: Timestamp) -> Result<(), Fault> {
-        self.session.committed(sent, stat.ephemeral_owner)
+    fn confirm_session(&self, stat: &Stat, sent: Timestamp) -> Result<(), Fault> {
+        self.session.record_commit(sent, stat.ephemeral_owner)
     }
 
     /// Looks where a node stands. Nothing, if it is to be looked again. A new one comes with a look at the line.
-    async fn stand(
+    async fn check_position(
         &self,
         placed: &CreatedNode,
         new: Option<ContenderQueue>,
     ) -> Result<Option<Answer>, Fault> {
-        self.put_off();
+        self.extend_position();
         if self.base == NodePrefix::Lease {
             return self.stand_for_permits(placed, None).await;
         }
@@ -245,7 +248,7 @@ impl PendingAsk<'_> {
         };
         match queue.standing(placed.name()) {
             Standing::Missing => {
-                self.missing(placed).await?;
+                self.confirm_missing(placed).await?;
                 Ok(None)
             }
             Standing::Has { .. } if is_crowded(&queue) => {
@@ -257,12 +260,12 @@ impl PendingAsk<'_> {
                         return Ok(None);
                     }
                 }
-                self.crowded(&queue).await.map(Some)
+                self.answer_max_holders(&queue).await.map(Some)
             }
             Standing::Has { others_wait } => self.grant(placed, others_wait).await,
             Standing::Behind { waits_for, holder, ahead } => {
                 if self.only_tries() {
-                    self.shared.let_go(self.session, &self.ask.owner).await?;
+                    self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
                     return self
                         .busy_trying(Some(holder), queue.waiting().len() - 1)
                         .await
@@ -282,10 +285,10 @@ impl PendingAsk<'_> {
     }
 
     /// More readers are there than the store allows.
-    async fn crowded(&self, queue: &ContenderQueue) -> Result<Answer, Fault> {
+    async fn answer_max_holders(&self, queue: &ContenderQueue) -> Result<Answer, Fault> {
         let holder = queue.holding().first();
         if self.only_tries() {
-            self.shared.let_go(self.session, &self.ask.owner).await?;
+            self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
             return self.busy_trying(holder, queue.waiting().len()).await;
         }
         let holder = match holder {
@@ -308,9 +311,9 @@ impl PendingAsk<'_> {
     ) -> Result<Option<Answer>, Fault> {
         // On the way, so that the grant need not wait for it.
         if self.session.needs_proof(SystemClock.now())
-            && !self.shared.is_there(self.session, placed).await?
+            && !self.shared.verify_exists(self.session, placed).await?
         {
-            self.missing(placed).await?;
+            self.confirm_missing(placed).await?;
             return Ok(None);
         }
         let path = format!("{dir}/{}", waits_for.name());
@@ -349,9 +352,9 @@ impl PendingAsk<'_> {
         others_waiting: bool,
     ) -> Result<Option<Answer>, Fault> {
         if self.session.needs_proof(SystemClock.now())
-            && !self.shared.is_there(self.session, placed).await?
+            && !self.shared.verify_exists(self.session, placed).await?
         {
-            self.missing(placed).await?;
+            self.confirm_missing(placed).await?;
             return Ok(None);
         }
         let Some(token) = data::token_of(placed.czxid, self.shared.options.epoch) else {
@@ -391,9 +394,9 @@ impl PendingAsk<'_> {
         let Some(until) = until else { return Ok(None) };
         let low = left(until) < self.session.validity() / 3;
         if (low || self.session.needs_proof(SystemClock.now()))
-            && !self.shared.is_there(self.session, placed).await?
+            && !self.shared.verify_exists(self.session, placed).await?
         {
-            self.missing(placed).await?;
+            self.confirm_missing(placed).await?;
             return Ok(None);
         }
         let others = self.shared.others_wait(self.session, self.name, self.base).await?;
@@ -407,14 +410,14 @@ impl PendingAsk<'_> {
     }
 
     /// A node is not there any more: somebody took it away.
-    async fn missing(&self, placed: &CreatedNode) -> Result<(), Fault> {
+    async fn confirm_missing(&self, placed: &CreatedNode) -> Result<(), Fault> {
         // Unless this server is behind.
         let stat = self.session.stat(&placed.path).await?;
         let ours = self.session.client().session_id().0;
         if stat.is_some_and(|stat| stat.ephemeral_owner == ours) {
             return Ok(());
         }
-        self.shared.let_go(self.session, &self.ask.owner).await
+        self.shared.delete_owner_nodes(self.session, &self.ask.owner).await
     }
 
     /// Who only tries is told who is there.
@@ -459,7 +462,7 @@ impl PendingAsk<'_> {
     }
 
     /// The place is kept for as long as somebody asks.
-    fn put_off(&self) {
+    fn extend_position(&self) {
         let until = self.waits_until();
         self.entries().change(&self.ask.owner, |entry| {
             entry.tries &= self.ask.intent == Intent::Try;

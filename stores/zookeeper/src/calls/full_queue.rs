@@ -35,7 +35,7 @@ impl PendingAsk<'_> {
             self.base.kind(),
             SystemClock.now(),
         );
-        match self.shared.let_go(self.session, &self.ask.owner).await {
+        match self.shared.delete_owner_nodes(self.session, &self.ask.owner).await {
             Ok(()) => error::full(self.shared.options.max_waiters),
             Err(fault) => fault,
         }

@@ -89,7 +89,7 @@ impl Shared {
             holders.extend(takers);
             waiters.extend(queued);
         }
-        let strangers = self.list_strangers(session, &place, &queue).await?;
+        let strangers = self.list_foreign_nodes(session, &place, &queue).await?;
         holders.extend(self.as_holders(session, &strangers).await);
         Ok(Snapshot::new(holders, waiters))
     }
@@ -278,7 +278,7 @@ impl Shared {
         }
         // They are not tenure's to take away.
         if paths.is_empty()
-            && let Some(other) = self.list_strangers(&session, &place, &queue).await?.first()
+            && let Some(other) = self.list_foreign_nodes(&session, &place, &queue).await?.first()
         {
             return Err(other.refusal());
         }
@@ -288,7 +288,7 @@ impl Shared {
             match session.write(session.client().delete(&path, None)).await? {
                 Ok(()) => {
                     gone = true;
-                    ours |= self.entries.holds(&path);
+                    ours |= self.entries.is_hold_node(&path);
                 }
                 Err(Error::NoNode) => {}
                 Err(error) => return Err(session.fault(error, true)),

@@ -13,7 +13,7 @@ use crate::{
 
 impl PendingAsk<'_> {
     /// What is known of the owner, once what ended is gone and what is in doubt was looked for.
-    pub(crate) async fn known(&self) -> Result<OwnerState, Fault> {
+    pub(crate) async fn owner_state(&self) -> Result<OwnerState, Fault> {
         let owner = &self.ask.owner;
         let seen = self.entries().with(owner, |entry| {
             let over = entry.session != self.session.number();
@@ -33,7 +33,7 @@ impl PendingAsk<'_> {
         }
         if ended {
             while self.entries().with(owner, |_| ()).is_some() {
-                self.shared.let_go(self.session, owner).await?;
+                self.shared.delete_owner_nodes(self.session, owner).await?;
             }
             return Ok(OwnerState::Nothing);
         }
@@ -42,7 +42,7 @@ impl PendingAsk<'_> {
         }
         if in_doubt {
             self.find(base).await?;
-            return Box::pin(self.known()).await;
+            return Box::pin(self.owner_state()).await;
         }
         let (token, placed, used_up) = has;
         let is_downgrade =
@@ -58,7 +58,7 @@ impl PendingAsk<'_> {
             // What is left of it is no place in the line.
             _ => {
                 while self.entries().with(owner, |_| ()).is_some() {
-                    self.shared.let_go(self.session, owner).await?;
+                    self.shared.delete_owner_nodes(self.session, owner).await?;
                 }
                 Ok(OwnerState::Nothing)
             }
@@ -83,7 +83,7 @@ impl PendingAsk<'_> {
         if base == NodePrefix::Write
             && let Some(reader) = found.clone().filter(is_read)
         {
-            self.shared.now_reads(self.session, owner, reader);
+            self.shared.record_downgrade(self.session, owner, reader);
             return Ok(());
         }
         self.entries().change(owner, |entry| {

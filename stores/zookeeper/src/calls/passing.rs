@@ -39,7 +39,7 @@ impl Shared {
         let refused = |error| session.fault(error, true);
         let mut writer_of = session.client().new_multi_writer();
         let plain = session.creates(CreateMode::Ephemeral);
-        let written = data::written(&ask.label, token);
+        let written = data::encode_data(&ask.label, token);
         writer_of.add_create(&path, &written, &plain).map_err(refused)?;
         writer_of.add_delete(&writer.path, None).map_err(refused)?;
         let stays = self.entries.change(&ask.owner, |entry| {
@@ -47,7 +47,7 @@ impl Shared {
                 // That the writer's node goes is no loss.
                 entry.watched = None;
                 // Until it is answered either node may be there.
-                entry.sends();
+                entry.record_send();
             })
         });
         if stays.flatten().is_none() {
@@ -58,18 +58,18 @@ impl Shared {
             // Or it was done by a call whose answer never came.
             Ok(_) | Err(MultiWriteError::OperationFailed { source: Error::NodeExists, .. }) => {
                 let czxid = writer.czxid;
-                self.now_reads(session, &ask.owner, CreatedNode { path, czxid });
+                self.record_downgrade(session, &ask.owner, CreatedNode { path, czxid });
                 Ok(())
             }
             // The writer's node was taken away.
             Err(MultiWriteError::OperationFailed { source: Error::NoNode, .. }) => {
-                self.let_go(session, &ask.owner).await
+                self.delete_owner_nodes(session, &ask.owner).await
             }
             Err(error) => Err(session.fault(Error::from(error), true)),
         }
     }
 
-    pub(crate) fn now_reads(&self, session: &Session, owner: &Owner, reader: CreatedNode) {
+    pub(crate) fn record_downgrade(&self, session: &Session, owner: &Owner, reader: CreatedNode) {
         self.entries.change(owner, |entry| {
             entry.base = NodePrefix::Read;
             entry.mode = NodePrefix::Read.mode();
@@ -120,7 +120,7 @@ impl Shared {
         let refused = |error| session.fault(error, true);
         let mut writer = session.client().new_multi_writer();
         let options = session.creates(CreateMode::EphemeralSequential);
-        let written = data::written(&ask.label, None);
+        let written = data::encode_data(&ask.label, None);
         writer.add_create(&prefix, &written, &options).map_err(refused)?;
         for node in nodes {
             writer.add_delete(node, None).map_err(refused)?;
@@ -129,10 +129,10 @@ impl Shared {
         let until = sent.saturating_add(self.options.session);
         let mut entry = Acquisition::new(name.clone(), base, ask.mode, session.number(), until);
         entry.tries = ask.intent == Intent::Try;
-        entry.sends();
+        entry.record_send();
         self.entries.insert(ask.owner, entry);
         // Until it is answered the old one may be there as well.
-        self.entries.change(old, Acquisition::sends);
+        self.entries.change(old, Acquisition::record_send);
         let answer = timeout(session.limit(), writer.commit()).await;
         match answer.map_err(|_| error::timed_out(&self.place, true))? {
             Ok(results) => {
@@ -143,7 +143,7 @@ impl Shared {
                 // What stands in the answer to several writes is not the node's.
                 let stat = session.read(session.client().check_stat(&path)).await?;
                 if let Ok(Some(stat)) = stat {
-                    session.committed(sent, stat.ephemeral_owner)?;
+                    session.record_commit(sent, stat.ephemeral_owner)?;
                     self.entries.change(&ask.owner, |entry| {
                         entry.in_doubt = false;
                         entry.place = Some(CreatedNode { path, czxid: stat.czxid });
@@ -154,7 +154,7 @@ impl Shared {
             // Somebody took the old node away, or there is no directory: it is an ask like any other.
             Err(MultiWriteError::OperationFailed { source: Error::NoNode, .. }) => {
                 self.entries.remove(&ask.owner);
-                self.let_go(session, old).await
+                self.delete_owner_nodes(session, old).await
             }
             Err(error) => {
                 let fault = session.fault(Error::from(error), true);

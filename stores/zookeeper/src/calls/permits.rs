@@ -56,7 +56,7 @@ impl PendingAsk<'_> {
             }
         }
         // All are under way at once: a session is answered in its order, so the line has the node in it.
-        let (placed, looked) = join(self.join(), self.look_at_permits()).await;
+        let (placed, looked) = join(self.create_queue_node(), self.look_at_permits()).await;
         self.stand_for_permits(&placed?, Some(looked?)).await
     }
 
@@ -86,19 +86,19 @@ impl PendingAsk<'_> {
         let listed = [(&*self.place.dir, &beside), (&*dir, &queue), (&*of_leases, &leases)];
         self.refuse_other_programs(&listed).await?;
         if let Some(other) = beside.other_than(Kind::Semaphore).filter(|_| !self.is_checked()) {
-            self.shared.let_go(self.session, &self.ask.owner).await?;
+            self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
             return Err(error::other_kind(other));
         }
         self.entries().change(&self.ask.owner, |entry| entry.checked = true);
         match queue.standing(placed.name()) {
             Standing::Missing => {
-                self.shared.let_go(self.session, &self.ask.owner).await?;
+                self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
                 Ok(None)
             }
             Standing::Has { others_wait } => self.take_permits(placed, others_wait).await,
             Standing::Behind { waits_for, ahead, .. } => {
                 if self.only_tries() {
-                    self.shared.let_go(self.session, &self.ask.owner).await?;
+                    self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
                     return self.busy_with_permits(&leases, ahead + 1).await.map(Some);
                 }
                 if is_new && ahead + 1 >= self.shared.options.max_waiters {
@@ -131,7 +131,7 @@ impl PendingAsk<'_> {
         for number in made..take as usize {
             let make = async {
                 let lease = self.create(&dir, NodePrefix::Lease).await?;
-                self.keep(&lease, |entry| entry.leases.push(lease.clone())).await
+                self.record_created_node(&lease, |entry| entry.leases.push(lease.clone())).await
             };
             let is_last = number + 1 == take as usize;
             let look = async { if is_last { self.list(&dir).await.map(Some) } else { Ok(None) } };
@@ -157,7 +157,7 @@ impl PendingAsk<'_> {
         }
         let mine = leases.of_owner(&self.ask.owner).count();
         if mine < take as usize {
-            self.shared.let_go(self.session, &self.ask.owner).await?;
+            self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
             return Ok(None);
         }
         if fits(leases.nodes().len(), of) {
@@ -168,7 +168,7 @@ impl PendingAsk<'_> {
         }
         let others = leases.nodes().len() - mine;
         if self.only_tries() {
-            self.shared.let_go(self.session, &self.ask.owner).await?;
+            self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
             return self.busy_with_permits(&leases, 0).await.map(Some);
         }
         let holder = match leases.nodes().iter().find(|node| !node.is_of(&self.ask.owner)) {

@@ -8,7 +8,7 @@ impl PendingAsk<'_> {
     /// Refuses a name that others use as another kind of lock.
     pub(crate) async fn refuse_other_kinds(&self, queue: &ContenderQueue) -> Result<(), Fault> {
         if let Some(other) = queue.other_than(self.base.kind()) {
-            self.shared.let_go(self.session, &self.ask.owner).await?;
+            self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
             return Err(error::other_kind(other));
         }
         if !queue.has_permits() {
@@ -18,7 +18,7 @@ impl PendingAsk<'_> {
             let queue = self.list(&dir).await?;
             self.refuse_other_programs(&[(&dir, &queue)]).await?;
             if !queue.nodes().is_empty() {
-                self.shared.let_go(self.session, &self.ask.owner).await?;
+                self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
                 return Err(error::other_kind(Kind::Semaphore));
             }
         }
@@ -30,10 +30,10 @@ impl PendingAsk<'_> {
         &self,
         listed: &[(&str, &ContenderQueue)],
     ) -> Result<(), Fault> {
-        let Some(stranger) = self.shared.stranger(self.session, listed).await? else {
+        let Some(stranger) = self.shared.first_foreign_node(self.session, listed).await? else {
             return Ok(());
         };
-        self.shared.let_go(self.session, &self.ask.owner).await?;
+        self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
         Err(stranger.refusal())
     }
 }

@@ -24,7 +24,7 @@ impl Shared {
             self.entries.with(owner, |entry| (entry.name == *name).then_some(entry.session));
         let Some(Some(number)) = session else { return Ok(Released::NotHeld) };
         // Its nodes went with its session.
-        if self.sessions.there().is_none_or(|there| there.number() != number) {
+        if self.sessions.current_session().is_none_or(|there| there.number() != number) {
             self.entries.remove(owner);
             return Ok(Released::NotHeld);
         }
@@ -34,13 +34,17 @@ impl Shared {
         // Before it is known whether there is a connection: it may go at any moment.
         self.mark_leaving(owner);
         let session = self.sessions.get().await?;
-        let released = self.take_away(&session, owner, |_| true).await?;
+        let released = self.delete_nodes_if(&session, owner, |_| true).await?;
         Ok(if over == Some(true) { Released::NotHeld } else { released })
     }
 
     /// The same of what this very call found or made.
-    pub(crate) async fn let_go(&self, session: &Arc<Session>, owner: &Owner) -> Result<(), Fault> {
-        self.take_away(session, owner, |_| true).await.map(|_| ())
+    pub(crate) async fn delete_owner_nodes(
+        &self,
+        session: &Arc<Session>,
+        owner: &Owner,
+    ) -> Result<(), Fault> {
+        self.delete_nodes_if(session, owner, |_| true).await.map(|_| ())
     }
 
     /// From now on it is only to be gone, whatever becomes of this call.
@@ -54,7 +58,7 @@ impl Shared {
 
     /// Deletes what an owner has, `if_it` is still so. What is looked at and marked is so in one step, as asks and the
     /// cleaning go on side by side.
-    async fn take_away(
+    async fn delete_nodes_if(
         &self,
         session: &Arc<Session>,
         owner: &Owner,
@@ -132,9 +136,9 @@ impl Shared {
         loop {
             let Some(this) = shared.upgrade() else { return };
             let now = SystemClock.now();
-            let (ended, next) = this.entries.ended(now);
+            let (ended, next) = this.entries.expired_owners(now);
             for owner in ended {
-                this.end(&owner, now).await;
+                this.remove_expired(&owner, now).await;
             }
             let entries = this.entries.clone();
             drop(this);
@@ -146,11 +150,11 @@ impl Shared {
         }
     }
 
-    async fn end(&self, owner: &Owner, now: Timestamp) {
+    async fn remove_expired(&self, owner: &Owner, now: Timestamp) {
         let ended = move |entry: &Acquisition| entry.until <= now;
-        match self.sessions.there() {
+        match self.sessions.current_session() {
             Some(session) if session.is_connected() => {
-                let _ = self.take_away(&session, owner, ended).await;
+                let _ = self.delete_nodes_if(&session, owner, ended).await;
             }
             // Disconnected: its session may still be there.
             Some(session) => {

@@ -22,7 +22,7 @@ impl Shared {
     pub(crate) async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         let begun = SystemClock.now();
         let mut answers: Vec<_> = holds.iter().map(|_| Ok(Renewed::Lost)).collect();
-        let standing = self.standing(holds, begun);
+        let standing = self.live_holds(holds, begun);
         if standing.is_empty() {
             return answers;
         }
@@ -41,8 +41,8 @@ impl Shared {
     }
 
     /// Those that are held in the present session and have not ended.
-    fn standing(&self, holds: &[Renewal], now: Timestamp) -> Vec<LiveHold> {
-        let Some(session) = self.sessions.there() else { return Vec::new() };
+    fn live_holds(&self, holds: &[Renewal], now: Timestamp) -> Vec<LiveHold> {
+        let Some(session) = self.sessions.current_session() else { return Vec::new() };
         let held = |at: usize, hold: &Renewal| {
             self.entries.with(&hold.owner, |entry| {
                 let held = entry.token.is_some() && !entry.leaving && entry.until > now;
@@ -56,7 +56,7 @@ impl Shared {
     }
 
     /// A node of these is gone, so what else there is of them has to go.
-    fn is_lost(&self, owner: &Owner, paths: &[String]) {
+    fn mark_lost(&self, owner: &Owner, paths: &[String]) {
         self.entries.change(owner, |entry| {
             if entry.proofs() == paths && !entry.leaving {
                 entry.leaving = true;
@@ -100,7 +100,7 @@ impl Shared {
                 return Err(session.fault(Error::NoNode, false));
             }
             if let (false, Some(hold)) = (there, hold) {
-                self.is_lost(&hold.owner, &standing.paths);
+                self.mark_lost(&hold.owner, &standing.paths);
             }
             let renewed = hold.filter(|_| there);
             let renewed = renewed.and_then(|hold| {

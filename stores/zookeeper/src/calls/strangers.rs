@@ -66,7 +66,7 @@ const fn is_ephemeral(stat: &Stat) -> bool {
 
 impl Shared {
     /// The nodes of other programs in a directory, this many at most.
-    pub(crate) async fn strangers(
+    pub(crate) async fn foreign_nodes(
         &self,
         session: &Session,
         dir: &str,
@@ -90,13 +90,13 @@ impl Shared {
     }
 
     /// One of them in any of the directories of a name, as far as these were listed.
-    pub(crate) async fn stranger(
+    pub(crate) async fn first_foreign_node(
         &self,
         session: &Session,
         listed: &[(&str, &ContenderQueue)],
     ) -> Result<Option<ForeignNode>, Fault> {
         for (dir, queue) in listed {
-            if let Some(found) = self.strangers(session, dir, queue, 1).await?.pop() {
+            if let Some(found) = self.foreign_nodes(session, dir, queue, 1).await?.pop() {
                 return Ok(Some(found));
             }
         }
@@ -104,18 +104,18 @@ impl Shared {
     }
 
     /// Whoever else has or wants a name, in all of its directories.
-    pub(crate) async fn list_strangers(
+    pub(crate) async fn list_foreign_nodes(
         &self,
         session: &Session,
         place: &LockPath,
         queue: &ContenderQueue,
     ) -> Result<Vec<ForeignNode>, Fault> {
         let most = self.options.max_waiters;
-        let mut found = self.strangers(session, &place.dir, queue, most).await?;
+        let mut found = self.foreign_nodes(session, &place.dir, queue, most).await?;
         if queue.has_permits() {
             for dir in place.of_permits() {
                 let queue = self.list_line(session, &dir).await?;
-                found.extend(self.strangers(session, &dir, &queue, most).await?);
+                found.extend(self.foreign_nodes(session, &dir, &queue, most).await?);
             }
         }
         // Or its very node is somebody's, below which there can be none.

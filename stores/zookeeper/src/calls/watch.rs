@@ -22,7 +22,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 impl Shared {
     /// Whether a node that was made is there, by a write that the ensemble commits.
-    pub(crate) async fn is_there(
+    pub(crate) async fn verify_exists(
         &self,
         session: &Session,
         placed: &CreatedNode,
@@ -122,7 +122,7 @@ impl WatchedHold {
                         self.board.release_requested(&self.owner);
                     }
                     if asked && self.complies {
-                        if self.let_go().await {
+                        if self.revoke().await {
                             return;
                         }
                         // It could not be done now.
@@ -130,11 +130,11 @@ impl WatchedHold {
                         continue;
                     }
                     if self.changes(watcher, asked).await == EventType::NodeDeleted {
-                        self.tell();
+                        self.report_eviction();
                     }
                 }
                 Err(Error::NoNode) => {
-                    self.tell();
+                    self.report_eviction();
                     return;
                 }
                 // The session's own watch tells what becomes of it.
@@ -152,7 +152,7 @@ impl WatchedHold {
             == Some(true)
     }
 
-    fn tell(&self) {
+    fn report_eviction(&self) {
         let name = self.entries.with(&self.owner, |entry| entry.name.clone());
         if let (true, Some(name)) = (self.is_held(), name) {
             self.board.evicted(&name);
@@ -174,9 +174,9 @@ impl WatchedHold {
     }
 
     /// Lets it go, as somebody asks by Curator's `Revoker`. Whether it was done.
-    async fn let_go(&self) -> bool {
+    async fn revoke(&self) -> bool {
         let deleted = self.client.delete(&self.path, None).await;
-        self.tell();
+        self.report_eviction();
         deleted.is_ok()
     }
 }

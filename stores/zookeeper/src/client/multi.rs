@@ -229,13 +229,13 @@ impl<'a> MultiWriter<'a> {
                     _ => return Err(OTHERWISE),
                 })
             })?;
-            done(each)
+            check_results(each)
         }
     }
 }
 
 /// Where one failed, those before it have no error and are not done, and those behind it were not tried.
-fn done(
+fn check_results(
     each: Vec<Result<MultiWriteResult, i32>>,
 ) -> Result<Vec<MultiWriteResult>, MultiWriteError> {
     let failed = each.iter().enumerate().find_map(|(index, one)| match one {
@@ -255,11 +255,11 @@ mod tests {
     #[test]
     fn the_one_that_failed_is_named_and_an_answer_that_contradicts_itself_is_none() {
         let other = || Ok(MultiWriteResult::Other);
-        assert!(done(vec![other(), other()]).is_ok());
-        let failed = done(vec![Err(0), Err(-101), Err(-2)]);
+        assert!(check_results(vec![other(), other()]).is_ok());
+        let failed = check_results(vec![Err(0), Err(-101), Err(-2)]);
         let expected = MultiWriteError::OperationFailed { index: 1, source: Error::NoNode };
         assert_eq!(failed.err(), Some(expected));
-        assert!(done(vec![other(), Err(0)]).is_err());
+        assert!(check_results(vec![other(), Err(0)]).is_err());
         let end = [0xff, 0xff, 0xff, 0xff, 1, 0xff, 0xff, 0xff, 0xff];
         let delete = [0, 0, 0, 2, 0, 0, 0, 0, 0];
         let read = |body: &[u8], count| each(body, count, |op, _| Ok(op));

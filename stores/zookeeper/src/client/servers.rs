@@ -38,7 +38,7 @@ impl Servers {
     }
 
     /// One of them was of use. Once it is not, the next is tried without a pause.
-    pub(super) const fn connected(&mut self) {
+    pub(super) const fn record_success(&mut self) {
         self.tried = 0;
         self.silent = 0;
     }
@@ -49,7 +49,7 @@ impl Servers {
     }
 
     /// One of them was reached, or answered, after so long.
-    pub(super) const fn took(&mut self, pace: Duration) {
+    pub(super) const fn record_latency(&mut self, pace: Duration) {
         self.pace = pace;
     }
 
@@ -109,7 +109,7 @@ mod tests {
         };
         assert_eq!(longest(&mut servers, PAUSES.1), PAUSES.1);
         assert_eq!(longest(&mut servers, SHORT), SHORT);
-        servers.connected();
+        servers.record_success();
         assert!(servers.next(PAUSES.1).unwrap().0.is_zero());
         assert!(Servers::new(&[], 1).next(PAUSES.1).is_none());
         let of = |seconds| Servers::longest_pause(Duration::from_secs(seconds)).as_millis();
@@ -128,11 +128,11 @@ mod tests {
         }
         let each = [1_500, 3_000, 6_000, 12_000, 12_000];
         assert_eq!(waits, each.map(|wait| [wait; 3]).concat());
-        servers.connected();
+        servers.record_success();
         assert_eq!(wait(&servers), 1_500);
         assert_eq!(servers.patience(4 * second, 2 * second), GLANCE);
         assert_eq!(servers.patience(second, second * 2 / 5), second * 2 / 5);
-        servers.took(second);
+        servers.record_latency(second);
         assert_eq!(wait(&servers), 2_000);
         assert_eq!(servers.patience(4 * second, 2 * second), 2 * second);
     }

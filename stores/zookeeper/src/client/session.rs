@@ -213,12 +213,13 @@ impl SessionTask {
             return Err(silent());
         };
         begun?;
-        self.servers.took(connected.max(reached.elapsed()));
+        self.servers.record_latency(connected.max(reached.elapsed()));
         #[cfg(feature = "sasl")]
         if let Some((user, secret)) = login {
             let login = super::sasl::log_in(&mut live, &user, secret.expose());
             let done = timeout(most, login).await.map_err(|_| silent())?;
-            let was_right = self.was_right(&done, &format!("{user}@{host}:{port}"), &secret);
+            let was_right =
+                self.record_login_result(&done, &format!("{user}@{host}:{port}"), &secret);
             if was_right {
                 return Err(Error::Stale);
             }
@@ -230,7 +231,7 @@ impl SessionTask {
 
     /// Notes whether a server took the password. Whether it refuses one of those that it took before.
     #[cfg(feature = "sasl")]
-    fn was_right(&self, done: &Result<()>, login: &str, secret: &Secret) -> bool {
+    fn record_login_result(&self, done: &Result<()>, login: &str, secret: &Secret) -> bool {
         let Some((_, password)) = &self.sasl else { return false };
         match done {
             Ok(()) => password.accepted(login),
@@ -276,7 +277,7 @@ impl SessionTask {
             live.request(AUTH, op::AUTH, login);
             live.logins.push_back((login.clone(), None));
         }
-        for body in self.watches.requests(self.last) {
+        for body in self.watches.rewatch_requests(self.last) {
             live.request(SET_WATCHES, op::SET_WATCHES, &body);
             live.asked.push_back(PendingRequest { xid: SET_WATCHES, watch: None, answer: None });
         }
@@ -290,9 +291,9 @@ impl SessionTask {
         let end = loop {
             let Err(error) = self.serve(&mut live, false).await else { continue };
             if live.begun.elapsed() >= SOUND {
-                self.servers.connected();
+                self.servers.record_success();
             }
-            self.lost(live, &error);
+            self.fail_pending_calls(live, &error);
             match error {
                 Error::SessionExpired => break SessionState::Expired,
                 Error::AuthFailed => break SessionState::AuthFailed,
@@ -319,7 +320,7 @@ impl SessionTask {
     }
 
     /// Tells all who wait for an answer.
-    fn lost(&mut self, live: LiveConnection, error: &Error) {
+    fn fail_pending_calls(&mut self, live: LiveConnection, error: &Error) {
         self.watches.disconnected();
         let asked = live.asked.into_iter().filter_map(|asked| asked.answer);
         for answer in asked.chain(live.logins.into_iter().filter_map(|(_, answer)| answer)) {
@@ -350,7 +351,7 @@ impl SessionTask {
                     if read.map_err(|_| Error::ConnectionLoss)? == 0 {
                         return Err(Error::ConnectionLoss);
                     }
-                    self.hear(live)?;
+                    self.read_answers(live)?;
                 }
                 wrote = write_some(&mut live.writer, &live.output), if writes || flushes => {
                     live.output.advance(wrote?);
@@ -358,9 +359,9 @@ impl SessionTask {
                     live.said = Instant::now();
                 }
                 command = self.commands.recv(), if hears => {
-                    self.obey(live, command);
+                    self.execute_command(live, command);
                     while live.has_room() && let Ok(command) = self.commands.try_recv() {
-                        self.obey(live, Some(command));
+                        self.execute_command(live, Some(command));
                     }
                 }
                 _ = beats.tick() => {
@@ -377,7 +378,7 @@ impl SessionTask {
         }
     }
 
-    fn obey(&mut self, live: &mut LiveConnection, command: Option<Command>) {
+    fn execute_command(&mut self, live: &mut LiveConnection, command: Option<Command>) {
         match command {
             None => {
                 self.is_closing = true;
@@ -392,7 +393,7 @@ impl SessionTask {
             }
             Some(Command::Call(Call { op, body, watch, answer })) => {
                 if let Some((kind, path)) = &watch {
-                    self.watches.asks(*kind, path);
+                    self.watches.record_request(*kind, path);
                 }
                 let xid = self.next_xid();
                 live.request(xid, op, &body);
@@ -417,16 +418,16 @@ impl SessionTask {
         self.xid
     }
 
-    fn hear(&mut self, live: &mut LiveConnection) -> Result<()> {
+    fn read_answers(&mut self, live: &mut LiveConnection) -> Result<()> {
         live.heard = Instant::now();
         self.heard = live.heard;
         while let Some(answer) = live.next(ANSWER)? {
-            self.answered(live, answer)?;
+            self.handle_answer(live, answer)?;
         }
         Ok(())
     }
 
-    fn answered(&mut self, live: &mut LiveConnection, answer: Bytes) -> Result<()> {
+    fn handle_answer(&mut self, live: &mut LiveConnection, answer: Bytes) -> Result<()> {
         let mut reader = Reader(&answer);
         let ReplyHeader { xid, zxid, error } = ReplyHeader::read(&mut reader)?;
         let error = (error != 0).then(|| Error::of(error));
@@ -437,7 +438,7 @@ impl SessionTask {
             NOTICE => {
                 let (event, _) = (reader.int()?, reader.int()?);
                 let event = EventType::of(event).ok_or(Error::Odd("it tells of what is none"))?;
-                self.watches.tell(event, reader.text()?);
+                self.watches.notify_watchers(event, reader.text()?);
                 return Ok(());
             }
             PING => {
@@ -462,7 +463,7 @@ impl SessionTask {
         let asked = live.asked.pop_front().filter(|asked| asked.xid == xid);
         let asked = asked.ok_or(Error::Odd("it answers to what was not asked"))?;
         if let Some((kind, path)) = &asked.watch {
-            self.watches.answered(*kind, path);
+            self.watches.record_answer(*kind, path);
         }
         let Some(tells) = asked.answer else { return Ok(()) };
         let told = match error {

@@ -26,12 +26,12 @@ const BATCH: usize = 128 * 1024;
 
 impl Watches {
     /// A request goes out.
-    pub(super) fn asks(&mut self, kind: WatchKind, path: &str) {
+    pub(super) fn record_request(&mut self, kind: WatchKind, path: &str) {
         *self.asked.entry((kind, path.to_owned())).or_default() += 1;
     }
 
     /// It was answered, or never will be.
-    pub(super) fn answered(&mut self, kind: WatchKind, path: &str) {
+    pub(super) fn record_answer(&mut self, kind: WatchKind, path: &str) {
         let key = (kind, path.to_owned());
         if let Some(count) = self.asked.get_mut(&key) {
             *count -= 1;
@@ -70,7 +70,7 @@ impl Watches {
     }
 
     /// The server says what became of a node. What nobody waits for is not heeded.
-    pub(super) fn tell(&mut self, event: EventType, path: &str) {
+    pub(super) fn notify_watchers(&mut self, event: EventType, path: &str) {
         let kinds: &[WatchKind] = match event {
             EventType::NodeCreated | EventType::NodeDataChanged => &[WatchKind::Data],
             EventType::NodeChildrenChanged => &[WatchKind::Child],
@@ -90,7 +90,7 @@ impl Watches {
     }
 
     /// What another server has to be asked for, as of this transaction.
-    pub(super) fn requests(&self, last: i64) -> Vec<Writer> {
+    pub(super) fn rewatch_requests(&self, last: i64) -> Vec<Writer> {
         let mut requests = Vec::new();
         let mut lists = [Vec::new(), Vec::new()];
         let mut length = 0;

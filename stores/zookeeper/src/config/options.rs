@@ -319,7 +319,7 @@ mod tests {
         let options = ZookeeperOptions::from_url(url).unwrap();
         let (ttl, grace) = (Duration::from_millis(ttl), Duration::from_millis(grace));
         let options = options.for_holds(ttl, grace);
-        let left = validity::of(options.session, options.tick);
+        let left = validity::guaranteed_validity(options.session, options.tick);
         assert!(grace <= left / 2 || options.session >= ZookeeperOptions::DEFAULT_SESSION);
         options.session
     }

@@ -8,7 +8,7 @@ pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
 /// Stands before a token, on a line of its own behind the label.
 const TOKEN: &str = "\ntoken ";
 
-pub(crate) fn written(label: &str, token: Option<Token>) -> Vec<u8> {
+pub(crate) fn encode_data(label: &str, token: Option<Token>) -> Vec<u8> {
     let token = token.map(|token| format!("{TOKEN}{token}")).unwrap_or_default();
     format!("{label}{token}").into_bytes()
 }
@@ -42,8 +42,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let token = Token::from_raw(77);
-        assert_eq!(read(&written("host/7", None)), ("host/7".to_owned(), None));
-        assert_eq!(read(&written("host/7", token)), ("host/7".to_owned(), token));
+        assert_eq!(read(&encode_data("host/7", None)), ("host/7".to_owned(), None));
+        assert_eq!(read(&encode_data("host/7", token)), ("host/7".to_owned(), token));
         assert_eq!(read(b"192.168.1.2"), ("192.168.1.2".to_owned(), None));
         assert_eq!(read(b"\x1b[31m\xff"), ("[31m\u{fffd}".to_owned(), None));
         assert_eq!(read(b"a\ntoken x").1, None);
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn any_data_are_a_label_and_perhaps_a_token() {
-        let example = written("host/7", Token::from_raw(77));
+        let example = encode_data("host/7", Token::from_raw(77));
         tenure_testkit::fuzz(20_000, &[&example, REVOKE], |data| {
             let (label, token) = read(data);
             assert!(label.chars().count() <= 256 && !label.chars().any(char::is_control));

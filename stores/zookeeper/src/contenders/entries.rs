@@ -105,7 +105,7 @@ impl Acquisition {
     }
 
     /// A call is sent that may make a node.
-    pub(crate) fn sends(&mut self) {
+    pub(crate) fn record_send(&mut self) {
         self.in_doubt = true;
         self.sent = next();
     }
@@ -216,7 +216,7 @@ impl Acquisitions {
     }
 
     /// Who has this node, if it is held in this process.
-    pub(crate) fn holds(&self, path: &str) -> bool {
+    pub(crate) fn is_hold_node(&self, path: &str) -> bool {
         let all = self.lock();
         all.of.values().any(|entry| {
             entry.token.is_some() && entry.proof().is_some_and(|proof| proof.path == path)
@@ -224,7 +224,7 @@ impl Acquisitions {
     }
 
     /// Who ends by `now`, and when the next one does.
-    pub(crate) fn ended(&self, now: Timestamp) -> (Vec<Owner>, Option<Timestamp>) {
+    pub(crate) fn expired_owners(&self, now: Timestamp) -> (Vec<Owner>, Option<Timestamp>) {
         let all = self.lock();
         let ended = all.ends.iter().take_while(|(end, _)| *end <= now).map(|(_, owner)| *owner);
         let next = all.ends.iter().map(|(end, _)| *end).find(|end| *end > now);

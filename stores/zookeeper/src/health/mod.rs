@@ -50,7 +50,7 @@ impl Shared {
         if !fault.is_transient() {
             return vec![Diagnostic::failed("connection", fault).touches("S6")];
         }
-        let all = probe::all(&self.options).await;
+        let all = probe::probe_servers(&self.options).await;
         let mut diagnostics = probe::diagnostics(&all);
         diagnostics.push(if probe::none_begins(&all) {
             let found = format!("no session begins with ZooKeeper at {}", self.place);
@@ -148,7 +148,7 @@ impl Shared {
             let looks = some.iter().map(|name| async {
                 let place = LockPath::new(&self.options.base, name);
                 let queue = self.list_line(session, &place.dir).await?;
-                self.list_strangers(session, &place, &queue).await
+                self.list_foreign_nodes(session, &place, &queue).await
             });
             for strangers in try_join_all(looks).await? {
                 found.extend(strangers.into_iter().next());

@@ -74,7 +74,7 @@ impl Session {
         sent: Timestamp,
     ) -> Result<Self, Fault> {
         let length = client.session_timeout();
-        let validity = validity::of(length, options.tick);
+        let validity = validity::guaranteed_validity(length, options.tick);
         // A third of it has to be enough for a renewal.
         if validity < Duration::from_millis(100) {
             return Err(error::too_short(place, length));
@@ -131,42 +131,42 @@ impl Session {
 
     /// It has a connection again.
     pub(crate) fn reconnected(&self, at: Timestamp) {
-        self.life().connected = at;
+        self.lock_validity().connected = at;
     }
 
     /// Says something, so that it is known when a server has heard of it last: what the client says by itself it
     /// does not tell.
-    pub(crate) async fn say(&self) {
+    pub(crate) async fn send_heartbeat(&self) {
         if !self.is_connected() {
             return;
         }
         let sent = SystemClock.now();
         let answer = timeout(self.limit, self.client.check_stat("/")).await;
         if let Ok(Ok(_) | Err(Error::NoAuth)) = answer {
-            self.life().said.add(sent, SystemClock.now());
+            self.lock_validity().said.add(sent, SystemClock.now());
         }
     }
 
     /// From when its validity counts: about when the last write went out that was committed in it.
     pub(crate) fn proven(&self) -> Timestamp {
-        self.life().proven
+        self.lock_validity().proven
     }
 
     /// Whether a grant at `now` needs a write first: the last one is too old, or was seen on a connection
     /// before this one.
     pub(crate) fn needs_proof(&self, now: Timestamp) -> bool {
-        let life = self.life();
+        let life = self.lock_validity();
         life.written < life.connected || now.since(life.proven) > self.validity / 2
     }
 
     /// A write that went out at `sent` was committed, in the session with this number.
-    pub(crate) fn committed(&self, sent: Timestamp, session: i64) -> Result<(), Fault> {
+    pub(crate) fn record_commit(&self, sent: Timestamp, session: i64) -> Result<(), Fault> {
         if session != self.client.session_id().0 {
             // Some servers go on with another session and do not say so.
             self.replaced.store(true, Ordering::Release);
             return Err(error::replaced(&self.place));
         }
-        let mut life = self.life();
+        let mut life = self.lock_validity();
         life.written = life.written.max(sent);
         if let Some(from) = life.said.counts_from(sent) {
             life.proven = life.proven.max(from);
@@ -289,7 +289,7 @@ impl Session {
         match answer {
             Ok(_) => {
                 let Some(owner) = owner else { return Ok(Some(Vec::new())) };
-                self.committed(sent, owner)?;
+                self.record_commit(sent, owner)?;
                 Ok(None)
             }
             Err(MultiWriteError::OperationFailed { index, source: Error::NoNode })
@@ -342,7 +342,7 @@ impl Session {
         if self.options.base.is_empty() { "/" } else { &self.options.base }
     }
 
-    fn life(&self) -> MutexGuard<'_, SessionValidity> {
+    fn lock_validity(&self) -> MutexGuard<'_, SessionValidity> {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -114,7 +114,7 @@ impl fmt::Display for ProbeResult {
 
 /// Returns once no server of all takes a connection, which is certain when each has refused one; else never. A client
 /// that finds them so tries on until its time is up.
-pub(crate) async fn nobody_listens(options: &ZookeeperOptions) {
+pub(crate) async fn wait_all_refused(options: &ZookeeperOptions) {
     // Where a session begins no server is to see a connection that says nothing.
     tokio::time::sleep(SOON).await;
     let each = options.servers.iter().map(|(host, port)| connected(host, *port));
@@ -128,7 +128,7 @@ pub(crate) async fn nobody_listens(options: &ZookeeperOptions) {
 }
 
 /// What each server that the URL names does.
-pub(crate) async fn all(options: &ZookeeperOptions) -> Vec<(String, ProbeResult)> {
+pub(crate) async fn probe_servers(options: &ZookeeperOptions) -> Vec<(String, ProbeResult)> {
     let each = options.servers.iter().map(|server| async move {
         let (host, port) = server;
         (place_of(server), one(options, host, *port).await)
@@ -154,7 +154,7 @@ pub(crate) fn none_begins(all: &[(String, ProbeResult)]) -> bool {
 }
 
 /// The same as the cause of `fault`, which says that no session begins; nothing is added where one would.
-pub(crate) fn because(fault: Fault, place: &str, all: &[(String, ProbeResult)]) -> Fault {
+pub(crate) fn add_probe_causes(fault: Fault, place: &str, all: &[(String, ProbeResult)]) -> Fault {
     if !none_begins(all) {
         return fault;
     }

@@ -62,22 +62,22 @@ impl Sessions {
     /// The same with so long for it: a server that is silent takes two fifths of a session before the next one is
     /// tried.
     pub(crate) async fn get_within(&self, limit: Duration) -> Result<Arc<Session>, Fault> {
-        match self.there() {
+        match self.current_session() {
             Some(session) if session.is_connected() => Ok(session),
             _ => self.wait(limit).await,
         }
     }
 
     /// The present session, if it is not over, whether or not it is connected.
-    pub(crate) fn there(&self) -> Option<Arc<Session>> {
-        self.present().session.clone().filter(|session| !session.is_over())
+    pub(crate) fn current_session(&self) -> Option<Arc<Session>> {
+        self.lock_current().session.clone().filter(|session| !session.is_over())
     }
 
     /// Waits for a connection, so that nothing is sent while there is none: what was not sent certainly had no
     /// effect.
     async fn wait(&self, limit: Duration) -> Result<Arc<Session>, Fault> {
         let away = |_| self.away();
-        if let Some(session) = self.there() {
+        if let Some(session) = self.current_session() {
             let mut states = session.client().state_watcher();
             let connected = async {
                 while !session.is_connected() && !session.is_over() {
@@ -91,7 +91,7 @@ impl Sessions {
         }
         let begun = async {
             let _one = self.beginning.lock().await;
-            match self.there() {
+            match self.current_session() {
                 Some(session) => Ok(session),
                 None => {
                     tokio::time::sleep(self.pause()).await;
@@ -109,7 +109,7 @@ impl Sessions {
 
     /// How long the next session has to wait.
     fn pause(&self) -> Duration {
-        self.present().pause.left(Instant::now())
+        self.lock_current().pause.left(Instant::now())
     }
 
     async fn begin(&self) -> Result<Arc<Session>, Fault> {
@@ -139,12 +139,12 @@ impl Sessions {
             }
             Some(Err(error)) => {
                 // It was begun, and over before it was of any use.
-                self.present().pause.begun(Instant::now());
+                self.lock_current().pause.begun(Instant::now());
                 return Err(error::of_call(&self.place, error, false));
             }
             None => return Err(self.away()),
         };
-        let mut present = self.present();
+        let mut present = self.lock_current();
         let session = Session::new(client, present.begun + 1, &self.options, &self.place, sent)?;
         let session = Arc::new(session);
         present.begun += 1;
@@ -152,7 +152,7 @@ impl Sessions {
         present.session = Some(session.clone());
         drop(present);
         self.watch(&session);
-        self.let_speak(&session);
+        self.spawn_heartbeat(&session);
         Ok(session)
     }
 
@@ -179,7 +179,7 @@ impl Sessions {
     }
 
     /// A session is never silent for long.
-    fn let_speak(&self, session: &Arc<Session>) {
+    fn spawn_heartbeat(&self, session: &Arc<Session>) {
         let pause = validity::pause(session.length());
         let speaks = Arc::downgrade(session);
         self.home.spawn(async move {
@@ -188,7 +188,7 @@ impl Sessions {
                 let Some(session) = speaks.upgrade().filter(|session| !session.is_over()) else {
                     return;
                 };
-                session.say().await;
+                session.send_heartbeat().await;
             }
         });
     }
@@ -201,7 +201,7 @@ impl Sessions {
         }
     }
 
-    fn present(&self) -> MutexGuard<'_, CurrentSession> {
+    fn lock_current(&self) -> MutexGuard<'_, CurrentSession> {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

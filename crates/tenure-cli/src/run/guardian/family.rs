@@ -56,7 +56,7 @@ impl ProcessTree {
     }
 
     /// Sends a signal that is to end all of the family.
-    pub(super) fn end(&mut self, signal: Signal) {
+    pub(super) fn signal_all(&mut self, signal: Signal) {
         self.signal(signal);
         // Where the list cannot be read, the group is all that can be told.
         for child in self.others().unwrap_or_default() {

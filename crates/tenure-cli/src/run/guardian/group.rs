@@ -35,7 +35,8 @@ impl ProcessGroup {
     /// Whether nothing of the group lives.
     pub(crate) fn is_gone(self) -> bool {
         // Uncertain counts as alive.
-        killpg(self.0, None) == Err(Errno::ESRCH) || !processes::any_in(self.0).unwrap_or(true)
+        killpg(self.0, None) == Err(Errno::ESRCH)
+            || !processes::group_has_processes(self.0).unwrap_or(true)
     }
 }
 

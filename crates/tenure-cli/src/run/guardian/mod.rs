@@ -59,21 +59,21 @@ struct GuardianFiles {
 }
 
 pub(crate) fn main() -> ExitCode {
-    match prepare().inspect_err(refuse).and_then(play) {
+    match receive_guardian_files().inspect_err(report_not_started).and_then(play) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(exit::FAILED),
     }
 }
 
 /// Tells tenure that no command was started, and why. There may be no files for more than that.
-fn refuse(error: &io::Error) {
+fn report_not_started(error: &io::Error) {
     if let Ok(line) = as_line(&GuardianReport::NotStarted(format!("{error:#}"))) {
         let _ = write(io::stdin(), &line);
     }
 }
 
-fn prepare() -> io::Result<GuardianFiles> {
-    signals::deaf_to().thread_block()?;
+fn receive_guardian_files() -> io::Result<GuardianFiles> {
+    signals::blocked_signals().thread_block()?;
     // Whoever started tenure may have blocked that, too.
     SigSet::from(Signal::SIGCHLD).thread_unblock()?;
     #[cfg(target_os = "linux")]
@@ -93,8 +93,8 @@ use be_guardian as play;
 
 /// Does the guardian's work, from the first order on.
 fn be_guardian(handed: GuardianFiles) -> io::Result<()> {
-    let socket = io::stdin().as_fd().try_clone_to_owned().inspect_err(refuse)?;
-    let runtime = system::runtime().inspect_err(refuse)?;
+    let socket = io::stdin().as_fd().try_clone_to_owned().inspect_err(report_not_started)?;
+    let runtime = system::runtime().inspect_err(report_not_started)?;
     runtime.block_on(guard(UnixStream::from(socket), handed))
 }
 
@@ -169,7 +169,7 @@ fn collect_status(
         match change {
             // tenure may be gone. It is told what it can be told.
             ChildStatus::Stopped(signal) => drop(link.say_now(&GuardianReport::Stopped(signal))),
-            ChildStatus::Ended(how) => vigil.main_ended(SystemClock.now(), how),
+            ChildStatus::Ended(how) => vigil.record_exit(SystemClock.now(), how),
         }
     }
     vigil.how().filter(|_| family.is_gone())
@@ -179,12 +179,12 @@ fn collect_status(
 fn run_due_actions(family: &mut ProcessTree, vigil: &mut GuardianState) -> Timestamp {
     if vigil.is_killing() {
         // Children of the killed have become children of this process.
-        family.end(Signal::SIGKILL);
+        family.signal_all(Signal::SIGKILL);
     }
     loop {
         match vigil.next(SystemClock.now()) {
-            GuardianAction::Terminate => family.end(Signal::SIGTERM),
-            GuardianAction::Kill => family.end(Signal::SIGKILL),
+            GuardianAction::Terminate => family.signal_all(Signal::SIGTERM),
+            GuardianAction::Kill => family.signal_all(Signal::SIGKILL),
             GuardianAction::Wait(until) => return until,
         }
     }
@@ -214,12 +214,12 @@ fn apply_order(
 ) {
     match order {
         Some(GuardianOrder::Renewed(deadline)) => vigil.renewed(Timestamp::from_nanos(deadline)),
-        Some(GuardianOrder::Taken) => vigil.taken(),
+        Some(GuardianOrder::Taken) => vigil.record_eviction(),
         Some(GuardianOrder::Signal(number)) => {
             if let Ok(signal) = Signal::try_from(number) {
                 pass_on(signal);
             }
         }
-        Some(GuardianOrder::Start { .. }) | None => vigil.orphaned(),
+        Some(GuardianOrder::Start { .. }) | None => vigil.record_orphaned(),
     }
 }

@@ -13,7 +13,7 @@ use nix::{
 /// Whether a process of this group runs, or is dead and to be collected here. One whose parent left
 /// the group and does not collect it stays listed for ever, but is dead all the same.
 #[cfg(target_os = "linux")]
-pub(super) fn any_in(group: Pid) -> io::Result<bool> {
+pub(super) fn group_has_processes(group: Pid) -> io::Result<bool> {
     let group = group.as_raw();
     Ok(list()?.iter().any(|it| it.group == group && (it.runs() || it.parent == me())))
 }
@@ -175,6 +175,6 @@ mod tests {
 
     #[test]
     fn this_process_is_in_the_list() {
-        assert!(any_in(nix::unistd::getpgrp()).unwrap());
+        assert!(group_has_processes(nix::unistd::getpgrp()).unwrap());
     }
 }

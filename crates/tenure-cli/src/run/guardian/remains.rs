@@ -21,7 +21,7 @@ pub(crate) struct RemainingProcesses {
 impl RemainingProcesses {
     /// Also those in `group`, where that is known; and those of `helper`, which is left to see to
     /// them. What it leaves when it dies becomes this process's own.
-    pub(crate) fn with(group: Option<ProcessGroup>, helper: Option<Pid>) -> Self {
+    pub(crate) fn with_group(group: Option<ProcessGroup>, helper: Option<Pid>) -> Self {
         Self { groups: group.into_iter().collect(), helper }
     }
 
@@ -31,13 +31,13 @@ impl RemainingProcesses {
     }
 
     /// Expects no help any more: the helper goes like the others. Says whether there was one.
-    pub(crate) fn without_help(&mut self) -> bool {
+    pub(crate) fn abandon_helper(&mut self) -> bool {
         self.helper.take().is_some()
     }
 
     /// Kills what is there and collects the dead. Says whether nothing is left: children of the
     /// killed turn up when they are gone.
-    pub(crate) fn end(&mut self) -> bool {
+    pub(crate) fn kill_and_reap(&mut self) -> bool {
         // Where the list cannot be read, the known group is all that can be killed, and others may
         // live.
         let children = processes::children_in_session();

@@ -12,7 +12,9 @@ use nix::{
     unistd::{Pid, dup2_stdin, setpgid},
 };
 
-use super::{GuardianFiles, LOOK, be_guardian, group, refuse, remains::RemainingProcesses};
+use super::{
+    GuardianFiles, LOOK, be_guardian, group, remains::RemainingProcesses, report_not_started,
+};
 use crate::exit;
 
 /// Starts the guardian and stands by until nothing of its work is left.
@@ -21,8 +23,8 @@ use crate::exit;
 /// command line. To start the program once more would cost more than all that both of them do.
 pub(super) fn stand_by(handed: GuardianFiles) -> io::Result<()> {
     // Nothing that can fail comes after the fork: without this process a guardian would be alone.
-    let nothing = File::open("/dev/null").inspect_err(refuse)?;
-    let guardian = match fork().inspect_err(refuse)? {
+    let nothing = File::open("/dev/null").inspect_err(report_not_started)?;
+    let guardian = match fork().inspect_err(report_not_started)? {
         Fork::Child => process::exit(match become_guardian(handed) {
             Ok(()) => 0,
             Err(_) => exit::FAILED.into(),
@@ -38,7 +40,7 @@ pub(super) fn stand_by(handed: GuardianFiles) -> io::Result<()> {
         return Ok(());
     }
     let mut remains = RemainingProcesses::default();
-    while !remains.end() {
+    while !remains.kill_and_reap() {
         std::thread::sleep(LOOK);
     }
     // Kept to the very end: while this process has work to do, the store counts tenure as alive.

@@ -63,7 +63,7 @@ impl GuardianState {
     }
 
     /// The lock belongs to somebody else already.
-    pub(crate) fn taken(&mut self) {
+    pub(crate) fn record_eviction(&mut self) {
         self.taken = true;
         if self.terms.kill_when_lost {
             self.blame(EndCause::Lost);
@@ -72,14 +72,14 @@ impl GuardianState {
     }
 
     /// tenure is gone, so nobody renews the lock and nobody waits for the command.
-    pub(crate) fn orphaned(&mut self) {
+    pub(crate) fn record_orphaned(&mut self) {
         self.blame(EndCause::Orphaned);
         self.orphaned = true;
         self.kill_now = true;
     }
 
     /// The command itself ended; what it left running has to go before the lock does.
-    pub(crate) fn main_ended(&mut self, now: Timestamp, how: ProcessExit) {
+    pub(crate) fn record_exit(&mut self, now: Timestamp, how: ProcessExit) {
         self.main_ended.get_or_insert((now, how));
     }
 
@@ -198,15 +198,15 @@ mod tests {
         assert!(!one.may_start(at(25_000)), "it would be told to end at once");
         one.renewed(at(40_000));
         assert!(one.may_start(at(25_000)));
-        one.taken();
+        one.record_eviction();
         assert!(!one.may_start(at(0)));
         let mut one = vigil(false);
         assert!(one.may_start(at(29_999)));
         assert!(!one.may_start(at(30_000)), "a warning is for one that runs");
-        one.taken();
+        one.record_eviction();
         assert!(!one.may_start(at(0)));
         let mut one = vigil(false);
-        one.orphaned();
+        one.record_orphaned();
         assert!(!one.may_start(at(0)));
     }
 
@@ -232,12 +232,12 @@ mod tests {
         );
 
         let mut one = vigil(true);
-        one.orphaned();
+        one.record_orphaned();
         assert_eq!(one.next(at(1)), GuardianAction::Kill);
         assert_eq!(one.last_moment(at(1)), at(29_875));
 
         let mut one = vigil(false);
-        one.orphaned();
+        one.record_orphaned();
         assert_eq!(one.last_moment(at(1)), Timestamp::NEVER, "it has not killed yet");
         assert_eq!(one.next(at(1)), GuardianAction::Kill);
         assert_eq!(one.last_moment(at(1)), at(1_001));
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_lock_that_somebody_else_has_ends_the_command_at_once() {
         let mut vigil = vigil(true);
-        vigil.taken();
+        vigil.record_eviction();
         assert_eq!(vigil.next(at(1)), GuardianAction::Kill);
         assert_eq!(vigil.cause(), EndCause::Lost);
     }
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn with_a_warning_alone_a_lost_lock_ends_nothing() {
         let mut vigil = vigil(false);
-        vigil.taken();
+        vigil.record_eviction();
         assert!(
             matches!(vigil.next(at(99_000)), GuardianAction::Wait(until) if until > at(u64::MAX / 2_000_000))
         );
@@ -291,7 +291,7 @@ mod tests {
     fn the_death_of_tenure_ends_the_command_at_once_even_with_a_warning_alone() {
         for kill_when_lost in [true, false] {
             let mut vigil = vigil(kill_when_lost);
-            vigil.orphaned();
+            vigil.record_orphaned();
             assert_eq!(vigil.next(at(1)), GuardianAction::Kill);
             assert_eq!(vigil.cause(), EndCause::Orphaned);
         }
@@ -300,14 +300,14 @@ mod tests {
     #[test]
     fn what_the_command_leaves_running_gets_the_grace_but_never_more_than_the_lease() {
         let mut one = vigil(true);
-        one.main_ended(at(1_000), ProcessExit::Code(0));
+        one.record_exit(at(1_000), ProcessExit::Code(0));
         assert_eq!(one.next(at(1_000)), GuardianAction::Terminate);
         assert_eq!(one.next(at(1_000)), GuardianAction::Wait(at(6_000)));
         assert_eq!(one.next(at(6_000)), GuardianAction::Kill);
         assert_eq!(one.cause(), EndCause::Itself, "the command ended before");
 
         let mut one = vigil(true);
-        one.main_ended(at(28_000), ProcessExit::Code(0));
+        one.record_exit(at(28_000), ProcessExit::Code(0));
         one.next(at(28_000));
         assert_eq!(one.next(at(28_000)), GuardianAction::Wait(at(29_750)));
     }

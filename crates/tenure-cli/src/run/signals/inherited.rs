@@ -33,7 +33,7 @@ pub(crate) fn reset_inherited_state() {
 }
 
 /// Does `work` as this process was started, for what it starts itself.
-pub(crate) fn as_started<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn with_inherited_state<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some(inherited) = INHERITED.get() else { return work() };
     let own = SigSet::thread_get_mask()?;
     inherited.blocked.thread_set_mask()?;

@@ -143,7 +143,7 @@ fn ignored() -> u64 {
 /// The signals that people and terminals send to whole families of processes. A guardian blocks
 /// them; the command unblocks them again. Ignored ones it could not tell from those that tenure's
 /// caller ignores.
-pub(crate) fn deaf_to() -> SigSet {
+pub(crate) fn blocked_signals() -> SigSet {
     let mut signals = SigSet::empty();
     for ending in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
         signals.add(ending);

@@ -10,7 +10,7 @@ use tenure_proto::{
 };
 
 use super::{Lease, State};
-use crate::{Fault, FaultKind, driver::before, error::Lost};
+use crate::{Fault, FaultKind, driver::timeout_at, error::Lost};
 
 /// The longest time for which the store is asked.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ impl Lease {
     /// Turns the hold of `generation` into a shared one. Whatever the outcome, the lease is still renewed. If the
     /// future is dropped, the lease is released like any other.
     pub(crate) async fn downgrade(&self, generation: u32) -> DowngradeOutcome {
-        if let Some(reason) = self.context.store.capabilities().no_readers() {
+        if let Some(reason) = self.context.store.capabilities().missing_shared_mode() {
             return DowngradeOutcome::Refused(reason.into());
         }
         let clock = &*self.context.clock;
@@ -42,42 +42,42 @@ impl Lease {
         let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
         let mut doubted = false;
         loop {
-            let untainted = match self.taint(generation, ask.ttl) {
+            let untainted = match self.expect_late_call(generation, ask.ttl) {
                 Ok(untainted) => untainted,
                 Err(lost) => return DowngradeOutcome::Lost(lost),
             };
             // From here on it may be shared, so a detached hold counts as shared.
             self.lock().mode = Mode::Shared;
             let call = self.context.store.acquire(self.name(), &ask);
-            let fault = match before(clock, give_up, call).await {
+            let fault = match timeout_at(clock, give_up, call).await {
                 Some(Ok(Answer::Granted { token: kept, .. })) if self.is_same(kept, token) => {
                     if !doubted {
-                        self.untaint(untainted);
+                        self.clear_late_call(untainted);
                     }
-                    self.context.observer.downgraded(self.name(), token);
+                    self.context.observer.record_downgraded(self.name(), token);
                     return match self.check(generation) {
                         Ok(_) => DowngradeOutcome::Shared,
-                        Err(reason) => DowngradeOutcome::Lost(self.loss(token, reason)),
+                        Err(reason) => DowngradeOutcome::Lost(self.lost_error(token, reason)),
                     };
                 }
                 // Another holder has the name, or had it. A grant now is for another lease, which
                 // the end of this one takes back.
                 Some(Ok(_)) => {
                     self.lose(self.lock(), self.context.now(), LostReason::Taken);
-                    return DowngradeOutcome::Lost(self.loss(token, LostReason::Taken));
+                    return DowngradeOutcome::Lost(self.lost_error(token, LostReason::Taken));
                 }
                 Some(Err(fault)) => fault,
                 None => unanswered(),
             };
             doubted |= fault.kind() == FaultKind::InDoubt;
             if !doubted {
-                self.untaint(untainted);
+                self.clear_late_call(untainted);
             }
             let now = self.context.now();
             let pause = now.saturating_add(backoff.next(self.context.entropy.jitter()));
             if !fault.is_transient() || pause >= give_up {
                 return match self.check(generation) {
-                    Err(reason) => DowngradeOutcome::Lost(self.loss(token, reason)),
+                    Err(reason) => DowngradeOutcome::Lost(self.lost_error(token, reason)),
                     Ok(_) if doubted => DowngradeOutcome::InDoubt(fault),
                     Ok(_) => {
                         self.lock().mode = Mode::Exclusive;
@@ -97,7 +97,7 @@ impl Lease {
         self.still_held(&state, generation, now)?;
         let ask = Ask {
             owner: self.owner,
-            kind: self.uses().kind,
+            kind: self.name_use().kind,
             mode: Mode::Shared,
             order: if self.context.store.capabilities().fifo {
                 Order::Fifo
@@ -131,11 +131,11 @@ impl Lease {
         let over = state.hold.generation() != generation;
         // A forked child must not let readers into the lease of its parent.
         if over || self.context.is_forked() {
-            return Err(self.loss_in(None, state.token, LostReason::Taken));
+            return Err(self.lost_error_from(None, state.token, LostReason::Taken));
         }
         match state.hold.next_action(now) {
             Action::TellLost(reason) => {
-                Err(self.loss_in(state.last_renewal_error(), state.token, reason))
+                Err(self.lost_error_from(state.last_renewal_error(), state.token, reason))
             }
             Action::Renew | Action::PassOn | Action::WaitUntil(_) => Ok(()),
         }
@@ -144,18 +144,18 @@ impl Lease {
     /// A request that arrives after the end of the lease would get a new grant. So a hold that is over sends none, and
     /// a hold that ends during the request must expect a late call, even on a store without late calls. Returns the
     /// earlier expectation.
-    fn taint(&self, generation: u32, ttl: Duration) -> Result<Timestamp, Lost> {
+    fn expect_late_call(&self, generation: u32, ttl: Duration) -> Result<Timestamp, Lost> {
         let now = self.context.now();
         let mut state = self.lock();
         self.still_held(&state, generation, now)?;
         let until = now.saturating_add(ttl);
-        let before = state.tainted_until();
-        state.taint(before.max(until));
+        let before = state.late_calls_until();
+        state.set_late_calls_until(before.max(until));
         Ok(before)
     }
 
-    fn untaint(&self, until: Timestamp) {
-        self.lock().taint(until);
+    fn clear_late_call(&self, until: Timestamp) {
+        self.lock().set_late_calls_until(until);
     }
 }
 

@@ -50,11 +50,14 @@ impl Lease {
         to_others_here: bool,
     ) -> EndOutcome {
         let now = self.context.now();
-        let ended =
-            if self.context.is_forked() { None } else { self.let_go(now, is_it, to_others_here) };
+        let ended = if self.context.is_forked() {
+            None
+        } else {
+            self.end_current_hold(now, is_it, to_others_here)
+        };
         ended.unwrap_or_else(|| {
             let token = self.lock().token;
-            EndOutcome::Lost(self.loss(token, LostReason::Taken))
+            EndOutcome::Lost(self.lost_error(token, LostReason::Taken))
         })
     }
 
@@ -64,13 +67,13 @@ impl Lease {
     /// | the hold | the name | next in this process | |
     /// |---|---|---|---|
     /// | is another one | | | nothing happens |
-    /// | was lost | | any or none | [`lost`](Self::end_lost): the next one asks the store |
-    /// | was held | is kept, or the lease leaves the process | any | [`leaves`](Self::leave_store): the next one asks like everybody else |
-    /// | was held | is free | none | [`leaves`](Self::leave_store) |
-    /// | was held | is free | gets the lease | [`passed`](Self::hand_over) |
-    /// | was held | is free | gets it, and has just gone | [`passed`](Self::hand_over), and what was passed ends in turn |
-    /// | was held | is free | asks the store for its turn | [`leaves`](Self::leave_store) in the same call as that asks |
-    pub(super) fn let_go(
+    /// | was lost | | any or none | [`end_lost`](Self::end_lost): the next one asks the store |
+    /// | was held | is kept, or the lease leaves the process | any | [`leave_store`](Self::leave_store): the next one asks like everybody else |
+    /// | was held | is free | none | [`leave_store`](Self::leave_store) |
+    /// | was held | is free | gets the lease | [`hand_over`](Self::hand_over) |
+    /// | was held | is free | gets it, and has just gone | [`hand_over`](Self::hand_over), and what was passed ends in turn |
+    /// | was held | is free | asks the store for its turn | [`leave_store`](Self::leave_store) in the same call as that asks |
+    pub(super) fn end_current_hold(
         self: &Arc<Self>,
         now: Timestamp,
         is_it: impl FnOnce(&State) -> bool,
@@ -94,8 +97,10 @@ impl Lease {
         let stays_taken = state.keep_until > now || !to_others_here;
         let next = match &mut queue {
             None => Handoff::Nothing,
-            Some(queue) if stays_taken => queue.leave(now),
-            Some(queue) => queue.released(now, |request| self.at_release(&state, request, now)),
+            Some(queue) if stays_taken => queue.decide_leave(now),
+            Some(queue) => {
+                queue.decide_release(now, |request| self.release_conditions(&state, request, now))
+            }
         };
         Some(match next {
             Handoff::Lease(waiter, token) => {
@@ -113,10 +118,10 @@ impl Lease {
         now: Timestamp,
         reason: LostReason,
     ) -> Lost {
-        let lost = self.loss_in(state.last_renewal_error(), state.token, reason);
+        let lost = self.lost_error_from(state.last_renewal_error(), state.token, reason);
         let loss = self.mark_lost(&mut state, now, reason);
-        let acquisition = self.leave(&mut state, Timestamp::ZERO, false);
-        let next = queue.as_mut().map(|queue| queue.leave(now));
+        let acquisition = self.end_lease(&mut state, Timestamp::ZERO, false);
+        let next = queue.as_mut().map(|queue| queue.decide_leave(now));
         drop(state);
         queue.zip(next).into_iter().for_each(|(queue, next)| queue.carry_out(next));
         loss.iter().for_each(|loss| self.tell(loss));
@@ -138,7 +143,7 @@ impl Lease {
         // The released hold has ended well, whatever happened to the next one.
         match unwanted.map(|mut held| held.end()) {
             Some(EndOutcome::Leaving(mut acquisition)) => {
-                acquisition.believe(past.was_held);
+                acquisition.set_believed(past.was_held);
                 EndOutcome::Leaving(acquisition)
             }
             Some(EndOutcome::HandedOver | EndOutcome::Lost(_)) | None => EndOutcome::HandedOver,
@@ -156,12 +161,12 @@ impl Lease {
         past: &EndedHold,
     ) -> EndOutcome {
         let keep_until = state.keep_until;
-        let mut acquisition = self.leave(&mut state, keep_until, past.was_held);
+        let mut acquisition = self.end_lease(&mut state, keep_until, past.was_held);
         if go_together
             && matches!(next, Handoff::Head(..))
             && let Some(queue) = &mut queue
         {
-            queue.along(|along| along.over = acquisition.take());
+            queue.with_handover_state(|along| along.over = acquisition.take());
         }
         drop(state);
         if let Some(queue) = queue {
@@ -179,8 +184,8 @@ impl Lease {
         let &EndedHold { token, held_for, was_held, to_others_here } = past;
         let observer = &self.context.observer;
         match was_held {
-            true if to_others_here => observer.released(self.name(), token, held_for),
-            true => observer.leaves(self.name(), token, held_for),
+            true if to_others_here => observer.record_released(self.name(), token, held_for),
+            true => observer.record_leaving(self.name(), token, held_for),
             false => {}
         }
     }
@@ -200,20 +205,25 @@ impl Lease {
             Action::Renew | Action::PassOn | Action::WaitUntil(_) => Ok(()),
         };
         state.hold.end();
-        self.unplan(&mut state);
+        self.cancel_check(&mut state);
         let slot = state.slot.take();
         drop(state);
         drop(slot);
         self.leave_queue();
         match loss {
-            Ok(()) => self.context.observer.left_to_expire(self.name(), token, held_for),
+            Ok(()) => self.context.observer.record_abandoned(self.name(), token, held_for),
             Err(loss) => loss.iter().for_each(|loss| self.tell(loss)),
         }
         rest
     }
 
     /// What the lease offers to a task with this `request`.
-    fn at_release(&self, state: &State, request: &HoldRequest, now: Timestamp) -> AtRelease {
+    fn release_conditions(
+        &self,
+        state: &State,
+        request: &HoldRequest,
+        now: Timestamp,
+    ) -> AtRelease {
         AtRelease {
             now,
             token: state.token,
@@ -241,19 +251,19 @@ impl Lease {
         state.token = token;
         state.label = request.label.clone();
         state.held_since = now;
-        let wakes = self.plan_quietly(&mut state, now);
+        let wakes = self.schedule_check_quietly(&mut state, now);
         let generation = state.hold.generation();
-        let news = state.news();
+        let news = state.change_notify();
         drop(state);
         drop(queue);
         drop(wakes);
         self.tell_end(past);
         news.iter().for_each(|news| news.notify_waiters());
-        self.context.observer.passed(self.name(), token);
-        waiter.give(LeaseHold::new(self.clone(), generation, token))
+        self.context.observer.record_handover(self.name(), token);
+        waiter.try_hand_over(LeaseHold::new(self.clone(), generation, token))
     }
 
-    fn leave(
+    fn end_lease(
         &self,
         state: &mut State,
         keep_until: Timestamp,
@@ -261,14 +271,14 @@ impl Lease {
     ) -> Option<Box<Acquisition>> {
         state.hold.end();
         if state.hold.ended() {
-            self.unplan(state);
+            self.cancel_check(state);
         }
-        self.depart(state, keep_until, believed)
+        self.take_release(state, keep_until, believed)
     }
 
     /// The release for the store, unless it was made before. `believed` says whether the holder counted on the hold to
     /// its end.
-    pub(super) fn depart(
+    pub(super) fn take_release(
         &self,
         state: &mut State,
         keep_until: Timestamp,
@@ -279,7 +289,7 @@ impl Lease {
         let terms = state.hold.terms();
         let until = state.hold.deadline_for(&terms).saturating_add(terms.grace.rounded());
         let end = HoldEnd { token: state.token, until, keep_until, believed };
-        let (context, name, tainted) = (&self.context, self.name(), state.tainted_until());
-        Some(Box::new(Acquisition::over(context, name, self.owner, slot, tainted, end)))
+        let (context, name, tainted) = (&self.context, self.name(), state.late_calls_until());
+        Some(Box::new(Acquisition::from_ended_hold(context, name, self.owner, slot, tainted, end)))
     }
 }

@@ -64,7 +64,7 @@ impl Drop for LeaseHold {
         }
         let context = self.lease.context();
         // The last part of a `Tenure` may also be the last thing its program does.
-        if context.is_deserted() && !context.is_forked() && context.slots.unsettled().0 == 0 {
+        if context.is_stopped() && !context.is_forked() && context.slots.unsettled().0 == 0 {
             context.drain_releases(1 + usize::from(self.lease.head().is_some()));
         }
     }

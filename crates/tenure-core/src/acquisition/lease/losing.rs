@@ -40,13 +40,13 @@ impl Lease {
             return;
         }
         let Some(loss) = self.mark_lost(&mut state, now, reason) else { return };
-        self.unplan(&mut state);
+        self.cancel_check(&mut state);
         // The store still has a hold that has reached its `max_hold`. No task should wait for the
         // rest of that lease only because a guard still exists, least of all a scope that asks for
         // the lock again.
         let outlasted = reason == LostReason::MaxHold;
         let keep_until = state.keep_until;
-        let acquisition = outlasted.then(|| self.depart(&mut state, keep_until, false));
+        let acquisition = outlasted.then(|| self.take_release(&mut state, keep_until, false));
         drop(state);
         loss.tell_holder();
         drop(acquisition);
@@ -67,9 +67,9 @@ impl Lease {
             return None;
         }
         Some(UnreportedLoss {
-            lost: self.loss_in(state.last_renewal_error(), state.token, reason),
+            lost: self.lost_error_from(state.last_renewal_error(), state.token, reason),
             held: state.hold.claimed().then(|| now.since(state.held_since)),
-            news: state.news(),
+            news: state.change_notify(),
         })
     }
 
@@ -81,7 +81,7 @@ impl Lease {
 
     fn count(&self, loss: &UnreportedLoss) {
         if let Some(held) = loss.held {
-            self.context.observer.lost(&loss.lost, held);
+            self.context.observer.record_lost(&loss.lost, held);
         }
     }
 }

@@ -27,7 +27,7 @@ use super::{Acquisition, ValidGrant};
 use crate::{
     Fault, LockName,
     context::StoreContext,
-    driver::before,
+    driver::timeout_at,
     error::Lost,
     local::{QueueHead, Transferable},
     names::NameUse,
@@ -94,7 +94,7 @@ impl Lease {
         head: Option<QueueHead<Self>>,
     ) -> LeaseHold {
         let owner = acquisition.owner();
-        let (slot, tainted_until) = acquisition.granted();
+        let (slot, tainted_until) = acquisition.into_lease_parts();
         let uses = || NameUse { name: name.clone(), kind: request.kind };
         let lease = Arc::new(Self {
             context: context.clone(),
@@ -114,22 +114,22 @@ impl Lease {
             }),
         });
         if let Some(head) = lease.head() {
-            head.granted(Arc::downgrade(&lease), now);
+            head.record_grant(Arc::downgrade(&lease), now);
         }
         let mut state = lease.lock();
         if tainted_until > now {
-            state.taint(tainted_until);
+            state.set_late_calls_until(tainted_until);
         }
-        lease.plan(&mut state, now);
+        lease.schedule_check(&mut state, now);
         drop(state);
         LeaseHold::new(lease, 0, token)
     }
 
     pub(crate) fn name(&self) -> &LockName {
-        &self.uses().name
+        &self.name_use().name
     }
 
-    fn uses(&self) -> &NameUse {
+    fn name_use(&self) -> &NameUse {
         match &self.line {
             LeaseQueue::Head(head) => head.name(),
             LeaseQueue::Apart(name) => name,
@@ -156,12 +156,12 @@ impl Lease {
     }
 
     /// The kind that the name is used as, and the mode in which it is held.
-    pub(crate) fn used_as(&self) -> (Kind, Mode) {
-        (self.uses().kind, self.lock().mode)
+    pub(crate) fn kind_and_mode(&self) -> (Kind, Mode) {
+        (self.name_use().kind, self.lock().mode)
     }
 
     /// The requested terms, and the label.
-    pub(crate) fn asked(&self) -> (Terms, Label) {
+    pub(crate) fn requested_terms(&self) -> (Terms, Label) {
         let state = self.lock();
         (state.hold.terms(), state.label.clone())
     }
@@ -171,11 +171,11 @@ impl Lease {
         if self.context.is_forked() {
             return Err(LostReason::Taken);
         }
-        self.standing(generation)
+        self.check_ignoring_fork(generation)
     }
 
     /// The same without a check for a forked child, which takes as long as all the rest.
-    pub(crate) fn standing(&self, generation: u32) -> Result<Token, LostReason> {
+    pub(crate) fn check_ignoring_fork(&self, generation: u32) -> Result<Token, LostReason> {
         let state = self.lock();
         if state.hold.generation() != generation {
             return Err(LostReason::Taken);
@@ -207,7 +207,7 @@ impl Lease {
             Action::Renew | Action::PassOn | Action::TellLost(_) => now,
         };
         if state.scheduled.is_none_or(|(at, _)| due < at) {
-            self.plan(&mut state, now);
+            self.schedule_check(&mut state, now);
         }
         true
     }
@@ -228,7 +228,7 @@ impl Lease {
         state.keep_until = now.saturating_add(hold_at_least);
         if max_hold.is_some() {
             state.hold.bound(now, max_hold);
-            self.plan(&mut state, now);
+            self.schedule_check(&mut state, now);
         }
     }
 
@@ -241,13 +241,18 @@ impl Lease {
     }
 
     /// The error for the loss of the hold with this token.
-    pub(crate) fn loss(&self, token: Token, reason: LostReason) -> Lost {
+    pub(crate) fn lost_error(&self, token: Token, reason: LostReason) -> Lost {
         let failure = self.last_renewal_error();
-        self.loss_in(failure, token, reason)
+        self.lost_error_from(failure, token, reason)
     }
 
     /// The same while the state is locked, which contains the `failure`.
-    fn loss_in(&self, failure: Option<Arc<Fault>>, token: Token, reason: LostReason) -> Lost {
+    fn lost_error_from(
+        &self,
+        failure: Option<Arc<Fault>>,
+        token: Token,
+        reason: LostReason,
+    ) -> Lost {
         let lost = self.context.lost(self.name(), token, reason);
         match failure {
             Some(fault) if reason == LostReason::Deadline => lost.because(fault),
@@ -261,27 +266,27 @@ impl Lease {
     }
 
     /// Returns when the hold of `generation` is lost. Never returns if it is released or handed over.
-    pub(crate) async fn lost(&self, generation: u32, token: Token) -> Lost {
+    pub(crate) async fn wait_until_lost(&self, generation: u32, token: Token) -> Lost {
         let news = self.lock().rare.get_or_insert_default().news.clone();
         loop {
             let news = news.notified();
             let mut news = std::pin::pin!(news);
             news.as_mut().enable();
-            match self.outlook(generation) {
+            match self.hold_status(generation) {
                 HoldStatus::Lost(reason) if kept(Rule::LossIsTold) => {
-                    return self.loss(token, reason);
+                    return self.lost_error(token, reason);
                 }
                 HoldStatus::Lost(_) | HoldStatus::Over => std::future::pending().await,
                 // The engine reports it. The caller's own timer is for the case that the engine is
                 // starved.
                 HoldStatus::HeldUntil(deadline) => {
-                    before(&*self.context.clock, deadline, news).await;
+                    timeout_at(&*self.context.clock, deadline, news).await;
                 }
             }
         }
     }
 
-    fn outlook(&self, generation: u32) -> HoldStatus {
+    fn hold_status(&self, generation: u32) -> HoldStatus {
         let state = self.lock();
         if state.hold.ended() || state.hold.generation() != generation {
             return HoldStatus::Over;
@@ -326,7 +331,7 @@ impl Transferable for Lease {
         contender.token = Some(state.token);
         contender.since = Some(self.context.clock.wall().saturating_sub(held));
         contender.left = Some(state.hold.deadline().since(now));
-        contender.kind = Some(self.uses().kind);
+        contender.kind = Some(self.name_use().kind);
         Some(contender)
     }
 }

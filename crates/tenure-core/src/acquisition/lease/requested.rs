@@ -16,7 +16,7 @@ impl Lease {
         let (news, token) = (rare.news.clone(), state.token);
         drop(state);
         news.notify_waiters();
-        self.context.observer.release_requested(self.name(), token);
+        self.context.observer.record_release_request(self.name(), token);
     }
 
     /// Whether the holder of `generation` has a release request, and has not released.
@@ -27,7 +27,7 @@ impl Lease {
     }
 
     /// Returns when the holder of `generation` receives a release request. Never returns if it releases first.
-    pub(crate) async fn release_requested(&self, generation: u32) {
+    pub(crate) async fn wait_for_release_request(&self, generation: u32) {
         let news = self.lock().rare.get_or_insert_default().news.clone();
         loop {
             let news = news.notified();

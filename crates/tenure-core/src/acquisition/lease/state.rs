@@ -56,7 +56,7 @@ impl State {
     }
 
     /// The tasks to notify of a change, when nothing is locked.
-    pub(super) fn news(&self) -> Option<Arc<Notify>> {
+    pub(super) fn change_notify(&self) -> Option<Arc<Notify>> {
         self.rare.as_ref().map(|rare| rare.news.clone())
     }
 
@@ -66,12 +66,12 @@ impl State {
     }
 
     /// Until when a call that was given up may still arrive.
-    pub(super) fn tainted_until(&self) -> Timestamp {
+    pub(super) fn late_calls_until(&self) -> Timestamp {
         self.rare.as_ref().map_or(Timestamp::ZERO, |rare| rare.tainted_until)
     }
 
     /// Sets until when a call that may be given up can arrive.
-    pub(super) fn taint(&mut self, until: Timestamp) {
+    pub(super) fn set_late_calls_until(&mut self, until: Timestamp) {
         self.rare.get_or_insert_default().tainted_until = until;
     }
 }

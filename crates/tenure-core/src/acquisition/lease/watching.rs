@@ -34,17 +34,17 @@ impl WatchedLease for Lease {
                 // This engine sends the release to the store. The task may have taken the hold by
                 // now.
                 let untaken = |state: &State| state.hold.next_action(now) == Action::PassOn;
-                drop(self.let_go(now, untaken, true));
+                drop(self.end_current_hold(now, untaken, true));
                 None
             }
             Action::WaitUntil(_) => {
-                self.plan(&mut state, now);
+                self.schedule_check(&mut state, now);
                 None
             }
             Action::Renew => {
                 let ttl = state.hold.renewal_length(now);
                 state.hold.renewal_sent(now);
-                self.plan(&mut state, now);
+                self.schedule_check(&mut state, now);
                 Some(Renewal { name: self.name().clone(), owner: self.owner, ttl })
             }
         }
@@ -55,7 +55,7 @@ impl WatchedLease for Lease {
         // A hold that is over is no longer watched.
         if state.scheduled.is_some() {
             state.hold.hinted(due);
-            self.plan(&mut state, now);
+            self.schedule_check(&mut state, now);
         }
     }
 
@@ -89,23 +89,23 @@ impl WatchedLease for Lease {
         match state.hold.next_action(received) {
             Action::TellLost(reason) => self.lose(state, received, reason),
             Action::Renew | Action::PassOn | Action::WaitUntil(_) => {
-                self.plan(&mut state, received);
+                self.schedule_check(&mut state, received);
             }
         }
     }
 }
 
 impl Lease {
-    pub(super) fn plan(self: &Arc<Self>, state: &mut State, now: Timestamp) {
-        drop(self.plan_quietly(state, now));
+    pub(super) fn schedule_check(self: &Arc<Self>, state: &mut State, now: Timestamp) {
+        drop(self.schedule_check_quietly(state, now));
     }
 
-    pub(super) fn plan_quietly(
+    pub(super) fn schedule_check_quietly(
         self: &Arc<Self>,
         state: &mut State,
         now: Timestamp,
     ) -> WakeOnDrop<'_> {
-        self.unplan(state);
+        self.cancel_check(state);
         let at = match state.hold.next_action(now) {
             Action::WaitUntil(at) => at,
             Action::Renew | Action::PassOn | Action::TellLost(_) => now,
@@ -115,7 +115,7 @@ impl Lease {
         wakes
     }
 
-    pub(super) fn unplan(&self, state: &mut State) {
+    pub(super) fn cancel_check(&self, state: &mut State) {
         if let Some(key) = state.scheduled.take() {
             self.context.agenda.cancel(key);
         }

@@ -51,7 +51,7 @@ impl MultiLockRequest {
             BTreeMap::new();
         let mut parts = Vec::with_capacity(given);
         for (target, options) in self.locks {
-            let options = options.under(&self.options);
+            let options = options.overridden_by(&self.options);
             let mut settings = target.settings(Mode::Exclusive, options)?;
             // A lock that is released because another one is busy must be free at once. A lock
             // that is held during the wait for others must not be lost to its `max_hold`, because
@@ -138,14 +138,16 @@ async fn lock_once(
                 continue;
             }
             Either::One(Ok(GroupOutcome::Apart { doubted: may })) => *doubted |= may,
-            Either::One(Err(error)) => return Err(error.after(*doubted)),
+            Either::One(Err(error)) => return Err(error.in_doubt_if(*doubted)),
             Either::Other(_) => return Ok(None),
         }
         for part in group.parts {
             let settings = ValidatedSettings { wait: rest(), ..part.settings.clone() };
             let lock = part.target.clone().lock_with(settings);
             match first(lock, held.lost()).await {
-                Either::One(guard) => held.0.push(guard.map_err(|error| error.after(*doubted))?),
+                Either::One(guard) => {
+                    held.0.push(guard.map_err(|error| error.in_doubt_if(*doubted))?)
+                }
                 Either::Other(_) => return Ok(None),
             }
         }

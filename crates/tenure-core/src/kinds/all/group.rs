@@ -50,7 +50,7 @@ impl StoreGroup<'_> {
             .map(|OrderedLock { target, name, settings, .. }| LockRequest {
                 name,
                 settings,
-                called: target.called(),
+                called: target.span_name(),
             })
             .collect();
         try_together(self.first.target.acquirer(), &wanted, until).await
@@ -64,7 +64,7 @@ impl StoreGroup<'_> {
             JointOutcome::Apart => Ok(None),
             JointOutcome::Failed(fault) => Err(Some(self.failed(fault))),
             JointOutcome::Busy(index, ..) | JointOutcome::BusyHere(index) => {
-                self.context().observer.contended(&self.part(index).name);
+                self.context().observer.record_contended(&self.part(index).name);
                 Err(None)
             }
         }
@@ -97,7 +97,7 @@ impl StoreGroup<'_> {
             JointOutcome::BusyHere(index) => {
                 let part = self.part(index);
                 let queues = &self.first.target.acquirer().queues;
-                queues.busy_state(&part.settings.uses(&part.name), None)
+                queues.busy_state(&part.settings.name_use(&part.name), None)
             }
         };
         if !tries {
@@ -117,7 +117,7 @@ impl StoreGroup<'_> {
     fn failed(&self, fault: Fault) -> AcquireError {
         let name = &self.first.name;
         let error = AcquireError::store(self.context().address(name), fault);
-        self.context().observer.failed(name, &error);
+        self.context().observer.record_failed(name, &error);
         error
     }
 }

@@ -72,7 +72,7 @@ impl All {
         names: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Self {
         let lock = |name: &str| {
-            let target = LockTarget::new(acquirer, name, Kind::Mutex).known_as("all");
+            let target = LockTarget::new(acquirer, name, Kind::Mutex).with_span_name("all");
             (target, Options::default())
         };
         Self {

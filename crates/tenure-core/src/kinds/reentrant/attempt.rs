@@ -21,7 +21,7 @@ use super::{
 use crate::{
     AcquireError, Busy, Fault, NameError,
     acquire::timed_out,
-    driver::before,
+    driver::timeout_at,
     kinds::target::LockTarget,
     options::{Options, setters},
 };
@@ -68,7 +68,7 @@ impl Attempt {
     #[inline]
     fn enter(&self) -> Result<Option<ReentrantGuard>, AcquireError> {
         let key = self.asked.key.as_ref().map_err(NameError::clone)?;
-        self.asked.options.lengths()?;
+        self.asked.options.validated_terms()?;
         let hold = match &self.scope {
             Some(scope) => scope.enter(key),
             None => Scope::enter_current(key),
@@ -76,23 +76,23 @@ impl Attempt {
         Ok(hold.map(|hold| self.entered(hold)))
     }
 
-    fn stay(&self) -> Result<ScopeEntryGuard, AcquireError> {
+    fn reserve_entry(&self) -> Result<ScopeEntryGuard, AcquireError> {
         let key = self.asked.key.as_ref().map_err(NameError::clone)?;
         let target = &self.asked.target;
         let scope = self.scope.clone().or_else(Scope::current);
         let scope = scope
             .ok_or_else(|| AcquireError::NoScope { lock: target.context().address(key.name()) })?;
-        Ok(scope.stay(key))
+        Ok(scope.reserve_entry(key))
     }
 
     fn entered(&self, hold: Arc<SharedHold>) -> ReentrantGuard {
         let guard = &hold.guard;
-        self.asked.target.context().observer.entered(guard.name(), guard.token());
+        self.asked.target.context().observer.record_reentry(guard.name(), guard.token());
         ReentrantGuard::new(hold)
     }
 
     async fn lock(self) -> LockResult {
-        let stay = self.stay()?;
+        let stay = self.reserve_entry()?;
         let target = &self.asked.target;
         let mut settings = target.settings(Mode::Exclusive, self.asked.options.clone())?;
         let context = target.context();
@@ -101,8 +101,8 @@ impl Attempt {
         // The future that passes asks the store, or finds that another future of the scope already
         // did.
         let gate = stay.gate();
-        let Some(passed) = before(&*context.clock, give_up, gate.lock()).await else {
-            let busy = target.acquirer().queues.busy_state(&settings.uses(stay.name()), None);
+        let Some(passed) = timeout_at(&*context.clock, give_up, gate.lock()).await else {
+            let busy = target.acquirer().queues.busy_state(&settings.name_use(stay.name()), None);
             return Err(timed_out(context, asked, busy));
         };
         if let Some(hold) = stay.enter().filter(|_| kept(Rule::ScopeAsksOnce)) {
@@ -110,13 +110,13 @@ impl Attempt {
         }
         settings.wait = settings.wait.map(|_| give_up.since(context.now()));
         let guard = target.clone().lock_with(settings).await?;
-        let hold = stay.hold(guard);
+        let hold = stay.record_hold(guard);
         drop(passed);
         Ok(ReentrantGuard::new(hold))
     }
 
     async fn try_lock(self) -> TryLockResult {
-        let stay = self.stay()?;
+        let stay = self.reserve_entry()?;
         let gate = stay.gate();
         let Ok(_passed) = gate.try_lock() else { return Ok(None) };
         if let Some(hold) = stay.enter() {
@@ -124,7 +124,7 @@ impl Attempt {
         }
         let guard =
             self.asked.target.clone().try_lock(Mode::Exclusive, self.asked.options.clone()).await?;
-        Ok(guard.map(|guard| ReentrantGuard::new(stay.hold(guard))))
+        Ok(guard.map(|guard| ReentrantGuard::new(stay.record_hold(guard))))
     }
 }
 

@@ -40,7 +40,7 @@ impl ReentrantGuard {
     pub async fn release(self) -> Result<(), ReleaseError> {
         let standing = self.hold.guard.check();
         if !kept(Rule::LastReleaseLetsGo) {
-            self.hold.guard.let_go();
+            self.hold.guard.force_end();
         }
         match Arc::into_inner(self.hold) {
             Some(last) => last.guard.release().await,

@@ -185,7 +185,7 @@ impl Scope {
     }
 
     /// Makes or keeps the entry of a lock that is about to be acquired.
-    pub(crate) fn stay(&self, key: &ScopeKey) -> ScopeEntryGuard {
+    pub(crate) fn reserve_entry(&self, key: &ScopeKey) -> ScopeEntryGuard {
         let mut entries = self.lock();
         let entry = entries.entry(key.clone()).or_insert_with(|| ScopeEntry {
             hold: Weak::new(),
@@ -221,7 +221,7 @@ impl ScopeEntryGuard {
     }
 
     /// Records that the scope holds the lock with `guard` from now on.
-    pub(crate) fn hold(self, guard: Guard) -> Arc<SharedHold> {
+    pub(crate) fn record_hold(self, guard: Guard) -> Arc<SharedHold> {
         let (scope, key) = (self.scope.clone(), self.key.clone());
         let hold = Arc::new(SharedHold { guard, _stay: self });
         if let Some(entry) = scope.lock().get_mut(&key) {

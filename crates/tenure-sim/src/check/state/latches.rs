@@ -69,7 +69,7 @@ impl Latch {
     }
 
     /// Who may have been there at `at`.
-    fn may(&self, at: Timestamp, late: Duration) -> BTreeSet<&str> {
+    fn possibly_arrived(&self, at: Timestamp, late: Duration) -> BTreeSet<&str> {
         let wiped = self.wipes.iter().map(|wipe| wipe.at).filter(|wiped| *wiped <= at).max();
         let may = |call: &&Call| {
             let last = call.ended.map(|ended| ended.saturating_add(late));
@@ -81,7 +81,12 @@ impl Latch {
     }
 
     /// Who must have been there all the time between these two moments.
-    fn must(&self, from: Timestamp, until: Timestamp, late: Duration) -> BTreeSet<&str> {
+    fn certainly_arrived(
+        &self,
+        from: Timestamp,
+        until: Timestamp,
+        late: Duration,
+    ) -> BTreeSet<&str> {
         let must = |known: &&Known| {
             let wiped = self.wipes.iter().any(|wipe| wipe.at >= known.from && wipe.at <= until);
             known.until < from && !wiped && self.lasts(known, late) > until
@@ -111,7 +116,7 @@ impl Latch {
         let LatchObservation { from, until, count, remaining, who } = *seen;
         let begun = self.calls.iter().map(|call| call.begun);
         let moments = begun.filter(|at| *at > from && *at <= until).chain([from]);
-        let may: Vec<_> = moments.map(|at| self.may(at, late)).collect();
+        let may: Vec<_> = moments.map(|at| self.possibly_arrived(at, late)).collect();
         let arrived = usize::try_from(count.saturating_sub(remaining)).unwrap_or(usize::MAX);
         let possible = may.iter().any(|may| {
             may.len() >= arrived
@@ -121,7 +126,7 @@ impl Latch {
             let what = format!("{arrived} were said to have arrived, {who:?}, of at most {may:?}");
             return Some(("S1", what));
         }
-        let must = self.must(from, until, late);
+        let must = self.certainly_arrived(from, until, late);
         let named = who.is_none_or(|who| must.iter().all(|must| who.iter().any(|who| who == must)));
         let fewer = must.len() > arrived && remaining > 0;
         (fewer || !named).then(|| {
@@ -131,7 +136,7 @@ impl Latch {
 }
 
 /// Who has arrived and let go, and was not forgotten.
-pub(in crate::check) fn there(snapshot: &Snapshot) -> Vec<String> {
+pub(in crate::check) fn present_arrivals(snapshot: &Snapshot) -> Vec<String> {
     let kept = snapshot.holders.iter().filter(|holder| holder.lingering);
     kept.map(|holder| holder.label.clone()).collect()
 }

@@ -9,7 +9,7 @@ mod tokens;
 pub use latches::LatchObservation;
 
 pub(super) use forgotten::Forgotten;
-pub(super) use latches::{Call, Known, Latches, Wipe, there};
+pub(super) use latches::{Call, Known, Latches, Wipe, present_arrivals};
 pub(super) use observers::{Observer, Observers};
 pub(super) use queues::Queues;
 pub(super) use tokens::Tokens;

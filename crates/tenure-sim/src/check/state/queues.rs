@@ -17,7 +17,7 @@ pub(in crate::check) struct Queues {
 
 impl Queues {
     /// One more waits in the store's queue. Answers its number.
-    pub(in crate::check) fn asks(&mut self, name: &LockName, mode: Mode) -> u64 {
+    pub(in crate::check) fn add_waiter(&mut self, name: &LockName, mode: Mode) -> u64 {
         self.asks += 1;
         self.waiting.entry(name.clone()).or_default().insert(self.asks, mode);
         self.asks
@@ -26,7 +26,7 @@ impl Queues {
     /// It waits no longer; when it was granted, these are held without it. What is wrong with
     /// that, if anything is: whoever still waits before it must have been let in as well, and only
     /// not have noticed yet.
-    pub(in crate::check) fn asked(
+    pub(in crate::check) fn remove_waiter(
         &mut self,
         name: &LockName,
         number: u64,

@@ -9,7 +9,7 @@ use tenure_core::{
 
 use super::levels::ReentrantGuards;
 use crate::check::GuardStatus;
-use crate::client::{AskIdentity, ProcessContext, Terms, acquired};
+use crate::client::{AskIdentity, ProcessContext, Terms, report_hold};
 use tenure_testkit::Random;
 
 /// What happens in one scope.
@@ -46,7 +46,7 @@ impl ScopeContext {
         let levels = Arc::new(ReentrantGuards::new(guard));
         self.holds().push(levels.clone());
         let watched = Arc::downgrade(&levels);
-        let hold = acquired(&self.context, &self.asked.name, token, terms, watched).await;
+        let hold = report_hold(&self.context, &self.asked.name, token, terms, watched).await;
         let _ = levels.hold.set(hold);
     }
 

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use self::inside::ScopeContext;
 use crate::check::GuardStatus;
 use crate::{
-    client::{AskIdentity, ProcessContext, STEP, Terms, acquire, tell, with_terms, write},
+    client::{AskIdentity, ProcessContext, STEP, Terms, acquire, loss_report, with_terms, write},
     limited::PollLimit,
 };
 use tenure_testkit::{Random, fault::Kind};
@@ -246,7 +246,7 @@ impl ScopeContext {
                 why = &mut lost, if !told => {
                     told = true;
                     if levels.told_lost.set(()).is_ok() {
-                        stage.check.told(levels.hold(), tell(context, &why));
+                        stage.check.told(levels.hold(), loss_report(context, &why));
                     }
                     // Some do not stop when they are told, so that a level that comes back is seen.
                     until = context.clock.now().saturating_add(random.length(Duration::ZERO, longest));

@@ -76,7 +76,7 @@ impl Election {
     /// ```
     pub fn leader(&self) -> Result<Option<Leader>, InspectError> {
         let handle = self.handle.clone();
-        self.context.look(async move { handle.leader().await })
+        self.context.call_store(async move { handle.leader().await })
     }
 
     /// Returns the leader, and from then on every change that is seen.

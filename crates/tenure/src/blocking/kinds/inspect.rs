@@ -16,7 +16,7 @@ macro_rules! inspect {
         /// ```
         pub fn inspect(&self) -> Result<tenure_core::Snapshot, tenure_core::InspectError> {
             let handle = self.handle.clone();
-            self.context.look(async move { handle.inspect().await })
+            self.context.call_store(async move { handle.inspect().await })
         }
     };
 }

@@ -56,7 +56,7 @@ impl Latch {
     /// ```
     pub fn arrive(&self, who: impl Into<String>) -> Result<u32, LatchError> {
         let (handle, who) = (self.handle.clone(), who.into());
-        self.context.look(async move { handle.arrive(&who).await })
+        self.context.call_store(async move { handle.arrive(&who).await })
     }
 
     /// Blocks until all have arrived. Without all arrivals, it never returns.
@@ -72,7 +72,7 @@ impl Latch {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn wait(&self) -> Result<(), LatchError> {
-        self.context.look(self.handle.wait().into_future())
+        self.context.call_store(self.handle.wait().into_future())
     }
 
     /// Blocks until all have arrived, or for `within`.
@@ -89,7 +89,7 @@ impl Latch {
     /// # Ok::<(), tenure::Error>(())
     /// ```
     pub fn wait_within(&self, within: Duration) -> Result<(), LatchError> {
-        self.context.look(self.handle.wait().within(within).into_future())
+        self.context.call_store(self.handle.wait().within(within).into_future())
     }
 
     /// Returns how many arrivals are missing.
@@ -104,7 +104,7 @@ impl Latch {
     /// ```
     pub fn remaining(&self) -> Result<u32, LatchError> {
         let handle = self.handle.clone();
-        self.context.look(async move { handle.remaining().await })
+        self.context.call_store(async move { handle.remaining().await })
     }
 
     /// Returns the names of the arrivals.
@@ -121,7 +121,7 @@ impl Latch {
     /// ```
     pub fn arrived(&self) -> Result<Vec<String>, LatchError> {
         let handle = self.handle.clone();
-        self.context.look(async move { handle.arrived().await })
+        self.context.call_store(async move { handle.arrived().await })
     }
 
     /// Forgets all arrivals.
@@ -139,6 +139,6 @@ impl Latch {
     /// ```
     pub fn reset(&self) -> Result<(), LatchError> {
         let handle = self.handle.clone();
-        self.context.look(async move { handle.reset().await })
+        self.context.call_store(async move { handle.reset().await })
     }
 }

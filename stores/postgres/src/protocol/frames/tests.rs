@@ -11,34 +11,34 @@ fn ready() -> Vec<u8> {
 
 fn let_in(encrypted: bool) -> MessageFilter {
     let mut frames = MessageFilter::new(AuthenticationPolicy::of(None, encrypted));
-    frames.pass(&message(b'R', &[0; 4]), None).unwrap();
-    frames.pass(&ready(), None).unwrap();
+    frames.inspect_bytes(&message(b'R', &[0; 4]), None).unwrap();
+    frames.inspect_bytes(&ready(), None).unwrap();
     frames
 }
 
 /// How many of them are let through.
 fn count(frames: &mut MessageFilter, bytes: &[u8]) -> usize {
-    (0..100_000_000).take_while(|_| frames.pass(bytes, None).is_ok()).count()
+    (0..100_000_000).take_while(|_| frames.inspect_bytes(bytes, None).is_ok()).count()
 }
 
 #[test]
 fn a_message_is_no_longer_than_it_may_be_however_it_comes() {
     for (tag, length) in [(b'D', u32::MAX), (b'D', 1 << 27), (b'A', 1 << 17), (b'N', 1 << 17)] {
         let head = [&[tag], &length.to_be_bytes()[..]].concat();
-        assert_eq!(let_in(false).pass(&head, None), Err(TOO_LONG), "{tag} {length}");
+        assert_eq!(let_in(false).inspect_bytes(&head, None), Err(TOO_LONG), "{tag} {length}");
         let mut frames = let_in(false);
         let each: Result<Vec<()>, _> =
-            head.iter().map(|byte| frames.pass(&[*byte], None)).collect();
+            head.iter().map(|byte| frames.inspect_bytes(&[*byte], None)).collect();
         assert_eq!(each, Err(TOO_LONG));
     }
     for length in 0..4_u32 {
         let head = [&b"D"[..], &length.to_be_bytes()].concat();
-        assert!(let_in(false).pass(&head, None).is_err());
+        assert!(let_in(false).inspect_bytes(&head, None).is_err());
     }
     let mut frames = let_in(false);
     let row = message(b'D', &[&[0, 1, 0, 0, 0, 9][..], b"something"].concat());
     for byte in row.iter().chain(&ready()) {
-        frames.pass(&[*byte], None).unwrap();
+        frames.inspect_bytes(&[*byte], None).unwrap();
     }
     assert_eq!(frames.room, OF_ANSWER);
 }
@@ -54,14 +54,14 @@ fn an_answer_is_bounded_and_each_has_its_own_room() {
     let mut frames = let_in(false);
     for _ in 0..10 {
         for _ in 0..OF_ANSWER / 10_000 {
-            frames.pass(&nulls[..0], None).unwrap();
-            frames.pass(&empty, None).unwrap();
+            frames.inspect_bytes(&nulls[..0], None).unwrap();
+            frames.inspect_bytes(&empty, None).unwrap();
         }
-        frames.pass(&ready(), None).unwrap();
+        frames.inspect_bytes(&ready(), None).unwrap();
     }
     // What nobody asked for has no end, and is not kept; what is kept has one.
     let notice = message(b'N', &[b'x'; 1_000]);
-    (0..200_000).for_each(|_| frames.pass(&notice, None).unwrap());
+    (0..200_000).for_each(|_| frames.inspect_bytes(&notice, None).unwrap());
     let settings = count(&mut frames, &message(b'S', b"a\0b\0"));
     assert!(settings < OF_SETTINGS / EACH, "{settings}");
 }
@@ -78,7 +78,7 @@ fn little_comes_before_the_server_has_let_us_in() {
 #[test]
 fn a_password_is_given_in_the_ways_alone_that_are_accepted() {
     let asks = |logins: AuthenticationPolicy, code: u32| {
-        MessageFilter::new(logins).pass(&message(b'R', &code.to_be_bytes()), None)
+        MessageFilter::new(logins).inspect_bytes(&message(b'R', &code.to_be_bytes()), None)
     };
     let (plain, encrypted) =
         (AuthenticationPolicy::of(None, false), AuthenticationPolicy::of(None, true));
@@ -96,7 +96,7 @@ fn a_password_is_given_in_the_ways_alone_that_are_accepted() {
     // The word that all is well comes after a proof.
     let mut frames = MessageFilter::new(named);
     let mut says = |code: u32, text: &str| {
-        frames.pass(&message(b'R', &[&code.to_be_bytes(), text.as_bytes()].concat()), None)
+        frames.inspect_bytes(&message(b'R', &[&code.to_be_bytes(), text.as_bytes()].concat()), None)
     };
     says(10, "").unwrap();
     assert_eq!(says(0, ""), Err(ConnectionEndReason::Unproven));
@@ -112,7 +112,7 @@ fn a_proof_has_neither_too_few_rounds_nor_more_than_anybody_needs() {
     let goes_on = |logins: AuthenticationPolicy, rounds: &str| {
         let text = format!("r=abc,s=QUI=,i={rounds}");
         let body = [&11_u32.to_be_bytes(), text.as_bytes()].concat();
-        MessageFilter::new(logins).pass(&message(b'R', &body), None)
+        MessageFilter::new(logins).inspect_bytes(&message(b'R', &body), None)
     };
     let named = |list| Some(AuthenticationPolicy::read(list).unwrap());
     let strict = [
@@ -149,15 +149,16 @@ fn no_type_is_asked_for_that_the_driver_does_not_know() {
     };
     let prepared = |id| {
         let mut frames = let_in(false);
-        frames.pass(&message(b'1', b""), None).unwrap();
-        frames.pass(&message(b'T', &column(id)), None)
+        frames.inspect_bytes(&message(b'1', b""), None).unwrap();
+        frames.inspect_bytes(&message(b'T', &column(id)), None)
     };
     prepared(25).unwrap();
     assert!(prepared(999_999).is_err());
     // Texts have no types.
-    let_in(false).pass(&message(b'T', &column(999_999)), None).unwrap();
+    let_in(false).inspect_bytes(&message(b'T', &column(999_999)), None).unwrap();
     let takes = |id: u32| {
-        let_in(false).pass(&message(b't', &[&[0, 1], &id.to_be_bytes()[..]].concat()), None)
+        let_in(false)
+            .inspect_bytes(&message(b't', &[&[0, 1], &id.to_be_bytes()[..]].concat()), None)
     };
     takes(17).unwrap();
     assert!(takes(999_999).is_err());
@@ -180,9 +181,9 @@ fn whatever_comes_is_let_through_or_refused() {
     let all = messages.concat();
     tenure_testkit::fuzz(20_000, &[&all, &let_in_by()], |bytes| {
         let (mut whole, mut parts) = (let_in(true), let_in(true));
-        let at_once = whole.pass(bytes, None);
+        let at_once = whole.inspect_bytes(bytes, None);
         let in_parts: Result<Vec<()>, _> =
-            bytes.chunks(3).map(|part| parts.pass(part, None)).collect();
+            bytes.chunks(3).map(|part| parts.inspect_bytes(part, None)).collect();
         assert_eq!(at_once, in_parts.map(|_| ()));
         at_once.is_ok()
     });
@@ -204,8 +205,8 @@ fn what_answers_another_question_is_refused() {
     let failed = message(b'E', b"\0");
     let passes = |parts: &[&[u8]], expected: Option<QueryTag>| {
         let mut frames = let_in(false);
-        let passed = frames.pass(&parts.concat(), expected);
-        passed.map(|()| (frames.over(), frames.is_doubtful()))
+        let passed = frames.inspect_bytes(&parts.concat(), expected);
+        passed.map(|()| (frames.answer_count(), frames.is_doubtful()))
     };
     let ours = columns(tag);
     assert_eq!(passes(&[&parsed, &ours, &row, &done, &ready()], Some(tag)), Ok((2, false)));

@@ -37,7 +37,7 @@ impl CompareAndDelete {
     }
 
     /// Takes its answer. A server that does not tell has nothing of the kind.
-    pub(crate) fn hear(&self, told: Result<Value, Failure>) {
+    pub(crate) fn record_support(&self, told: Result<Value, Failure>) {
         let Ok(Value::Array(told)) = told else { return };
         if told.len() == COMMANDS.len()
             && let Some(at) = told.iter().position(|may| matches!(may, Value::Int(1)))
@@ -56,7 +56,7 @@ impl CompareAndDelete {
         }
     }
 
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn is_supported(&self) -> bool {
         self.words().is_some()
     }
 
@@ -67,10 +67,10 @@ impl CompareAndDelete {
     }
 
     /// Whether the key had the value and is gone; `false` when it did not, and nothing happened.
-    pub(crate) fn outcome(&self, answer: Result<Value, Failure>) -> Result<bool, NoOutcome> {
+    pub(crate) fn outcome(&self, answer: Result<Value, Failure>) -> Result<bool, UnknownOutcome> {
         match answer {
             Ok(Value::Int(gone @ 0..=1)) => Ok(gone == 1),
-            Ok(_) => Err(NoOutcome::MixedUp),
+            Ok(_) => Err(UnknownOutcome::MixedUp),
             Err(error) => match error.code() {
                 // Others are there too.
                 Some("WRONGTYPE") => Ok(false),
@@ -79,7 +79,7 @@ impl CompareAndDelete {
                 Some("ERR") if error.detail().is_some_and(is_not_known) => Ok(self.forget()),
                 // What Redis says of a key that is no string.
                 Some("ERR") => Ok(false),
-                _ => Err(NoOutcome::Failed(error)),
+                _ => Err(UnknownOutcome::Failed(error)),
             },
         }
     }
@@ -93,7 +93,7 @@ fn is_not_known(detail: &str) -> bool {
 }
 
 /// Why it is not known whether the key is gone.
-pub(crate) enum NoOutcome {
+pub(crate) enum UnknownOutcome {
     /// The reply is to another call.
     MixedUp,
     Failed(Failure),
@@ -113,9 +113,9 @@ mod tests {
             "WRONGTYPE Operation against a key holding the wrong kind of value",
         ] {
             assert!(matches!(compare.outcome(told(text)), Ok(false)));
-            assert!(compare.is_there(), "{text}");
+            assert!(compare.is_supported(), "{text}");
         }
         assert!(matches!(compare.outcome(told("ERR unknown command 'DELEX'")), Ok(false)));
-        assert!(!compare.is_there());
+        assert!(!compare.is_supported());
     }
 }

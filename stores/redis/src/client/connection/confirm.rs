@@ -54,7 +54,7 @@ impl ReplicaConfirmation {
     }
 
     /// What is asked besides, whose answer [`ReplicaQuorum::follow_too_many`] reads.
-    pub(crate) fn asks(&self) -> Option<[&'static str; 2]> {
+    pub(crate) fn replication_query(&self) -> Option<[&'static str; 2]> {
         matches!(self.needed, RequiredReplicas::All(_)).then_some(WHO_FOLLOWS)
     }
 
@@ -75,7 +75,7 @@ impl ReplicaConfirmation {
             }
         };
         command(&self.mark(), out);
-        if let Some(asked) = self.asks() {
+        if let Some(asked) = self.replication_query() {
             command(&asked, out);
         }
         // For ever is written as 0.
@@ -100,7 +100,7 @@ impl ReplicaQuorum {
     }
 
     /// Why it is not enough, if it is not.
-    pub(crate) fn lacks(self, told: &Value) -> Option<String> {
+    pub(crate) fn shortfall_reason(self, told: &Value) -> Option<String> {
         match told {
             Value::Int(_) if self.least == u32::MAX => {
                 Some("how many replicas there are is not known yet".to_owned())
@@ -163,12 +163,15 @@ mod tests {
     #[test]
     fn only_a_number_that_is_great_enough_is_enough() {
         let enough = ReplicaQuorum { least: 2, most: u32::MAX };
-        assert_eq!(enough.lacks(&Value::Int(2)), None);
-        assert_eq!(enough.lacks(&Value::Int(3)), None);
-        assert!(enough.lacks(&Value::Int(1)).is_some());
+        assert_eq!(enough.shortfall_reason(&Value::Int(2)), None);
+        assert_eq!(enough.shortfall_reason(&Value::Int(3)), None);
+        assert!(enough.shortfall_reason(&Value::Int(1)).is_some());
         let error = Value::Error(Box::new(ServerError::new("UNBLOCKED it is a replica now")));
         for told in [error, Value::Nil, Value::Bytes(b"2".to_vec())] {
-            assert!(ReplicaQuorum { least: 0, most: 9 }.lacks(&told).is_some(), "{told:?}");
+            assert!(
+                ReplicaQuorum { least: 0, most: 9 }.shortfall_reason(&told).is_some(),
+                "{told:?}"
+            );
         }
     }
 
@@ -181,15 +184,15 @@ mod tests {
             ReplicaConfirmation::by_channel(needed, Duration::from_micros(1), "c".to_owned());
         let mut out = Vec::new();
         let two = confirm.write(&mut out);
-        assert_eq!(two.lacks(&Value::Int(2)), None);
+        assert_eq!(two.shortfall_reason(&Value::Int(2)), None);
         // One that nobody knows could stand for one that is known and lacks it.
-        assert!(two.lacks(&Value::Int(3)).is_some());
+        assert!(two.shortfall_reason(&Value::Int(3)).is_some());
         let publish = "*3\r\n$7\r\nPUBLISH\r\n$1\r\nc\r\n$0\r\n\r\n";
         let info = "*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n";
         let wait = "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$1\r\n1\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), format!("{publish}{info}{wait}"));
         all.store(3, Ordering::Relaxed);
-        assert_eq!(confirm.write(&mut Vec::new()).lacks(&Value::Int(3)), None);
+        assert_eq!(confirm.write(&mut Vec::new()).shortfall_reason(&Value::Int(3)), None);
     }
 
     #[test]

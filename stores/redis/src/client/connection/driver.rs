@@ -22,7 +22,7 @@ use crate::client::{
         pipeline::{PendingReply, Pipeline, broken},
         stream::Reader,
     },
-    protocol::{self, Nonsense},
+    protocol::{self, MalformedReply},
 };
 
 /// How much is read at a time.
@@ -120,7 +120,7 @@ impl Driver {
     }
 
     /// Gives every whole reply to the call that is next in line.
-    fn hand_out(&mut self) -> Result<(), Nonsense> {
+    fn hand_out(&mut self) -> Result<(), MalformedReply> {
         if self.filled < self.needed {
             return Ok(());
         }
@@ -150,7 +150,7 @@ impl Driver {
             self.read = vec![0; READ];
         }
         let mut state = self.pipeline.lock();
-        let answered = state.answered(self.replies.len()).ok_or(Nonsense)?;
+        let answered = state.take_answered(self.replies.len()).ok_or(MalformedReply)?;
         self.answered.extend(answered);
         drop(state);
         let mut told = self.answered.drain(..).zip(self.replies.drain(..));
@@ -178,7 +178,7 @@ impl Driver {
                 true
             }
             PendingReply::Confirmation { enough, .. } => {
-                let lacks = enough.lacks(&reply).map(Failure::Unconfirmed);
+                let lacks = enough.shortfall_reason(&reply).map(Failure::Unconfirmed);
                 let lacks = self.lacking.take().or(lacks);
                 self.held.drain(..).all(|(expected, reply)| match (&lacks, &reply) {
                     // An error says itself whether anything was done.
@@ -190,7 +190,7 @@ impl Driver {
                 })
             }
         });
-        if all { Ok(()) } else { Err(Nonsense) }
+        if all { Ok(()) } else { Err(MalformedReply) }
     }
 
     fn write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -236,7 +236,7 @@ impl Driver {
     }
 
     /// Ready when an answer is overdue.
-    fn watch(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
+    fn poll_overdue(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
         let tick = self.patience / LOOKS;
         if self.timer.is_none() {
             if !self.pipeline.lock().watched {
@@ -294,7 +294,7 @@ impl Future for Driver {
         } else if let Poll::Ready(Err(error)) = self.write(cx) {
             error.into()
         } else {
-            ready!(self.watch(cx))
+            ready!(self.poll_overdue(cx))
         };
         self.pipeline.close(&error);
         Poll::Ready(())

@@ -100,9 +100,12 @@ impl Connection {
     }
 
     /// From now on writes count when they are confirmed so. Tries whether this user may have them confirmed.
-    pub(crate) async fn confirm(&self, confirm: ReplicaConfirmation) -> Result<(), Failure> {
+    pub(crate) async fn require_confirmation(
+        &self,
+        confirm: ReplicaConfirmation,
+    ) -> Result<(), Failure> {
         self.send(&confirm.mark()).await?;
-        if let Some(asked) = confirm.asks() {
+        if let Some(asked) = confirm.replication_query() {
             self.send(&asked).await?;
         }
         self.send(&["WAIT", "0", "1"]).await?;
@@ -198,7 +201,7 @@ impl Connection {
 
     /// Makes a call that others may go with, and waits for what it is told. As cancel-safe as
     /// [`Connection::call`].
-    pub(crate) async fn gather(
+    pub(crate) async fn call_batched(
         &self,
         kind: &'static BatchKind,
         call: &ScriptCall,
@@ -215,7 +218,7 @@ impl Connection {
     /// Sends commands with nothing between them, and waits for all replies, errors of the server among them.
     /// What the one with the number `counts` wrote has to be confirmed. As cancel-safe as
     /// [`Connection::call`].
-    pub(crate) async fn in_a_row(
+    pub(crate) async fn call_sequence(
         &self,
         row: &[Vec<&str>],
         counts: Option<usize>,
@@ -246,12 +249,12 @@ impl Connection {
     }
 
     /// The same, sent in this manner.
-    pub(crate) async fn say(&self, words: &[&str], manner: SendMode) -> Result<Value, Failure> {
+    pub(crate) async fn send_as(&self, words: &[&str], manner: SendMode) -> Result<Value, Failure> {
         self.called(&|out| command(words, out), false, manner).await
     }
 
     /// Has the server learn the scripts for calls that go together. Where it does not, each goes alone.
-    pub(crate) async fn learn(&self, kinds: &[&'static BatchKind]) {
+    pub(crate) async fn load_batch_scripts(&self, kinds: &[&'static BatchKind]) {
         let learnt = kinds.iter().map(|kind| async move {
             let in_full = |out: &mut Vec<u8>| {
                 ScriptCall::default().write(IN_FULL, &kind.together.text, "", out);

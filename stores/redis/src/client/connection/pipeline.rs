@@ -142,7 +142,7 @@ impl Pipeline {
         }
         write(&mut state.out);
         state.expect(ReplyRecipients::One(sender), counts);
-        self.added(state, now);
+        self.schedule_write(state, now);
     }
 
     /// Adds commands with nothing between them, of which each reply goes to one of `senders`; the one with the
@@ -162,7 +162,7 @@ impl Pipeline {
         }
         state.calls += others;
         state.unwritten += others;
-        self.added(state, now);
+        self.schedule_write(state, now);
     }
 
     /// Adds a call that others may go with.
@@ -183,11 +183,11 @@ impl Pipeline {
         if batch.is_full() {
             state.write_gathered();
         }
-        self.added(state, now);
+        self.schedule_write(state, now);
     }
 
     /// Sees to it that a call is written that was added.
-    fn added(&self, mut state: MutexGuard<'_, PipelineState>, now: bool) {
+    fn schedule_write(&self, mut state: MutexGuard<'_, PipelineState>, now: bool) {
         state.calls += 1;
         state.unwritten += 1;
         let mut wake = !std::mem::replace(&mut state.watched, true);
@@ -304,7 +304,8 @@ impl PipelineState {
         if let (Some(confirm), 1..) = (&self.confirm, calls) {
             let enough = confirm.write(&mut self.out);
             self.waiting.push_back(PendingReply::Mark);
-            self.waiting.extend(confirm.asks().map(|_| PendingReply::Followers(enough)));
+            self.waiting
+                .extend(confirm.replication_query().map(|_| PendingReply::Followers(enough)));
             self.waiting.push_back(PendingReply::Confirmation { calls, enough });
             self.confirming += 1;
         }
@@ -341,7 +342,10 @@ impl PipelineState {
     }
 
     /// Whose turn it is to be answered, when so many replies have come; `None` when nobody asked.
-    pub(crate) fn answered(&mut self, count: usize) -> Option<impl Iterator<Item = PendingReply>> {
+    pub(crate) fn take_answered(
+        &mut self,
+        count: usize,
+    ) -> Option<impl Iterator<Item = PendingReply>> {
         if count > self.waiting.len() {
             return None;
         }

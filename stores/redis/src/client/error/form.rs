@@ -6,7 +6,7 @@ pub(super) const CLUSTER: &str = "-cluster://";
 const SENTINELS: [&str; 2] = ["-sentinel://", ", the primary of "];
 
 /// What can be done when nobody is there. Where another server takes over, most often nothing.
-pub(super) fn away(place: &str) -> &'static str {
+pub(super) fn unreachable_help(place: &str) -> &'static str {
     match form(place) {
         DeploymentKind::Server => {
             "check that the server runs, that the URL is right, and that no firewall is in between"

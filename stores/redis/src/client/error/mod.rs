@@ -2,7 +2,7 @@
 
 mod form;
 
-use form::{CLUSTER, DeploymentKind, away, form};
+use form::{CLUSTER, DeploymentKind, form, unreachable_help};
 use tenure_core::{Fault, FaultKind};
 
 use crate::client::{ConnectStep, Failure, connection::tls};
@@ -156,9 +156,10 @@ pub(crate) fn of_step(place: &str, step: ConnectStep, error: Failure) -> Fault {
             format!("the host name in {place} does not resolve"),
             "correct the host in the URL, or check that this machine's DNS knows it",
         ),
-        ConnectStep::Connection if silent => {
-            (format!("Redis at {place} cannot be reached: nothing answers there"), away(place))
-        }
+        ConnectStep::Connection if silent => (
+            format!("Redis at {place} cannot be reached: nothing answers there"),
+            unreachable_help(place),
+        ),
         ConnectStep::Tls if silent => (
             format!("the server at {place} does not speak TLS"),
             match form(place) {
@@ -239,13 +240,17 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
             format!("Redis at {place} takes no more connections"),
             "raise its maxclients, or see in CLIENT LIST which clients have many",
         ),
-        _ => (FaultKind::Unreachable, format!("Redis at {place} cannot be reached"), away(place)),
+        _ => (
+            FaultKind::Unreachable,
+            format!("Redis at {place} cannot be reached"),
+            unreachable_help(place),
+        ),
     };
     Fault::new(kind, what, help).because(said(error))
 }
 
 /// An answer that belongs to somebody else, or to nobody.
-pub(crate) fn mixed_up(place: &str) -> Fault {
+pub(crate) fn mismatched_reply(place: &str) -> Fault {
     let what = format!("Redis at {place} answered a different call");
     Fault::new(
         FaultKind::InDoubt,

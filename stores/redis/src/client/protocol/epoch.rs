@@ -30,7 +30,7 @@ impl HighestEpoch {
     }
 
     /// Somebody tells of this one.
-    pub(crate) fn hear(&self, epoch: u64) {
+    pub(crate) fn raise_to(&self, epoch: u64) {
         self.0.fetch_max(epoch, Ordering::Relaxed);
     }
 
@@ -54,10 +54,10 @@ mod tests {
         let known = HighestEpoch::new(2);
         let same = known.clone();
         assert_eq!(known.argument(), "+120");
-        same.hear(5);
-        known.hear(3);
+        same.raise_to(5);
+        known.raise_to(3);
         assert_eq!((known.seconds_ahead(), same.seconds_ahead()), (300, 300));
-        known.hear(u64::MAX);
+        known.raise_to(u64::MAX);
         assert_eq!(known.seconds_ahead(), 60_000_000);
     }
 }

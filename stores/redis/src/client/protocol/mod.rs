@@ -76,15 +76,15 @@ impl std::error::Error for ServerError {}
 
 /// Bytes that are no reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Nonsense;
+pub(crate) struct MalformedReply;
 
 /// The first reply in `bytes` and how long it is, or how much more has to come at least before there is one.
-pub(crate) fn reply(bytes: &[u8]) -> Result<Result<(Value, usize), usize>, Nonsense> {
+pub(crate) fn reply(bytes: &[u8]) -> Result<Result<(Value, usize), usize>, MalformedReply> {
     let mut reader = ReplyParser { rest: bytes, room: LONGEST };
     match reader.value(0) {
         Ok(value) => Ok(Ok((value, bytes.len() - reader.rest.len()))),
         Err(ParseStop::More(more)) if more <= LONGEST => Ok(Err(more)),
-        Err(ParseStop::More(_) | ParseStop::Nonsense) => Err(Nonsense),
+        Err(ParseStop::More(_) | ParseStop::Nonsense) => Err(MalformedReply),
     }
 }
 
@@ -255,7 +255,7 @@ mod tests {
 
     use super::*;
 
-    fn whole(bytes: &[u8]) -> Result<Option<(Value, usize)>, Nonsense> {
+    fn whole(bytes: &[u8]) -> Result<Option<(Value, usize)>, MalformedReply> {
         reply(bytes).map(Result::ok)
     }
 
@@ -333,7 +333,7 @@ mod tests {
             &deep,
             &attributes,
         ] {
-            assert_eq!(reply(bytes.as_bytes()), Err(Nonsense), "{bytes:?}");
+            assert_eq!(reply(bytes.as_bytes()), Err(MalformedReply), "{bytes:?}");
         }
     }
 
@@ -349,12 +349,12 @@ mod tests {
             "=9223372036854775807\r\n",
             "*2\r\n*16000000\r\n*16000000\r\n",
         ] {
-            assert_eq!(reply(bytes.as_bytes()), Err(Nonsense), "{bytes:?}");
+            assert_eq!(reply(bytes.as_bytes()), Err(MalformedReply), "{bytes:?}");
         }
         let line = format!("+{}", "x".repeat(LONGEST_LINE));
-        assert_eq!(reply(line.as_bytes()), Err(Nonsense));
+        assert_eq!(reply(line.as_bytes()), Err(MalformedReply));
         let many = format!("*2000000\r\n{}", "$1\r\nx\r\n".repeat(2_000_000));
-        assert_eq!(reply(many.as_bytes()), Err(Nonsense));
+        assert_eq!(reply(many.as_bytes()), Err(MalformedReply));
         let fewer = format!("*500000\r\n{}", "$1\r\nx\r\n".repeat(500_000));
         assert!(matches!(whole(fewer.as_bytes()), Ok(Some(_))));
     }

@@ -15,7 +15,9 @@ use crate::{
     client::{ConnectStep, ConnectTrace, Value, field, text},
     locks::wakeups::WakeupSubscription,
     options::{Replicas, bracketed},
-    servers::{NodeRef, Topology, TopologyClients, Transport, connect::walk, route::Role},
+    servers::{
+        NodeRef, Topology, TopologyClients, Transport, connect::connect_traced, route::Role,
+    },
 };
 
 /// What is looked at, and by what.
@@ -68,8 +70,8 @@ async fn server(
     let info = info(transport, node_ref).await;
     let info = info.as_deref();
     let wants = transport.options.replicas != Replicas::Count(0);
-    let none = sentinels::replicas(info).filter(|_| transport.route.changes() && !wants);
-    let one_of_many = one_of_many(info).filter(|_| !transport.route.changes());
+    let none = sentinels::replicas(info).filter(|_| transport.route.can_fail_over() && !wants);
+    let one_of_many = one_of_many(info).filter(|_| !transport.route.can_fail_over());
     let layout = transport.options.layout.is_plain().then(|| {
         let found = "plain: holders of other libraries have no token, and waiters have no order";
         let help =
@@ -129,7 +131,7 @@ async fn steps(transport: &Transport) -> Result<Vec<Diagnostic>, Vec<Diagnostic>
 }
 
 async fn go(transport: &Transport, journal: &mut ConnectTrace) -> Result<(), Fault> {
-    if transport.route.changes() {
+    if transport.route.can_fail_over() {
         let in_cluster = transport.route.cluster().is_some();
         journal.begin(if in_cluster { ConnectStep::Primaries } else { ConnectStep::Primary });
     }
@@ -148,9 +150,15 @@ async fn go(transport: &Transport, journal: &mut ConnectTrace) -> Result<(), Fau
         _ => {}
     }
     let confirm = transport.route.confirm(&transport.options, &server)?;
-    let walked =
-        walk(&transport.options, &transport.route, &server, transport.purpose(), confirm, journal)
-            .await;
+    let walked = connect_traced(
+        &transport.options,
+        &transport.route,
+        &server,
+        transport.purpose(),
+        confirm,
+        journal,
+    )
+    .await;
     // Another one is looked for then.
     walked.map(drop).inspect_err(|_| transport.route.suspect(&server))
 }

@@ -45,14 +45,14 @@ pub(super) async fn look(
         }
     }
     let each = there;
-    let open: BTreeSet<_> = each.iter().flat_map(|(_, _, told, _)| open(told)).collect();
+    let open: BTreeSet<_> = each.iter().flat_map(|(_, _, told, _)| migrating_slots(told)).collect();
     let owned = (0..SLOTS).filter(|slot| map.owner(*slot).is_some()).count();
     let disputed: BTreeSet<_> =
         each.iter().flat_map(|(at, _, told, _)| disputed(&map, at, told)).collect();
     let mut diagnostics = vec![nodes(each.len(), &away), slots(owned, &open, &disputed)];
     diagnostics.push(coverage(each.iter().map(|(.., coverage)| coverage.as_deref())));
     let all = each.iter().map(|(at, diagnostics, ..)| (at.as_str(), diagnostics.as_slice()));
-    diagnostics.extend(together(&all.collect::<Vec<_>>()));
+    diagnostics.extend(merge_diagnostics(&all.collect::<Vec<_>>()));
     Ok(diagnostics)
 }
 
@@ -82,14 +82,14 @@ fn coverage<'a>(told: impl Iterator<Item = Option<&'a str>>) -> Diagnostic {
 }
 
 /// The slots that a node says are on their way: `[93-<-…]` and `[93->-…]` behind those that it has.
-fn open(nodes: &str) -> impl Iterator<Item = u16> {
+fn migrating_slots(nodes: &str) -> impl Iterator<Item = u16> {
     let own = nodes.lines().filter(|line| line.contains("myself"));
     let moves = own.flat_map(|line| line.split_ascii_whitespace().skip(8));
     moves.filter_map(|word| word.strip_prefix('[')?.split_once('-')?.0.parse().ok())
 }
 
 /// The slots that a node says it has.
-fn own(nodes: &str) -> impl Iterator<Item = u16> {
+fn owned_slots(nodes: &str) -> impl Iterator<Item = u16> {
     let own = nodes.lines().filter(|line| line.contains("myself"));
     let words = own.flat_map(|line| line.split_ascii_whitespace().skip(8));
     let ranges = words.filter_map(|word| {
@@ -101,7 +101,7 @@ fn own(nodes: &str) -> impl Iterator<Item = u16> {
 
 /// The slots of which a node says otherwise than the others whether they are its own.
 fn disputed(map: &ClusterMap, at: &str, nodes: &str) -> Vec<u16> {
-    let own: BTreeSet<_> = own(nodes).collect();
+    let own: BTreeSet<_> = owned_slots(nodes).collect();
     let place = map.nodes().iter().map(|node| &node.place).find(|place| written(place) == at);
     let is_its = |slot: &u16| map.owner(*slot).map(|node| &node.place) == place;
     (0..SLOTS).filter(|slot| own.contains(slot) != is_its(slot)).collect()
@@ -151,7 +151,7 @@ fn slots(owned: usize, open: &BTreeSet<u16>, disputed: &BTreeSet<u16>) -> Diagno
 }
 
 /// One diagnostic of each kind: what was found at all nodes, or at those where something is wrong.
-fn together(each: &[(&str, &[Diagnostic])]) -> Vec<Diagnostic> {
+fn merge_diagnostics(each: &[(&str, &[Diagnostic])]) -> Vec<Diagnostic> {
     let Some((_, first)) = each.first() else { return Vec::new() };
     let kinds = (0..first.len()).filter_map(|kind| {
         let of_kind: Vec<_> = each
@@ -192,7 +192,7 @@ mod tests {
     fn open_slots_are_those_that_a_node_says_of_itself() {
         let nodes = "a h:1@2 myself,master - 0 0 1 connected 0-92 [93->-b] [77-<-b]\n\
                      b h:2@3 master - 0 0 2 connected 94-16383\n";
-        assert_eq!(open(nodes).collect::<Vec<_>>(), [93, 77]);
+        assert_eq!(migrating_slots(nodes).collect::<Vec<_>>(), [93, 77]);
         let none = BTreeSet::new();
         assert_eq!(slots(16_384, &none, &none).severity, Severity::Good);
         assert_eq!(slots(16_384, &[93].into(), &none).severity, Severity::Warning);
@@ -214,9 +214,9 @@ mod tests {
         let good = Diagnostic::good("eviction", "noeviction");
         let bad = Diagnostic::bad("eviction", "allkeys-lru", "S1", "change it");
         let one = [good.clone()];
-        let told = together(&[("a:1", &one), ("b:2", &one)]);
+        let told = merge_diagnostics(&[("a:1", &one), ("b:2", &one)]);
         assert_eq!((told.len(), told[0].found.as_str()), (1, "noeviction"));
-        let told = together(&[("a:1", &one), ("b:2", &[bad])]);
+        let told = merge_diagnostics(&[("a:1", &one), ("b:2", &[bad])]);
         assert_eq!((told[0].severity, told[0].found.as_str()), (Severity::Bad, "b:2: allkeys-lru"));
     }
 }

@@ -104,7 +104,7 @@ impl Keys<'_> {
 
 /// The channel on which all who wait without a queue hear that the lock with this key was released: the key is said
 /// there.
-pub(crate) fn freed(options: &RedisOptions, key: &str) -> String {
+pub(crate) fn release_channel(options: &RedisOptions, key: &str) -> String {
     match &options.layout.unlock_channel {
         Some(channel) => channel.replacen(EACH_KEY, key, 1),
         None => format!("{}freed", options.prefix),
@@ -112,7 +112,7 @@ pub(crate) fn freed(options: &RedisOptions, key: &str) -> String {
 }
 
 /// How all of these channels are subscribed to, and by which name or pattern.
-pub(crate) fn all_freed(options: &RedisOptions) -> (&'static str, String) {
+pub(crate) fn release_subscription(options: &RedisOptions) -> (&'static str, String) {
     match &options.layout.unlock_channel {
         Some(channel) => match channel.split_once(EACH_KEY) {
             Some((before, behind)) => {
@@ -120,7 +120,7 @@ pub(crate) fn all_freed(options: &RedisOptions) -> (&'static str, String) {
             }
             None => ("SUBSCRIBE", channel.clone()),
         },
-        None => ("SUBSCRIBE", freed(options, "")),
+        None => ("SUBSCRIBE", release_channel(options, "")),
     }
 }
 
@@ -129,7 +129,7 @@ const EACH_KEY: char = '*';
 
 /// The channel on which all who hold something hear which locks an operator broke: what is said there is
 /// the key of the lock, and no owner.
-pub(crate) fn evicted(prefix: &str) -> String {
+pub(crate) fn eviction_channel(prefix: &str) -> String {
     format!("{prefix}evicted")
 }
 

@@ -19,7 +19,7 @@ const MOST: usize = 4_096;
 
 /// Records by their owners.
 #[derive(Default)]
-pub(crate) struct GrantedRecords(Mutex<RecordTable>);
+pub(crate) struct GrantedRecordCache(Mutex<RecordTable>);
 
 #[derive(Default)]
 struct RecordTable {
@@ -36,7 +36,7 @@ pub(crate) struct GrantedRecord {
     label: Arc<str>,
 }
 
-impl GrantedRecords {
+impl GrantedRecordCache {
     /// Keeps the record of what `ask` was granted.
     pub(crate) fn insert(&self, ask: &Ask, token: Token) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -68,7 +68,7 @@ impl Reply {
         let mut fields = match self {
             Self::Record(record) => {
                 let left = Duration::from_millis(ceil_millis(ttl));
-                let token = recorded(&record).ok_or(ReplyError::Granted)?;
+                let token = parse_record_token(&record).ok_or(ReplyError::Granted)?;
                 return Ok(Answer::Granted { token, left, others_waiting: false });
             }
             fields @ Self::Fields(_) => fields.fields()?,
@@ -172,7 +172,7 @@ impl Reply {
     }
 
     /// Who holds a name and who waits for it, in the order of grants and places.
-    pub(crate) fn seen(self) -> ParseResult<Snapshot> {
+    pub(crate) fn into_snapshot(self) -> ParseResult<Snapshot> {
         let mut fields = self.fields()?;
         if fields.text()? != "seen" {
             return Err(ReplyError::Corrupt);
@@ -228,7 +228,7 @@ fn granted(fields: &mut ReplyFields) -> ParseResult<Answer> {
 
 /// The token of a record as it is when it is granted: a mark of at most two letters before it, permits and
 /// a label behind it.
-fn recorded(record: &[u8]) -> Option<Token> {
+fn parse_record_token(record: &[u8]) -> Option<Token> {
     let mark = record.iter().take(2).take_while(|byte| byte.is_ascii_alphabetic()).count();
     let record = &record[mark..];
     let end = record.iter().position(|byte| matches!(*byte, b' ' | b';'))?;

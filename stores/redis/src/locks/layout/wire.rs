@@ -81,7 +81,7 @@ pub(crate) fn owner_of(text: &str) -> Option<Owner> {
 }
 
 /// Order and intent as scripts write them.
-pub(crate) fn manner(ask: &Ask) -> &'static str {
+pub(crate) fn encode_order_intent(ask: &Ask) -> &'static str {
     match (ask.order, ask.intent) {
         (Order::Fifo, Intent::Try) => "ft",
         (Order::Fifo, Intent::Wait { .. }) => "fw",
@@ -91,7 +91,7 @@ pub(crate) fn manner(ask: &Ask) -> &'static str {
 }
 
 /// The place asked for, as scripts write it. They count in doubles.
-pub(crate) fn place(intent: Intent) -> String {
+pub(crate) fn encode_position(intent: Intent) -> String {
     const MOST: u64 = 1 << 52;
     match intent {
         Intent::Wait { position: Some(Position(place)) } => place.min(MOST).to_string(),
@@ -114,7 +114,7 @@ pub(crate) fn limits(limits: &Limits) -> String {
 }
 
 /// Adds to a call what every ask begins with: what its record is made of.
-pub(crate) fn begin<'a>(
+pub(crate) fn add_ask_arguments<'a>(
     call: &'a mut ScriptCall,
     owner: &OwnerText,
     ask: &Ask,

@@ -36,10 +36,10 @@ pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>,
 
 /// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
 fn in_use<'a>(url: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<BTreeSet<LockName>, Fault>> {
-    Box::pin(looked(url, prefix))
+    Box::pin(query_names_in_use(url, prefix))
 }
 
-async fn looked(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
+async fn query_names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
     let mut options = RedisOptions::from_url(url)?;
     options.only_looks = true;
     let options = Arc::new(options);

@@ -97,7 +97,7 @@ pub(crate) async fn add_names(
     let was_open = transport.is_open_to(node_ref);
     let walked = walk(transport, node_ref, prefix, steps, names).await;
     if !was_open {
-        transport.leave(node_ref);
+        transport.close_if_many(node_ref);
     }
     walked
 }
@@ -115,7 +115,7 @@ async fn walk(
     loop {
         let scan = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", &step];
         let (next, found) = page(transport.scan(node_ref, &scan).await?)
-            .ok_or_else(|| error::mixed_up(&transport.place))?;
+            .ok_or_else(|| error::mismatched_reply(&transport.place))?;
         walk.steps += 1;
         walk.keys += found.len() as u64;
         for key in found {

@@ -287,7 +287,7 @@ pub(super) fn evict(seen: &LockSnapshot) -> DecisionResult<Vec<Contender>> {
         Ok(Some(holder)) => Ok(With(vec![WriteOperation::Delete], vec![holder])),
         Err(ReplyError::Corrupt) => Ok(With(vec![WriteOperation::Delete], Vec::new())),
         Err(ReplyError::Foreign) => {
-            foreign::may_be_evicted(seen.left)?;
+            foreign::refuse_endless_key(seen.left)?;
             let holder = seen.foreign_holder().into_iter().collect();
             Ok(With(vec![WriteOperation::Delete], holder))
         }
@@ -299,7 +299,7 @@ pub(super) fn evict(seen: &LockSnapshot) -> DecisionResult<Vec<Contender>> {
 pub(super) fn evict_hold(seen: &LockSnapshot, hold: HoldId) -> DecisionResult<Option<Contender>> {
     let holder = match seen.foreign_holder() {
         Some(holder) if holder.id == Some(hold) => {
-            foreign::may_be_evicted(seen.left)?;
+            foreign::refuse_endless_key(seen.left)?;
             Some(holder)
         }
         Some(_) => None,

@@ -39,7 +39,7 @@ fn id(value: &[u8]) -> HoldId {
 }
 
 /// Refuses to delete a string that never ends: it may be no lock at all.
-pub(super) fn may_be_evicted(left: i64) -> ParseResult<()> {
+pub(super) fn refuse_endless_key(left: i64) -> ParseResult<()> {
     if left < 0 { Err(ReplyError::Endless) } else { Ok(()) }
 }
 

@@ -53,7 +53,7 @@ impl LockingMethod for OptimisticMethod {
             self.transact(name, WatchScope::Clock, &[], |seen| decide::acquire(seen, ask)).await?;
         match &mut answer {
             Answer::Busy { holder, .. } => {
-                self.0.by_the_clock(holder);
+                self.0.correct_grant_times(holder);
                 if matches!(ask.intent, Intent::Wait { .. }) {
                     self.0.listen();
                 }
@@ -123,17 +123,17 @@ impl LockingMethod for OptimisticMethod {
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
         let mut session = WatchTransaction::open(&self.0, PoolKind::Other).await?;
         let keys = self.0.key_space().keys(name);
-        let seen = session.look(&[keys], WatchScope::Nothing, &[]).await?;
+        let seen = session.watch_locks(&[keys], WatchScope::Nothing, &[]).await?;
         let inspected = seen.first().map(decide::inspect).transpose();
         let mut holder = inspected.map_err(|refused| self.0.refused(refused))?.flatten();
-        self.0.by_the_clock(&mut holder);
+        self.0.correct_grant_times(&mut holder);
         Ok(Snapshot::new(holder.into_iter().collect(), Vec::new()))
     }
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         let mut evicted = self.transact(name, WatchScope::Locks, &[], decide::evict).await?;
         self.0.tell_eviction(name).await;
-        self.0.by_the_clock(&mut evicted);
+        self.0.correct_grant_times(&mut evicted);
         Ok(evicted)
     }
 
@@ -143,7 +143,7 @@ impl LockingMethod for OptimisticMethod {
         if evicted.is_some() {
             self.0.tell_eviction(name).await;
         }
-        self.0.by_the_clock(&mut evicted);
+        self.0.correct_grant_times(&mut evicted);
         Ok(evicted)
     }
 
@@ -173,7 +173,7 @@ impl OptimisticMethod {
                 effect
             };
             let how = (WatchScope::Locks, PoolKind::Renewal);
-            match self.round(&locks, how, &[], &mut decide).await {
+            match self.try_transact(&locks, how, &[], &mut decide).await {
                 Ok(true) => return renewed,
                 // Each has only itself in its way then.
                 Ok(false) => {}
@@ -224,7 +224,7 @@ impl OptimisticMethod {
                     Decision::Said(())
                 }
             };
-            if self.round(&[name], how, owners, &mut decide).await? {
+            if self.try_transact(&[name], how, owners, &mut decide).await? {
                 return answer;
             }
             let mut random = [0; 8];
@@ -237,7 +237,7 @@ impl OptimisticMethod {
 
     /// Decides once, and says whether it counts: not when somebody else wrote meanwhile. It is compiled once,
     /// as `decide` keeps the answers.
-    async fn round(
+    async fn try_transact(
         &self,
         names: &[&LockName],
         (watched, purpose): (WatchScope, PoolKind),
@@ -246,7 +246,7 @@ impl OptimisticMethod {
     ) -> Result<bool, Fault> {
         let locks: Vec<_> = names.iter().map(|name| self.0.key_space().keys(name)).collect();
         let mut session = WatchTransaction::open(&self.0, purpose).await?;
-        let seen = session.look(&locks, watched, owners).await?;
+        let seen = session.watch_locks(&locks, watched, owners).await?;
         let is_crowd = |seen: &LockSnapshot| matches!(seen.held, HolderState::Crowd(_));
         if locks.len() > 1 && seen.iter().any(is_crowd) {
             // Of that one more has to be seen.

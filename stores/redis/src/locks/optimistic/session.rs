@@ -11,11 +11,11 @@ use super::{
     foreign,
 };
 use crate::{
-    client::{Failure, NoOutcome, ServerError, Value, error, pool::PoolGuard},
+    client::{Failure, ServerError, UnknownOutcome, Value, error, pool::PoolGuard},
     locks::{
         Context,
         error::{of_transaction, without_effect},
-        layout::keys::{Key, Keys, freed},
+        layout::keys::{Key, Keys, release_channel},
     },
     servers::{links::LiveConnection, transport::lending::PoolKind},
 };
@@ -45,7 +45,7 @@ impl<'a> WatchTransaction<'a> {
 
     /// Sees these locks, and watches them. Of one that several share it is seen whether these owners are
     /// among them.
-    pub(super) async fn look(
+    pub(super) async fn watch_locks(
         &mut self,
         locks: &[Keys<'_>],
         watched: WatchScope,
@@ -55,7 +55,7 @@ impl<'a> WatchTransaction<'a> {
         if let ([keys], [one]) = (locks, &mut *seen)
             && let HolderState::Crowd(crowd) = &mut one.held
         {
-            *crowd = self.head(keys, owners).await.map_err(without_effect)?;
+            *crowd = self.read_summary(keys, owners).await.map_err(without_effect)?;
         }
         Ok(seen)
     }
@@ -132,7 +132,7 @@ impl<'a> WatchTransaction<'a> {
     }
 
     /// What the head of a crowd says, as far as this user may see it. Nothing is watched any more.
-    async fn head(
+    async fn read_summary(
         &mut self,
         keys: &Keys<'_>,
         owners: &[String],
@@ -158,7 +158,7 @@ impl<'a> WatchTransaction<'a> {
         changes: &[(&Keys<'_>, WriteOperation)],
     ) -> Result<bool, Fault> {
         if !self.begun {
-            return Err(error::mixed_up(self.context.place()));
+            return Err(error::mismatched_reply(self.context.place()));
         }
         let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let mut row: Vec<Vec<String>> =
@@ -168,7 +168,7 @@ impl<'a> WatchTransaction<'a> {
         let gone = changes.iter().filter(|(_, change)| *change == WriteOperation::Delete);
         row.extend(gone.map(|(keys, _)| {
             let key = keys.text(Key::Lock);
-            texts(&["PUBLISH", &freed(&self.context.shared.options, &key), &key])
+            texts(&["PUBLISH", &release_channel(&self.context.shared.options, &key), &key])
         }));
         let row: Vec<Vec<&str>> =
             row.iter().map(|words| words.iter().map(String::as_str).collect()).collect();
@@ -204,7 +204,7 @@ impl<'a> WatchTransaction<'a> {
         let compare = &connection.compare;
         let Some((verb, condition)) = compare.words() else { return Ok(false) };
         let key = keys.text(Key::Lock);
-        let freed = freed(&self.context.shared.options, &key);
+        let freed = release_channel(&self.context.shared.options, &key);
         let delete = [verb, &key].into_iter().chain(condition).chain([record]).collect();
         let row = [vec!["DISCARD"], delete, vec!["PUBLISH", &freed, &key]];
         let told = match self.send(&row, Some(1)).await?.into_iter().nth(1) {
@@ -213,8 +213,8 @@ impl<'a> WatchTransaction<'a> {
             None => Err(Failure::Nonsense),
         };
         compare.outcome(told).map_err(|none| match none {
-            NoOutcome::MixedUp => self.odd(None),
-            NoOutcome::Failed(failure) => self.failed(failure),
+            UnknownOutcome::MixedUp => self.odd(None),
+            UnknownOutcome::Failed(failure) => self.failed(failure),
         })
     }
 
@@ -231,7 +231,7 @@ impl<'a> WatchTransaction<'a> {
         row: &[Vec<&str>],
         counts: Option<usize>,
     ) -> Result<Vec<Value>, Fault> {
-        let sent = self.pooled.connection.in_a_row(row, counts).await;
+        let sent = self.pooled.connection.call_sequence(row, counts).await;
         sent.map_err(|failure| self.failed(failure))
     }
 
@@ -262,7 +262,7 @@ impl<'a> WatchTransaction<'a> {
             Some(Value::Error(error)) => self.failed(Failure::Server(error)),
             _ => {
                 self.pooled.give_up();
-                error::mixed_up(self.context.place())
+                error::mismatched_reply(self.context.place())
             }
         }
     }

@@ -21,7 +21,7 @@ use tenure_core::{
 use crate::locks::{
     Context, LockingMethod, error,
     layout::{
-        keys::{Key, freed},
+        keys::{Key, release_channel},
         wire,
     },
     optimistic::{OptimisticMethod, half_done},
@@ -91,7 +91,7 @@ impl LockingMethod for PlainMethod {
         }
         let text = wire::owner(owner);
         let key = self.context.key_space().keys(name).text(Key::Lock);
-        let channel = freed(&self.context.shared.options, &key);
+        let channel = release_channel(&self.context.shared.options, &key);
         let mut call = self.context.call(name, &[Key::Lock]);
         call.argument(&[&text]).argument(&[channel.as_bytes()]);
         let reply = self.context.run(&scripts::RELEASE_PLAIN, &text, call).await?;

@@ -42,10 +42,10 @@ impl ScriptedMethod {
         if first && !crowded_names.contains(name) {
             let owner = wire::owner(&ask.owner);
             let mut call = self.0.call(name, &[Key::Lock, Key::Clock]);
-            wire::begin(&mut call, &owner, ask);
+            wire::add_ask_arguments(&mut call, &owner, ask);
             let answer = if matches!(ask.intent, Intent::Try) {
                 // Who does not wait is told here who has it.
-                call.argument(&[wire::manner(ask).as_bytes()]);
+                call.argument(&[wire::encode_order_intent(ask).as_bytes()]);
                 BatchedReply::Whole(self.0.run(&scripts::ACQUIRE_ALONE, &owner, call).await?)
             } else {
                 self.0.run_batched(&scripts::ACQUIRES, &owner, call).await?
@@ -53,7 +53,7 @@ impl ScriptedMethod {
             if let Some(answer) = self.answer_alone(ask, answer)? {
                 return Ok(answer);
             }
-            self.0.met_others_at(name);
+            self.0.mark_crowded(name);
         }
         // Rarer and larger: in a box of its own it does not make every call large.
         Box::pin(self.ask_crowd(name, ask, old, first)).await
@@ -67,7 +67,7 @@ impl ScriptedMethod {
     ) -> Result<Option<Answer>, Fault> {
         let owner = wire::owner(&ask.owner);
         let mut call = self.0.call(name, &[Key::Lock, Key::Clock]);
-        wire::begin(&mut call, &owner, ask);
+        wire::add_ask_arguments(&mut call, &owner, ask);
         let answer = self.0.run_batched(&scripts::ACQUIRES, &owner, call).await?;
         self.answer_alone(ask, answer)
     }
@@ -92,7 +92,7 @@ impl ScriptedMethod {
                 None => return Ok(None),
             },
         };
-        self.seen_by(ask, &mut answer);
+        self.adjust_busy_answer(ask, &mut answer);
         if let Answer::Granted { token, .. } = answer {
             if alone && self.0.transport.compares() {
                 self.0.shared.records.insert(ask, token);
@@ -103,9 +103,9 @@ impl ScriptedMethod {
     }
 
     /// What an answer says of the holder, and when to ask again.
-    fn seen_by(&self, ask: &Ask, answer: &mut Answer) {
+    fn adjust_busy_answer(&self, ask: &Ask, answer: &mut Answer) {
         let Answer::Busy { holder, retry_after, position, .. } = answer else { return };
-        self.0.by_the_clock(&mut *holder);
+        self.0.correct_grant_times(&mut *holder);
         // It has no position behind one without scripts, which tells nobody, and whose lease may be endless.
         if position.is_none() && matches!(ask.intent, Intent::Wait { .. }) {
             let ends = holder.as_ref().is_none_or(|holder| holder.left.is_some());
@@ -122,9 +122,10 @@ impl ScriptedMethod {
     ) -> Result<Answer, Fault> {
         let owner = wire::owner(&ask.owner);
         let mut call = self.0.call(name, &keys::ALL);
-        wire::begin(&mut call, &owner, ask).argument(&[wire::manner(ask).as_bytes()]);
+        wire::add_ask_arguments(&mut call, &owner, ask)
+            .argument(&[wire::encode_order_intent(ask).as_bytes()]);
         call.argument(&[wire::mode(ask.mode).as_bytes()]);
-        call.argument(&[wire::place(ask.intent).as_bytes()]);
+        call.argument(&[wire::encode_position(ask.intent).as_bytes()]);
         // Nobody is told who does not wait.
         let waits = matches!(ask.intent, Intent::Wait { .. });
         let channel = if waits { self.0.shared.watch.channel_of_waiters() } else { "" };
@@ -135,7 +136,7 @@ impl ScriptedMethod {
         let reply = self.0.run(&scripts::ASK, &owner, call).await?;
         let (alone, finds_nobody) = (reply.is_alone(), reply.finds_nobody());
         let mut answer = reply.answer(ask.ttl).map_err(|refused| self.0.refused(refused))?;
-        self.seen_by(ask, &mut answer);
+        self.adjust_busy_answer(ask, &mut answer);
         if let Answer::Granted { .. } = answer {
             if !alone {
                 self.0.shared.crowded_holds.insert(ask.owner);

@@ -57,7 +57,7 @@ impl ScriptedMethod {
         call.argument(&[only.as_ref().map_or(&[], OwnerText::as_slice)]);
         let reply = self.0.run(&scripts::EVICT, &echo, call).await?;
         let mut evicted = reply.evicted().map_err(|refused| self.0.refused(refused))?;
-        self.0.by_the_clock(&mut evicted);
+        self.0.correct_grant_times(&mut evicted);
         Ok(evicted)
     }
 }
@@ -125,7 +125,7 @@ impl LockingMethod for ScriptedMethod {
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
         let owner = wire::owner(&over.owner);
         let mut call = self.0.call(name, &keys::ALL);
-        wire::begin(&mut call, &owner, &over.as_ask());
+        wire::add_ask_arguments(&mut call, &owner, &over.as_ask());
         call.argument(&[wire::mode(over.mode).as_bytes()]);
         call.argument(&[self.0.limits().as_bytes()]).argument(&[&wire::owner(&over.from)]);
         // Nothing here belongs to a process, so nothing has to be detached from one.
@@ -153,9 +153,12 @@ impl LockingMethod for ScriptedMethod {
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
-        let mut seen =
-            self.inspected(name).await?.seen().map_err(|refused| self.0.refused(refused))?;
-        self.0.by_the_clock(&mut seen.holders);
+        let mut seen = self
+            .inspected(name)
+            .await?
+            .into_snapshot()
+            .map_err(|refused| self.0.refused(refused))?;
+        self.0.correct_grant_times(&mut seen.holders);
         Ok(seen)
     }
 

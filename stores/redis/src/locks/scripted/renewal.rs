@@ -126,7 +126,7 @@ impl ScriptedMethod {
             }
             told.insert(number, answer);
         }
-        let unanswered = || Err(error::mixed_up(self.0.place()));
+        let unanswered = || Err(error::mismatched_reply(self.0.place()));
         (0..holds.len()).map(|number| told.remove(&number).unwrap_or_else(unanswered)).collect()
     }
 

@@ -68,7 +68,7 @@ impl ScriptedMethod {
             }
             TogetherReply::Apart(index) => {
                 if let Some((name, _)) = asks.get(index) {
-                    self.0.met_others_at(name);
+                    self.0.mark_crowded(name);
                 }
                 Ok(Together::Apart)
             }

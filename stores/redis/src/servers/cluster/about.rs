@@ -48,7 +48,10 @@ pub(super) fn nodes(told: &str) -> HashMap<&str, NodeInfo> {
 }
 
 /// Replicas of nodes that were replaced. `has_slots` says who was not.
-pub(super) fn left_behind(told: &str, has_slots: impl Fn(&str) -> bool) -> Vec<OrphanedReplica> {
+pub(super) fn orphaned_replicas(
+    told: &str,
+    has_slots: impl Fn(&str) -> bool,
+) -> Vec<OrphanedReplica> {
     // One without slots that is there has none yet, and keeps its replicas.
     let primaries: HashSet<_> = lines(told)
         .filter(|line| line.is_primary && (!line.is_gone || has_slots(line.id)))
@@ -122,7 +125,7 @@ mod tests {
     #[test]
     fn who_follows_nobody_that_has_slots_is_left_behind() {
         let left = |told: &str| {
-            let left = left_behind(told, |id| id == "a");
+            let left = orphaned_replicas(told, |id| id == "a");
             left.into_iter().map(|left| (left.of, left.epoch)).collect::<Vec<_>>()
         };
         let of = |of: &str| vec![(of.to_owned(), 5)];

@@ -49,7 +49,7 @@ impl NodeIndex {
     }
 
     /// The number of this node among those of the index, to which it is added if it is new.
-    pub(super) fn keep(&mut self, nodes: &mut Vec<Node>, node: Node) -> u16 {
+    pub(super) fn find_or_add(&mut self, nodes: &mut Vec<Node>, node: Node) -> u16 {
         let number = self.find(&node).unwrap_or_else(|| {
             self.add(nodes.len(), &node);
             nodes.push(node);
@@ -80,8 +80,8 @@ mod tests {
     #[test]
     fn who_is_kept_twice_has_one_number() {
         let (mut index, mut nodes) = (NodeIndex::default(), Vec::new());
-        let numbers =
-            [("a", 7), ("b", 8), ("a", 9)].map(|(id, port)| index.keep(&mut nodes, node(id, port)));
+        let numbers = [("a", 7), ("b", 8), ("a", 9)]
+            .map(|(id, port)| index.find_or_add(&mut nodes, node(id, port)));
         assert_eq!((numbers, nodes.len()), ([0, 1, 0], 2));
     }
 }

@@ -89,7 +89,7 @@ impl NodeView {
             // Nobody has told where it is.
             let Some(at) = at else { continue };
             let node = Node { id, place: at, epoch, replicas: count, left_behind: 0 };
-            let node = index.keep(&mut map.nodes, node);
+            let node = index.find_or_add(&mut map.nodes, node);
             map.owners.get_mut(usize::from(from)..=usize::from(to))?.fill(node);
             for replica in replicas {
                 let Some(at) = member(place, replica)?.0 else { continue };
@@ -101,7 +101,7 @@ impl NodeView {
                 return None;
             }
         }
-        let left_behind = about::left_behind(&nodes, |id| index.has(id));
+        let left_behind = about::orphaned_replicas(&nodes, |id| index.has(id));
         let newest = about.values().map(|about| about.epoch).max().unwrap_or(0);
         let ids = about.into_keys().map(str::to_owned).collect();
         Some(Self { map, ids, left_behind, newest, teller: place.clone() })
@@ -146,7 +146,7 @@ impl ClusterMap {
     }
 
     /// A number whose digits are hashed to a slot of the node there, another one each time.
-    pub(crate) fn any_at(&self, place: &HostPort) -> Option<u32> {
+    pub(crate) fn random_number_at(&self, place: &HostPort) -> Option<u32> {
         // Who is known has a slot, and is found soon.
         self.at(place)?;
         let mut random = [0; 4];
@@ -166,7 +166,7 @@ impl ClusterMap {
         let epoch = self.owner(slot).map_or(0, |node| node.epoch);
         let (id, place) = (String::new(), place.clone());
         let unknown = Node { id, place, epoch, replicas: u32::MAX, left_behind: 0 };
-        let number = NodeIndex::of(&map.nodes).keep(&mut map.nodes, unknown);
+        let number = NodeIndex::of(&map.nodes).find_or_add(&mut map.nodes, unknown);
         if let Some(owner) = map.owners.get_mut(usize::from(slot)) {
             *owner = number;
         }
@@ -175,7 +175,7 @@ impl ClusterMap {
     }
 
     /// Which nodes have slots.
-    pub(super) fn used(&self) -> Vec<bool> {
+    pub(super) fn nodes_with_slots(&self) -> Vec<bool> {
         let mut used: Vec<_> = vec![false; self.nodes.len()];
         for owner in &self.owners {
             if let Some(used) = used.get_mut(usize::from(*owner)) {
@@ -187,7 +187,7 @@ impl ClusterMap {
 
     /// Leaves out nodes without slots.
     pub(super) fn forget_idle(&mut self) {
-        let used = self.used();
+        let used = self.nodes_with_slots();
         if used.iter().all(|used| *used) {
             return;
         }
@@ -447,9 +447,9 @@ mod tests {
         let ranges =
             vec![range(0, 607, 8, "b"), range(608, 608, 7, "a"), range(609, 16_383, 8, "b")];
         let map = known(&told(ranges, nodes).unwrap());
-        let number = map.any_at(&place(7)).unwrap();
+        let number = map.random_number_at(&place(7)).unwrap();
         assert_eq!(slot(number.to_string().as_bytes()), 608);
-        assert_eq!(map.any_at(&place(9)), None);
+        assert_eq!(map.random_number_at(&place(9)), None);
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl ClusterMap {
                 newer.replicas = told.replicas(node, also);
                 newer.left_behind = node.left_behind;
             }
-            index.keep(&mut map.nodes, newer)
+            index.find_or_add(&mut map.nodes, newer)
         };
         let also = |node| told.map.nodes.get(of_told.find(node)?);
         let known: Vec<_> = self.nodes.iter().map(|node| number(node, also(node))).collect();
@@ -83,7 +83,7 @@ impl ClusterMap {
     /// Keeps in mind who had slots, and has lost all of them to one other. `numbers` are those of the nodes that
     /// are known.
     fn remember_replaced(&mut self, were: &[u16], numbers: &[u16]) {
-        let used = self.used();
+        let used = self.nodes_with_slots();
         // Who has what each of them had: one node, or several.
         let mut heirs = vec![None; numbers.len()];
         for (was, is) in were.iter().zip(&self.owners) {
@@ -113,7 +113,7 @@ impl ClusterMap {
         let mut unseen = Vec::new();
         for left in &told.left_behind {
             // Who has the slots of the one that it followed, if that was seen.
-            match self.replaced.by(&left.of).filter(|by| index.has(by)) {
+            match self.replaced.replacement_of(&left.of).filter(|by| index.has(by)) {
                 Some(by) => *by_heir.entry(by).or_default() += 1,
                 None => unseen.push(left.epoch),
             }

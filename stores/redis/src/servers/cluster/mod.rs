@@ -137,8 +137,8 @@ impl Cluster {
     }
 
     /// Where the slot is, unless something was wrong there, or nobody has said so for long.
-    pub(crate) fn known(&self, slot: u16) -> Option<HostPort> {
-        let place = self.named(slot)?;
+    pub(crate) fn trusted_location(&self, slot: u16) -> Option<HostPort> {
+        let place = self.last_location(slot)?;
         let state = lock(&self.state);
         let counts = state.heard.is_some_and(|heard| heard.elapsed() < COUNTS);
         let is_known = counts && !state.doubts_now(&place);
@@ -147,7 +147,7 @@ impl Cluster {
     }
 
     /// Where the slot was said to be last.
-    fn named(&self, slot: u16) -> Option<HostPort> {
+    fn last_location(&self, slot: u16) -> Option<HostPort> {
         self.map.borrow().owner(slot).map(|node| node.place.clone())
     }
 
@@ -162,15 +162,15 @@ impl Cluster {
     /// # Cancel safety
     /// Cancel-safe.
     pub(crate) async fn find(&self, clients: &NodeClients, slot: u16) -> Result<HostPort, Fault> {
-        if let Some(place) = self.known(slot) {
+        if let Some(place) = self.trusted_location(slot) {
             return Ok(place);
         }
         // Nothing may be wrong, and it was only said long ago.
-        let named = self.named(slot);
+        let named = self.last_location(slot);
         let is_doubted = named.is_none_or(|place| lock(&self.state).doubts_now(&place));
         let manner = if is_doubted { QueryMode::SeveralAtOnce } else { QueryMode::OneByOne };
         self.ask(clients, manner).await?;
-        self.named(slot).ok_or_else(|| {
+        self.last_location(slot).ok_or_else(|| {
             let what = format!("no node of {} has slot {slot}", self.place());
             let help = "see CLUSTER INFO and CLUSTER NODES; redis-cli --cluster fix gives each slot a node";
             Fault::new(FaultKind::Unreachable, what, help)
@@ -192,7 +192,7 @@ impl Cluster {
             state.turn = state.turn.wrapping_add(1);
             self.places(&state)
         };
-        let outcome = self.hear(clients, places, manner).await;
+        let outcome = self.query_nodes(clients, places, manner).await;
         if outcome.is_ok() {
             let mut state = lock(&self.state);
             state.heard = state.heard.max(Some(came));
@@ -220,7 +220,7 @@ impl Cluster {
     /// Asks these until one answers that knows a node that is known, and takes what it says. Those who know
     /// none are of another cluster, or of this one after all of it was replaced: they count when all were
     /// asked.
-    async fn hear(
+    async fn query_nodes(
         &self,
         clients: &NodeClients,
         places: Vec<HostPort>,
@@ -257,14 +257,14 @@ impl Cluster {
             let _ = tokio::time::timeout(OTHERS, rest).await;
         }
         let (is_replaced, judged) = (ours.is_empty(), self.map());
-        let told = if is_replaced { self.replacing(others) } else { ours };
+        let told = if is_replaced { self.credible_replacements(others) } else { ours };
         if told.is_empty() {
             return Err(self.silence(faults));
         }
         // Before the map is taken: who has the state may want the map.
         let doubted: Vec<_> =
             lock(&self.state).doubts.iter().map(|doubt| doubt.place.clone()).collect();
-        self.learn(|known| {
+        self.update_map(|known| {
             let is_replaced = is_replaced && *known == *judged;
             let known = if is_replaced { ClusterMap::default() } else { known.clone() };
             // Somebody else may have heard of another cluster meanwhile.
@@ -273,7 +273,7 @@ impl Cluster {
                     return known;
                 }
                 // Before it is known who has which slots now.
-                self.epoch.hear(told.epoch());
+                self.epoch.raise_to(told.epoch());
                 known.merge(told, &doubted)
             };
             told.iter().fold(known, |known, (told, _)| and(known, told))
@@ -284,7 +284,10 @@ impl Cluster {
 
     /// Of those who know no node that is known the ones who count: where a node was there is another one, or
     /// none has answered for long.
-    fn replacing(&self, mut others: Vec<(NodeView, HostPort)>) -> Vec<(NodeView, HostPort)> {
+    fn credible_replacements(
+        &self,
+        mut others: Vec<(NodeView, HostPort)>,
+    ) -> Vec<(NodeView, HostPort)> {
         // One that lost all it knew, or was told to forget it, replaces nothing.
         others.retain(|(told, _)| !told.map.nodes().is_empty());
         let heard = lock(&self.state).heard;
@@ -296,7 +299,7 @@ impl Cluster {
     }
 
     /// Takes over what is known now.
-    fn learn(&self, now: impl FnOnce(&ClusterMap) -> ClusterMap) {
+    fn update_map(&self, now: impl FnOnce(&ClusterMap) -> ClusterMap) {
         self.map.send_if_modified(|known| {
             let now = now(known);
             let is_new = **known != now;
@@ -336,15 +339,15 @@ impl Cluster {
     }
 
     /// Asks a node which epochs it knows.
-    pub(crate) async fn hear_of(&self, connection: &Connection) -> Result<(), Failure> {
+    pub(crate) async fn query_epochs(&self, connection: &Connection) -> Result<(), Failure> {
         let told = connection.send(&["CLUSTER", "NODES"]).await?;
-        self.epoch.hear(newest(&text(&told).ok_or(Failure::Nonsense)?));
+        self.epoch.raise_to(newest(&text(&told).ok_or(Failure::Nonsense)?));
         Ok(())
     }
 
     /// A node says that this one has the slot.
     pub(crate) fn moved(&self, slot: u16, place: &HostPort) {
-        self.learn(|known| known.moved(slot, place));
+        self.update_map(|known| known.moved(slot, place));
         self.doubts.notify_one();
     }
 
@@ -366,7 +369,7 @@ impl Cluster {
     }
 
     /// Whether a node has answered.
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn has_answered(&self) -> bool {
         lock(&self.state).heard.is_some()
     }
 

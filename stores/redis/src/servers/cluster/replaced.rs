@@ -27,7 +27,7 @@ impl ReplacedNodes {
     }
 
     /// Who has now what it had, if that is known.
-    pub(super) fn by(&self, id: &str) -> Option<&str> {
+    pub(super) fn replacement_of(&self, id: &str) -> Option<&str> {
         let next = |id: &str| self.0.iter().find(|(gone, _)| gone == id).map(|(_, by)| by.as_str());
         let mut by = next(id)?;
         for _ in &self.0 {
@@ -50,12 +50,16 @@ mod tests {
         replaced.note("a", "b");
         replaced.note("b", "c");
         assert_eq!(
-            (replaced.by("a"), replaced.by("b"), replaced.by("c")),
+            (
+                replaced.replacement_of("a"),
+                replaced.replacement_of("b"),
+                replaced.replacement_of("c")
+            ),
             (Some("c"), Some("c"), None)
         );
         // It took over again.
         replaced.note("c", "a");
-        assert_eq!((replaced.by("b"), replaced.by("a")), (Some("a"), None));
+        assert_eq!((replaced.replacement_of("b"), replaced.replacement_of("a")), (Some("a"), None));
     }
 
     #[test]
@@ -74,7 +78,7 @@ mod tests {
             replaced.note(&format!("old{number}"), "new");
         }
         assert_eq!(
-            (replaced.0.len(), replaced.by("old0"), replaced.by("old1")),
+            (replaced.0.len(), replaced.replacement_of("old0"), replaced.replacement_of("old1")),
             (KEPT, None, Some("new"))
         );
     }

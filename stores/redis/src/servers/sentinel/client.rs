@@ -118,7 +118,7 @@ impl SentinelClient {
         group: &SentinelGroup,
         switched: &Arc<Notify>,
     ) -> Result<Option<Connection>, Fault> {
-        let hear = hear(group.service(), switched.clone());
+        let hear = failover_handler(group.service(), switched.clone());
         let connection = self.connect(group, Some(hear)).await?;
         // A subscription is told of, not answered; what is answered is the command behind it, unless the
         // subscription is refused: then this connection is of no use any more.
@@ -184,7 +184,7 @@ impl fmt::Debug for SentinelClient {
 }
 
 /// Tells `switched` of failovers of this service.
-fn hear(service: &str, switched: Arc<Notify>) -> PushHandler {
+fn failover_handler(service: &str, switched: Arc<Notify>) -> PushHandler {
     let begins = format!("{service} ");
     Box::new(move |data| {
         if let [channel, said] = data

@@ -99,7 +99,7 @@ impl SentinelClients {
     /// Asks until a majority has said the same, and can be counted on for a while.
     pub(super) async fn ask(&self, group: &SentinelGroup) -> Result<SentinelMajority, Fault> {
         let enough = |said: &Verdict| matches!(said, Verdict::Agreed { patience, .. } if !patience.is_zero());
-        let mut heard = self.hear(group, enough).await;
+        let mut heard = self.query_until(group, enough).await;
         let verdict = verdict(&heard.answers, heard.at_least);
         if !matches!(verdict, Verdict::TooFew { .. }) {
             group.is_there.store(true, Ordering::Relaxed);
@@ -120,7 +120,7 @@ impl SentinelClients {
     /// Asks all of them.
     pub(super) async fn survey(&self, group: &SentinelGroup) -> SentinelSurvey {
         let SentinelAnswers { answers, faults, at_least, silent, .. } =
-            self.hear(group, |_| false).await;
+            self.query_until(group, |_| false).await;
         let (answered, of, alike) = counts(&answers, at_least);
         let know = answers.iter().map(|told| told.others + 1).min().unwrap_or(0);
         let down_after = answers.iter().map(|told| told.down_after).min();
@@ -129,7 +129,11 @@ impl SentinelClients {
     }
 
     /// Asks all sentinels together, those too that the answers tell of, until they say enough.
-    async fn hear(&self, group: &SentinelGroup, enough: fn(&Verdict) -> bool) -> SentinelAnswers {
+    async fn query_until(
+        &self,
+        group: &SentinelGroup,
+        enough: fn(&Verdict) -> bool,
+    ) -> SentinelAnswers {
         let (places, at_least) = group.known();
         lock(&self.clients).retain(|client| places.contains(&client.place));
         let mut asked: HashSet<HostPort> = places.iter().cloned().collect();

@@ -96,16 +96,16 @@ impl SentinelGroup {
 
     /// The primary, if a majority said so a short while ago.
     pub(crate) fn primary(&self) -> Option<Primary> {
-        self.counting(|said| said.primary.clone())
+        self.with_current_answer(|said| said.primary.clone())
     }
 
     /// Whether a majority said a short while ago that this is the primary.
     pub(crate) fn trusts(&self, primary: &Primary) -> bool {
-        self.counting(|said| said.primary == *primary).unwrap_or(false)
+        self.with_current_answer(|said| said.primary == *primary).unwrap_or(false)
     }
 
     /// Of what a majority said, if it counts now.
-    fn counting<T>(&self, of: impl FnOnce(&MajorityAnswer) -> T) -> Option<T> {
+    fn with_current_answer<T>(&self, of: impl FnOnce(&MajorityAnswer) -> T) -> Option<T> {
         let heard = self.following.load(Ordering::Relaxed) > 0;
         let state = lock(&self.state);
         let said = state.said.as_ref()?;

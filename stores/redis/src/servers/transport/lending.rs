@@ -42,7 +42,8 @@ impl Transport {
         let here = self.runtimes.of_current_runtime()?;
         let renews = purpose == PoolKind::Renewal;
         let pool = if renews { &here.renewal_pool } else { &here.pool };
-        let turn = pool.turn().await.ok_or_else(|| error::mixed_up(&self.place))?;
+        let turn =
+            pool.acquire_permit().await.ok_or_else(|| error::mismatched_reply(&self.place))?;
         let refused = if renews || !self.shortage.has_line() {
             match self.lend_at_once(&here, &turn).await? {
                 Ok(pooled) => return Ok(pooled),
@@ -93,10 +94,10 @@ impl Transport {
         refused: Option<OpenFailure>,
     ) -> Result<PoolGuard<LiveConnection>, Fault> {
         if refused.is_some() {
-            self.shortage.refused();
+            self.shortage.record_refusal();
         }
         let (mut refused, lenders) = (refused, self.lenders());
-        let _first = self.shortage.first(renews).await;
+        let _first = self.shortage.wait_turn(renews).await;
         let until = Instant::now() + self.options.response_timeout;
         loop {
             if renews || !self.shortage.is_renewing() {
@@ -114,7 +115,7 @@ impl Transport {
                             Ok(open) if self.trusts(&open) => return Ok(turn.lend(open)),
                             Ok(open) => drop(turn.lend(open)),
                             Err(fault) => {
-                                self.shortage.refused();
+                                self.shortage.record_refusal();
                                 refused = Some(OpenFailure(fault));
                             }
                         }
@@ -146,7 +147,7 @@ impl Transport {
         pooled: &mut PoolGuard<LiveConnection>,
         error: Failure,
     ) -> Fault {
-        if self.ends(pooled, &error) {
+        if self.is_unusable_after(pooled, &error) {
             pooled.give_up();
         }
         error::of_command(&self.place, error)

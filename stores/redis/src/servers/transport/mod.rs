@@ -18,7 +18,7 @@ use tenure_core::Fault;
 use self::shortage::ConnectionQueue;
 use crate::{
     client::{
-        BatchKind, Connection, CorrelationId, Failure, HashTag, NoOutcome, Script, ScriptCall,
+        BatchKind, Connection, CorrelationId, Failure, HashTag, Script, ScriptCall, UnknownOutcome,
         Value,
         connection::{batch::CallReply, pipeline::SendMode},
         error,
@@ -105,7 +105,7 @@ impl Request<'_> {
                 // As if the key had another value: then a script is asked.
                 None => Ok(Value::Int(0)),
             },
-            Self::Words(words) => connection.say(words, manner).await,
+            Self::Words(words) => connection.send_as(words, manner).await,
         }
     }
 }
@@ -188,11 +188,11 @@ impl Transport {
             };
             let here = at.here;
             let link = here.link(&NodeRef::Node(place), &self.route);
-            let open = self.opened(&here, &link).await?;
+            let open = self.current_or_open(&here, &link).await?;
             at = RoutedConnection { here, link, open };
             // It got the slot when others may have made tokens by an epoch of which nobody has told here.
             if manner == SendMode::Usual && request.makes_tokens() {
-                let heard = cluster.hear_of(&at.open.connection).await;
+                let heard = cluster.query_epochs(&at.open.connection).await;
                 heard.map_err(|failure| self.failed(&at, failure))?;
             }
             match request.send(&at.open.connection, manner).await {
@@ -217,7 +217,7 @@ impl Transport {
         if goes_alone || !connection.gathers.load(Ordering::Relaxed) {
             return self.run(kind.alone, echo, call).await.map(BatchedReply::Whole);
         }
-        let answer = match connection.gather(kind, &call, echo).await {
+        let answer = match connection.call_batched(kind, &call, echo).await {
             Ok(CallReply::Part(Value::Error(error))) => Err(Failure::Server(error)),
             Ok(CallReply::Part(part)) => return Ok(BatchedReply::Part(part)),
             Ok(CallReply::Whole(value)) => Ok(value),
@@ -226,7 +226,7 @@ impl Transport {
                     // The server was told to forget; one of these calls has it learn again.
                     "NOSCRIPT" => {
                         if connection.gathers.swap(false, Ordering::Relaxed) {
-                            connection.learn(self.batches).await;
+                            connection.load_batch_scripts(self.batches).await;
                         }
                         self.run(kind.alone, echo, call).await.map(BatchedReply::Whole)
                     }
@@ -269,10 +269,10 @@ impl Transport {
         let compare = &at.open.connection.compare;
         let outcome = compare.outcome(answer);
         // Else records would be kept that nobody can use.
-        self.compares.store(compare.is_there(), Ordering::Relaxed);
+        self.compares.store(compare.is_supported(), Ordering::Relaxed);
         outcome.map_err(|none| match none {
-            NoOutcome::MixedUp => self.mixed_up(&at),
-            NoOutcome::Failed(error) => self.failed(&at, error),
+            UnknownOutcome::MixedUp => self.mixed_up(&at),
+            UnknownOutcome::Failed(error) => self.failed(&at, error),
         })
     }
 
@@ -312,7 +312,7 @@ impl Transport {
     }
 
     /// Gives up a connection that was opened for one look, where many are open: a cluster has as many nodes as it says.
-    pub(crate) fn leave(&self, node_ref: &NodeRef) {
+    pub(crate) fn close_if_many(&self, node_ref: &NodeRef) {
         let Ok(here) = self.runtimes.of_current_runtime() else { return };
         if here.open().len() > MOST_LEFT_OPEN {
             let link = here.link(node_ref, &self.route);
@@ -348,18 +348,18 @@ impl Transport {
     fn mixed_up(&self, at: &RoutedConnection) -> Fault {
         at.link.discard_connection(&at.open);
         tracing::warn!(store = "redis", place = %self.place, "a reply belongs to another call");
-        error::mixed_up(&self.place)
+        error::mismatched_reply(&self.place)
     }
 
     fn failed(&self, at: &RoutedConnection, error: Failure) -> Fault {
-        if self.ends(&at.open, &error) {
+        if self.is_unusable_after(&at.open, &error) {
             at.link.discard_connection(&at.open);
         }
         error::of_command(&self.place, error)
     }
 
     /// Whether the connection is of no use after this.
-    fn ends(&self, open: &LiveConnection, error: &Failure) -> bool {
+    fn is_unusable_after(&self, open: &LiveConnection, error: &Failure) -> bool {
         // A replica may have taken the place of the server: the address has to be looked up again.
         let is_another = matches!(error.code(), Some("READONLY" | "CLUSTERDOWN"));
         let is_suspect = !error.is_an_answer() || is_another;
@@ -442,7 +442,7 @@ impl Transport {
         node_ref: &NodeRef,
     ) -> Result<RoutedConnection, Fault> {
         let link = here.link(node_ref, &self.route);
-        let open = self.opened(&here, &link).await?;
+        let open = self.current_or_open(&here, &link).await?;
         Ok(RoutedConnection { here, link, open })
     }
 }

@@ -18,7 +18,7 @@ use crate::servers::{
 pub(super) const ATTEMPTS: u32 = 3;
 
 impl Transport {
-    pub(super) async fn opened(
+    pub(super) async fn current_or_open(
         &self,
         here: &RuntimeConnections,
         link: &ServerLink,
@@ -105,7 +105,7 @@ impl Transport {
         number: u64,
     ) -> Result<LiveConnection, Fault> {
         let connection = connect(&self.options, &self.route, &server, self.purpose()).await?;
-        self.compares.store(connection.compare.is_there(), Ordering::Relaxed);
+        self.compares.store(connection.compare.is_supported(), Ordering::Relaxed);
         Ok(LiveConnection { connection: Arc::new(connection), number, server: Arc::new(server) })
     }
 }

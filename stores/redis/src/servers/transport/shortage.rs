@@ -44,7 +44,7 @@ impl ConnectionQueue {
     ///
     /// # Cancel safety
     /// Cancel-safe: the place is given up.
-    pub(super) async fn first(&self, renews: bool) -> Ticket<'_> {
+    pub(super) async fn wait_turn(&self, renews: bool) -> Ticket<'_> {
         let count = if renews { &self.renewing } else { &self.in_line };
         count.fetch_add(1, Ordering::Relaxed);
         let mut place = Ticket { count, first: None };
@@ -54,7 +54,7 @@ impl ConnectionQueue {
         place
     }
 
-    pub(super) fn refused(&self) {
+    pub(super) fn record_refusal(&self) {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
