@@ -114,7 +114,7 @@ impl Fence {
     /// right after acquiring, before you read anything. Repeating it is harmless.
     ///
     /// It waits for a transaction that checked an earlier token and has not ended. If you began a transaction on this
-    /// connection, it is committed first.
+    /// connection, it is rolled back first.
     ///
     /// # Errors
     /// [`FenceError::Stale`] if a later holder has claimed the lock; [`FenceError::Database`] if the claim may not have
@@ -128,8 +128,8 @@ impl Fence {
         name: &LockName,
         token: Token,
     ) -> Result<(), FenceError> {
-        // A snapshot from before would make MariaDB refuse the claim.
-        conn.query_drop(END).await?;
+        // A snapshot from before would make MariaDB refuse the claim. What was written with it was never checked.
+        conn.query_drop("rollback and no chain no release").await?;
         // Whether drivers count changed or found rows depends on their settings, so this reads which holder is the
         // last.
         let claim = format!(
@@ -142,8 +142,8 @@ impl Fence {
         conn.query_drop(claim).await?;
         let claimed = self.look(conn, name, token).await;
         // In a session without autocommit, the claim would not take effect, and the same old snapshot would be read
-        // again.
-        conn.query_drop(END).await?;
+        // again. The commit must neither begin another transaction nor end the session.
+        conn.query_drop("commit and no chain no release").await?;
         claimed
     }
 
@@ -191,9 +191,6 @@ impl Fence {
         }
     }
 }
-
-/// Ends a transaction, and neither begins another one nor ends the session.
-const END: &str = "commit and no chain no release";
 
 /// MariaDB's error for a row that another transaction has changed since this one began to read, as a later holder's
 /// claim does (`innodb_snapshot_isolation`, which is on since 11.6.2).

@@ -348,3 +348,13 @@ async fn all_end_with_the_first_that_does() {
     assert_eq!(guard.leave_to_expire(), left);
     assert!(!left.is_zero() && left <= SOON);
 }
+
+/// As in a move from one layout of a store to another.
+#[tokio::test]
+async fn of_one_name_in_two_stores_the_token_is_the_greater() {
+    let ((one, _), (other, _)) = (tenure(), tenure());
+    let guard = All::of([one.mutex("a"), other.mutex("a")]).lock().await.unwrap();
+    let tokens: Vec<_> = guard.tokens().map(|(_, token)| token).collect();
+    assert_ne!(tokens[0], tokens[1]);
+    assert_eq!(guard.token_of("a"), tokens.into_iter().max());
+}

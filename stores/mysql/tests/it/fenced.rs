@@ -231,3 +231,14 @@ async fn a_fence_tells_names_apart_by_their_bytes() {
             .contains("\"of shop\" cannot be the table")
     );
 }
+
+/// What was written before the claim was checked by nothing.
+#[tokio::test]
+async fn a_claim_takes_back_what_the_session_had_begun() {
+    let shop = Shop::open("begun").await;
+    let (token, mut conn) = (shop.lock(owner(1)).await, outside(server()).await);
+    run(&mut conn, "set autocommit = 0").await;
+    assert!(shop.write(&mut conn, 42).await);
+    shop.fence.claim(&mut conn, &shop.lock, token).await.unwrap();
+    assert_eq!(shop.read(&mut outside(server()).await).await, 100);
+}

@@ -37,7 +37,7 @@ pub(crate) fn other_type(place: &str) -> Fault {
 /// A string without a ttl may be no lock.
 pub(crate) fn never_ends(place: &str) -> Fault {
     let what = format!(
-        "the key of this lock on Redis at {place} never expires and is not tenure's, so it may be no lock at all"
+        "the key of this lock on Redis at {place} never expires or has a long value, so it may be no lock at all"
     );
     Fault::new(
         FaultKind::Misconfigured,
@@ -70,7 +70,7 @@ pub(crate) fn of_transaction(place: &str, code: Option<&str>) -> Option<Fault> {
         "NOPERM" => (
             FaultKind::Misconfigured,
             "does not permit this user what a lock without scripts needs",
-            "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis-without-scripts.md, and +wait for replicas=",
+            "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis-without-scripts.md, or with layout=plain that of https://github.com/tenure-rs/tenure/blob/main/docs/together.md, and +wait for replicas=",
         ),
         _ => return None,
     };

@@ -23,6 +23,7 @@ mod over;
 mod passwords;
 mod peers;
 mod places;
+mod plain;
 mod processes;
 mod refusals;
 mod renewal;

@@ -44,10 +44,10 @@ impl AllGuard {
     }
 
     /// Returns the fencing token of `name` if it is one of these locks. If two stores have a lock of this name, it is
-    /// the token of the first.
+    /// the greater of their tokens.
     #[must_use]
     pub fn token_of(&self, name: &str) -> Option<Token> {
-        self.tokens().find_map(|(part, token)| (part.as_str() == name).then_some(token))
+        self.tokens().filter(|(part, _)| part.as_str() == name).map(|(_, token)| token).max()
     }
 
     /// Returns the time until which you may count on all of them: the earliest deadline. Each renewal moves it.

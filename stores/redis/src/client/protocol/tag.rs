@@ -20,6 +20,12 @@ impl HashTag {
         Self(u16::try_from(tag(name)).unwrap_or_default())
     }
 
+    /// That of a key which is written in these parts.
+    pub(crate) fn of_key(parts: &[&str]) -> Self {
+        let hash = parts.iter().fold(FNV_BASIS, |hash, part| fnv(hash, part.as_bytes()));
+        Self(u16::try_from(folded(hash)).unwrap_or_default())
+    }
+
     /// Its number among all.
     pub(crate) fn number(self) -> usize {
         usize::from(self.0)

@@ -52,7 +52,11 @@ impl<'a> KeySpace<'a> {
     }
 
     pub(crate) fn keys(self, name: &'a LockName) -> Keys<'a> {
-        let tag = HashTag::of(name);
+        // What several names make one key of has one clock.
+        let tag = match self.plain {
+            Some(before) => HashTag::of_key(&[before, name.as_str()]),
+            None => HashTag::of(name),
+        };
         let [a, b, c] = tag.digits();
         Keys { space: self, tag, braced: [b'{', a, b, c, b'}'], name: name.as_str() }
     }
@@ -136,7 +140,7 @@ pub(crate) fn eviction_channel(prefix: &str) -> String {
 /// A text as a pattern finds it.
 fn escaped(text: &str) -> String {
     text.chars().fold(String::new(), |mut escaped, character| {
-        if matches!(character, '*' | '?' | '[' | ']' | '^' | '-' | '\\') {
+        if matches!(character, '*' | '?' | '[' | ']' | '\\') {
             escaped.push('\\');
         }
         escaped.push(character);
@@ -210,10 +214,12 @@ mod tests {
         let name = name("a{b");
         assert_eq!(space.keys(&name).text(Key::Lock), "orders*:a{b");
         assert!(space.keys(&name).text(Key::Clock).starts_with("tenure:{"));
-        assert_eq!(space.name_of("orders*:a{b"), Some(name));
+        assert_eq!(space.name_of("orders*:a{b"), Some(name.clone()));
         assert_eq!(space.name_of("tenure:{000}clock"), None);
         assert_eq!(space.pattern("a"), "orders\\*:a*");
         let bare = KeySpace { plain: Some(""), ..space };
+        let whole = LockName::new("orders*:a{b").unwrap();
+        assert_eq!(bare.keys(&whole).text(Key::Clock), space.keys(&name).text(Key::Clock));
         assert_eq!(bare.name_of("tenure:format"), None);
         assert!(bare.name_of("tenuring").is_some());
     }

@@ -42,6 +42,7 @@ where
     let (mut listing, mut contenders) = (Listing::default(), 0);
     listing.missing = missing;
     let in_cluster = transport.route.cluster().is_some();
+    let is_plain = transport.options.layout.is_plain();
     while let Some(look) = looks.next().await {
         let (name, seen) = match look {
             (name, Ok(seen)) => (name, seen),
@@ -52,6 +53,12 @@ where
             }
             // Nor may one that cannot be seen now, as its slot is on its way or its node is away.
             (name, Err(fault)) if in_cluster && fault.kind() == FaultKind::Unreachable => {
+                tracing::warn!(store = "redis", lock = %name, fault = %format_args!("{fault:#}"), "left out of the list");
+                misses(&mut listing.missing, &fault);
+                continue;
+            }
+            // Nor a key of another program, which this user may not read.
+            (name, Err(fault)) if is_plain && fault.kind() == FaultKind::Misconfigured => {
                 tracing::warn!(store = "redis", lock = %name, fault = %format_args!("{fault:#}"), "left out of the list");
                 misses(&mut listing.missing, &fault);
                 continue;

@@ -113,7 +113,10 @@ async fn walk(
     let (pattern, step) = (space.pattern(prefix), STEP.to_string());
     let (mut cursor, mut walk, mut there) = ("0".to_owned(), WalkProgress::default(), 0);
     loop {
-        let scan = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", &step];
+        let mut scan = vec!["SCAN", &cursor, "MATCH", &pattern, "COUNT", &step];
+        if transport.options.layout.is_plain() {
+            scan.extend(["TYPE", "string"]);
+        }
         let (next, found) = page(transport.scan(node_ref, &scan).await?)
             .ok_or_else(|| error::mismatched_reply(&transport.place))?;
         walk.steps += 1;

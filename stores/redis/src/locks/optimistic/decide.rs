@@ -135,6 +135,14 @@ impl LockSnapshot {
         }
     }
 
+    /// Refuses to evict what may be no lock.
+    fn check_evictable(&self) -> ParseResult<()> {
+        match &self.held {
+            HolderState::Foreign(value) => foreign::refuse_endless_key(value, self.left),
+            _ => Ok(()),
+        }
+    }
+
     /// The record, if this owner has it.
     fn of(&self, owner: &str) -> ParseResult<Option<ParsedRecord<'_>>> {
         if self.is_of_others() {
@@ -287,7 +295,7 @@ pub(super) fn evict(seen: &LockSnapshot) -> DecisionResult<Vec<Contender>> {
         Ok(Some(holder)) => Ok(With(vec![WriteOperation::Delete], vec![holder])),
         Err(ReplyError::Corrupt) => Ok(With(vec![WriteOperation::Delete], Vec::new())),
         Err(ReplyError::Foreign) => {
-            foreign::refuse_endless_key(seen.left)?;
+            seen.check_evictable()?;
             let holder = seen.foreign_holder().into_iter().collect();
             Ok(With(vec![WriteOperation::Delete], holder))
         }
@@ -299,7 +307,7 @@ pub(super) fn evict(seen: &LockSnapshot) -> DecisionResult<Vec<Contender>> {
 pub(super) fn evict_hold(seen: &LockSnapshot, hold: HoldId) -> DecisionResult<Option<Contender>> {
     let holder = match seen.foreign_holder() {
         Some(holder) if holder.id == Some(hold) => {
-            foreign::refuse_endless_key(seen.left)?;
+            seen.check_evictable()?;
             Some(holder)
         }
         Some(_) => None,

@@ -8,17 +8,32 @@ use tenure_core::{
     proto::queue::{Contender, Mode},
 };
 
-use super::record::ParsedRecord;
+use super::{decide::HolderState, record::ParsedRecord};
 use crate::locks::layout::fields::{ParseResult, ReplyError};
 
 /// How long a waiter sleeps at most behind one: most libraries announce no release.
 pub(super) const LOOK_AT_FOREIGN: Duration = Duration::from_millis(50);
 
+/// The last byte of a value that is read: more than any record of tenure has.
+pub(super) const LAST: &str = "1023";
+const READ: usize = 1024;
+
 /// How people are shown such a holder.
 const LABEL: &str = "(another library)";
 
+/// Who has a key with this value, for so many milliseconds. A key that is not there reads as an empty one.
+pub(super) fn told_apart(value: Vec<u8>, left: i64) -> HolderState {
+    const GONE: i64 = -2;
+    match left {
+        GONE => HolderState::Nobody,
+        // What tenure writes always ends.
+        0.. if is_ours(&value) => HolderState::Alone(value),
+        _ => HolderState::Foreign(value),
+    }
+}
+
 /// Whether this value is one of tenure's.
-pub(super) fn is_ours(value: &[u8]) -> bool {
+fn is_ours(value: &[u8]) -> bool {
     ParsedRecord::read(value).is_ok_and(|record| record.is_whole())
 }
 
@@ -38,9 +53,10 @@ fn id(value: &[u8]) -> HoldId {
     HoldId::of_owner(&Owner::from_bytes(owner))
 }
 
-/// Refuses to delete a string that never ends: it may be no lock at all.
-pub(super) fn refuse_endless_key(left: i64) -> ParseResult<()> {
-    if left < 0 { Err(ReplyError::Endless) } else { Ok(()) }
+/// Refuses to delete a string that never ends, or is so long that it was not read to its end: it may be no lock at
+/// all.
+pub(super) fn refuse_endless_key(value: &[u8], left: i64) -> ParseResult<()> {
+    if left < 0 || value.len() >= READ { Err(ReplyError::Endless) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -65,10 +81,24 @@ mod tests {
             "1",
             "",
             "web-7 1700000000",
+            // A digest and a time in seconds.
+            "d41d8cd98f00b204e9800998ecf8427e1700000000 no lock at all",
         ] {
             assert!(!is_ours(theirs.as_bytes()), "{theirs}");
         }
         assert!(!is_ours(&[0xff; 60]));
+    }
+
+    #[test]
+    fn what_never_ends_is_not_ours_and_what_is_gone_is_nobodys() {
+        let ours = b"00112233445566778899aabbccddeeff1700000000000000 a".to_vec();
+        assert!(matches!(told_apart(ours.clone(), 10), HolderState::Alone(_)));
+        assert!(matches!(told_apart(ours.clone(), -1), HolderState::Foreign(_)));
+        assert!(matches!(told_apart(ours, -2), HolderState::Nobody));
+        assert!(matches!(told_apart(Vec::new(), 10), HolderState::Foreign(_)));
+        assert!(refuse_endless_key(b"a", 10).is_ok());
+        assert!(refuse_endless_key(b"a", -1).is_err());
+        assert!(refuse_endless_key(&[b'a'; READ], 10).is_err());
     }
 
     #[test]

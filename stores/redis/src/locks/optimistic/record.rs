@@ -67,7 +67,11 @@ impl<'a> ParsedRecord<'a> {
     /// Whether each part is as tenure writes it.
     pub(super) fn is_whole(&self) -> bool {
         let is_owner = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
-        (self.owner == NOBODY || self.owner.bytes().all(is_owner)) && self.holder(0).is_ok()
+        // Until the year 2286 the time of a grant has so many digits.
+        let digits = self.grant.bytes().take_while(u8::is_ascii_digit).count();
+        (self.owner == NOBODY || self.owner.bytes().all(is_owner))
+            && digits == 16
+            && self.holder(0).is_ok()
     }
 
     pub(super) fn token(&self) -> ParseResult<Token> {

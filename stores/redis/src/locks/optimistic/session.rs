@@ -75,8 +75,12 @@ impl<'a> WatchTransaction<'a> {
             let all = keys.iter().chain(&clock).map(String::as_str);
             row.insert(2, ["WATCH"].into_iter().chain(all).collect());
         }
+        let is_plain = self.context.is_plain();
         for key in &keys {
-            row.extend([vec!["GET", key], vec!["PTTL", key]]);
+            // The value of another library may be of any length.
+            let get =
+                if is_plain { vec!["GETRANGE", key, "0", foreign::LAST] } else { vec!["GET", key] };
+            row.extend([get, vec!["PTTL", key]]);
         }
         row.extend(clock.iter().map(|key| vec!["GET", key]));
         row.extend(writes.then(|| vec!["MULTI"]));
@@ -95,11 +99,7 @@ impl<'a> WatchTransaction<'a> {
         let ahead = self.pooled.connection.seconds_ahead().saturating_mul(1_000_000);
         let mut seen = Vec::with_capacity(locks.len());
         for _ in locks {
-            let is_plain = self.context.is_plain();
-            let held = match told.next() {
-                Some(Value::Bytes(value)) if is_plain && !foreign::is_ours(&value) => {
-                    HolderState::Foreign(value)
-                }
+            let mut held = match told.next() {
                 Some(Value::Bytes(record)) => HolderState::Alone(record),
                 Some(Value::Nil) => HolderState::Nobody,
                 Some(Value::Error(error)) if error.code() == "WRONGTYPE" && is_plain => {
@@ -114,6 +114,9 @@ impl<'a> WatchTransaction<'a> {
                 Some(Value::Int(left)) => left,
                 other => return Err(self.odd(other)),
             };
+            if is_plain && let HolderState::Alone(value) = held {
+                held = foreign::told_apart(value, left);
+            }
             seen.push(LockSnapshot { held, left, now, ahead, ..LockSnapshot::default() });
         }
         if let (Some(first), true) = (seen.first_mut(), clock.is_some()) {

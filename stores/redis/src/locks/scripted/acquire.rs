@@ -68,8 +68,8 @@ impl ScriptedMethod {
         let owner = wire::owner(&ask.owner);
         let mut call = self.0.call(name, &[Key::Lock, Key::Clock]);
         wire::add_ask_arguments(&mut call, &owner, ask);
-        let answer = self.0.run_batched(&scripts::ACQUIRES, &owner, call).await?;
-        self.answer_alone(ask, answer)
+        let answer = self.0.run(&scripts::ACQUIRE_PLAIN, &owner, call).await?;
+        self.answer_alone(ask, BatchedReply::Whole(answer))
     }
 
     /// What an ask was answered that knew of nobody else; `None` when it met others.

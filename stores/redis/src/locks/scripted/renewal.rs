@@ -110,18 +110,13 @@ impl ScriptedMethod {
         // The connection makes one write of them all, and each has an answer of its own.
         let (told, many) = join(join_all(crowded.into_iter().map(one)), many).await;
         let mut told: HashMap<_, _> = told.into_iter().chain(many.into_iter().flatten()).collect();
-        if self.0.is_plain() {
-            // There only one has a name, so something else lies at these keys.
-            for (number, _) in alone {
-                told.entry(number).or_insert(Ok(Renewed::Lost));
-            }
-            return (0..holds.len()).filter_map(|number| told.remove(&number)).collect();
-        }
         // Others are at these, or something is odd.
         let rest: Vec<_> =
             alone.into_iter().filter(|(number, _)| !told.contains_key(number)).collect();
         for (number, answer) in join_all(rest.into_iter().map(one)).await {
-            if let (Ok(Renewed::Renewed { .. }), Some(hold)) = (&answer, holds.get(number)) {
+            if let (Ok(Renewed::Renewed { .. }), Some(hold)) = (&answer, holds.get(number))
+                && !self.0.is_plain()
+            {
                 self.0.crowded_holds().insert(hold.owner);
             }
             told.insert(number, answer);
@@ -193,6 +188,13 @@ impl ScriptedMethod {
     /// Renews a hold that others may be at.
     async fn renew_one(&self, hold: &Renewal) -> Result<Renewed, Fault> {
         let owner = wire::owner(&hold.owner);
+        if self.0.is_plain() {
+            let mut call = self.0.call(&hold.name, &[Key::Lock]);
+            call.argument(&[&owner]).number(ceil_millis(hold.ttl));
+            let reply = self.0.run(&scripts::RENEW_PLAIN, &owner, call).await?;
+            self.0.listen();
+            return reply.renewed().map_err(|refused| self.0.refused(refused));
+        }
         let mut call = self.0.call(&hold.name, &keys::ALL);
         call.argument(&[&owner]).number(ceil_millis(hold.ttl));
         call.argument(&[self.0.limits().as_bytes()]);

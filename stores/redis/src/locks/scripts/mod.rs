@@ -94,6 +94,16 @@ scripts! {
     /// KEYS: lock. ARGV: owner.
     /// Answers nothing more, `not-held` or `crowd`. Keeps S4.
     RELEASE_ALONE = "release/release_alone" "shared/refused" "release/release_refused";
+    /// Asks for a name in the plain layout, and says so when anybody has it.
+    ///
+    /// KEYS: lock, clock. ARGV: owner and mark, ttl, permits and label.
+    /// Answers the record, or `crowd`. Keeps S1 and S2.
+    ACQUIRE_PLAIN = "shared/ahead" "shared/refused" "shared/clock" "acquire/acquire_plain";
+    /// Extends a lease in the plain layout.
+    ///
+    /// KEYS: lock. ARGV: owner, ttl.
+    /// Answers `renewed`, what is left and that nobody is known to wait, or `lost`. Keeps S3 and S4.
+    RENEW_PLAIN = "shared/refused" "renew/renew_plain";
     /// Releases a name in the plain layout.
     ///
     /// KEYS: lock. ARGV: owner, the channel on which releases are announced.
@@ -155,9 +165,10 @@ mod tests {
     use super::*;
 
     /// How many arguments each command has behind its key, at least.
-    const WHOLE: [(&str, usize); 17] = [
+    const WHOLE: [(&str, usize); 18] = [
         ("DEL", 0),
         ("GET", 0),
+        ("GETRANGE", 2),
         ("HDEL", 1),
         ("HGET", 1),
         ("HMGET", 1),
@@ -193,6 +204,8 @@ mod tests {
             &ACQUIRE_TOGETHER,
             &RELEASE_ALONE,
             &RELEASE_PLAIN,
+            &ACQUIRE_PLAIN,
+            &RENEW_PLAIN,
             &ASK,
             &RELEASE,
             &RENEW_ALONE,

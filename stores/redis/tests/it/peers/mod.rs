@@ -8,7 +8,7 @@ use tenure_core::{AcquireError, Tenure};
 use tenure_servers::{RedisServer, redis::Reply};
 
 use self::program::{Library, Peer};
-use crate::support::{PATIENCE, hold, lost, name, tenure, until};
+use crate::support::{PATIENCE, hold, tenure, until};
 
 const KEY: &str = "stock:42";
 const TTL: Duration = Duration::from_secs(2);
@@ -136,53 +136,6 @@ peers! {
     spring_pub_sub: SpringPubSub;
 }
 
-/// As every library's forced unlock does it.
-#[tokio::test]
-async fn a_lock_that_is_deleted_is_lost() {
-    let server = RedisServer::start();
-    let tenure = ours(&server);
-    let guard = hold(&tenure, KEY, TTL).await;
-    let token = guard.token();
-    assert_eq!(server.command(&["SET", KEY, "theirs", "PX", "60000"]), Reply::Text("OK".into()));
-    lost(&guard).await;
-    drop(guard);
-    until("the release is over", async || tenure.store().inspect(&name(KEY)).await.is_ok()).await;
-    assert_eq!(server.command(&["GET", KEY]), Reply::Text("theirs".into()));
-    server.command(&["DEL", KEY]);
-    assert!(hold(&tenure, KEY, TTL).await.token() > token);
-}
-
-/// A hash at the key is Redisson's lock, a string without a ttl perhaps no lock at all.
-#[tokio::test]
-async fn what_is_no_plain_lock_is_neither_taken_nor_deleted() {
-    let server = RedisServer::start();
-    let tenure = ours(&server);
-    server.command(&["HSET", KEY, "0fe07e3c-5bbd-4e24-8ee7-6a5d4c3b2a19:1", "1"]);
-    let refused = tenure.mutex(KEY).try_lock().await.unwrap_err();
-    assert!(refused.to_string().contains("no string"), "{refused:#}");
-    assert!(tenure.store().evict(&name(KEY)).await.is_err());
-    server.command(&["DEL", KEY]);
-    server.command(&["SET", KEY, "not a lock"]);
-    let wait = Duration::from_millis(100);
-    assert!(tenure.mutex(KEY).lock().wait(wait).await.unwrap_err().is_busy());
-    let refused = tenure.store().evict(&name(KEY)).await.unwrap_err();
-    assert!(refused.to_string().contains("never expires"), "{refused:#}");
-    assert_eq!(server.command(&["GET", KEY]), Reply::Text("not a lock".into()));
-}
-
-#[tokio::test]
-async fn our_own_keys_are_no_locks() {
-    let server = RedisServer::start();
-    let tenure = ours(&server);
-    hold(&tenure, KEY, TTL).await.release().await.unwrap();
-    for key in server.keys() {
-        let refused = tenure.mutex(&key).try_lock().await.unwrap_err();
-        assert!(refused.to_string().contains("tenure's own keys"), "{key}: {refused:#}");
-        assert!(tenure.store().evict(&name(&key)).await.is_err());
-    }
-    assert!(tenure.list("").await.unwrap().names.is_empty());
-}
-
 /// It would ask again on its own only at the end of a ttl.
 #[tokio::test]
 async fn a_release_wakes_a_waiter_that_hears_of_it_alone() {
@@ -192,31 +145,13 @@ async fn a_release_wakes_a_waiter_that_hears_of_it_alone() {
     let ttl = Duration::from_secs(600);
     let mut peer = Peer::start(Library::SpringPubSub, server.address().port(), ttl, KEY);
     peer.tell("hold").await;
-    until("it listens", async || server.command(&["PUBSUB", "NUMPAT"]) == Reply::Text("2".into()))
-        .await;
+    // It and ours.
+    let hears = ["PUBLISH", "stock-channel:", "no key"];
+    until("both listen", async || server.command(&hears) == Reply::Text("2".into())).await;
     guard.release().await.unwrap();
     peer.says("held").await;
     // So is a waiter of ours woken by theirs: the pattern that it listens to is the other one.
     peer.tell("release").await;
     peer.says("released").await;
     hold(&tenure, KEY, PATIENCE).await.release().await.unwrap();
-}
-
-/// The first wake-up is ours: no waiter of tenure polls for what tenure releases.
-#[tokio::test]
-async fn a_release_is_announced_where_others_announce_theirs() {
-    let server = RedisServer::start();
-    let url = format!("{}?layout=plain&key_prefix=app:&unlock_channel=app:channel", server.url());
-    let (one, other) = (tenure(&url), tenure(&url));
-    let guard = hold(&one, "a", PATIENCE).await;
-    let mutex = other.mutex("a");
-    let waiting = tokio::spawn(async move { mutex.lock().wait(PATIENCE).await.unwrap() });
-    until("it listens", async || {
-        server.command(&["PUBSUB", "NUMSUB", "app:channel"])
-            == Reply::List(vec![Reply::Text("app:channel".into()), Reply::Text("2".into())])
-    })
-    .await;
-    guard.release().await.unwrap();
-    assert!(waiting.await.unwrap().check().is_ok());
-    assert_eq!(server.command(&["EXISTS", "app:a"]), Reply::Text("1".into()));
 }
