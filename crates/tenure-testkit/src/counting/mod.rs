@@ -5,7 +5,7 @@
 //! that came late has a smaller token than the one before it.
 //!
 //! A store's tests implement [`Ledger`] over its driver. A child [counts](count), and the parent has [many of
-//! them](run) do so and then [looks](proven) at what they left.
+//! them](run) do so and then [looks](assert_history) at what they left.
 
 #![allow(clippy::panic, reason = "it is part of a test, which may fail")]
 

@@ -226,7 +226,7 @@ fn has_a_thread_to_spare() -> bool {
     thread::Builder::new().spawn(|| {}).is_ok_and(|spare| spare.join().is_ok())
 }
 
-/// Prepares a thread for [`tell`].
+/// Prepares a thread for [`run_callback`].
 pub(super) fn prepare_callback_thread() {
     if let Ok(tells) = tellers() {
         // If there is none, it is tried again when it is needed.

@@ -39,7 +39,7 @@ impl SweepSchedule {
     }
 
     /// Whether it is time to tidy, and no other threads see to that. Then the caller does, and says when it
-    /// [ends](Self::ends).
+    /// [ends](Self::end_sweep).
     pub(crate) fn try_begin(&self) -> bool {
         let due = self.files_per_shelf();
         if self.created.load(Ordering::Relaxed) < due {

@@ -53,6 +53,20 @@ pub(super) enum HolderState {
     OtherType,
 }
 
+impl HolderState {
+    /// Who has a key of the plain layout with this value, for so many milliseconds. A key that is not there reads as
+    /// an empty one.
+    pub(super) fn of_plain_key(value: Vec<u8>, left: i64) -> Self {
+        const GONE: i64 = -2;
+        match left {
+            GONE => Self::Nobody,
+            // What tenure writes always ends.
+            0.. if foreign::is_ours(&value) => Self::Alone(value),
+            _ => Self::Foreign(value),
+        }
+    }
+}
+
 /// What the head of a crowd says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ContenderSummary {
@@ -351,6 +365,16 @@ mod tests {
     fn crowd(sole: &str, end: u64, sharing: u64) -> LockSnapshot {
         let crowd = ContenderSummary { sole: sole.to_owned(), end, sharing, ours: false };
         LockSnapshot { held: HolderState::Crowd(Some(crowd)), now: NOW, ..LockSnapshot::default() }
+    }
+
+    #[test]
+    fn what_never_ends_is_not_ours_and_what_is_gone_is_nobodys() {
+        let of = |value: &[u8], left| HolderState::of_plain_key(value.to_vec(), left);
+        let ours = format!("{OWNER}{NOW} a");
+        assert!(matches!(of(ours.as_bytes(), 10), HolderState::Alone(_)));
+        assert!(matches!(of(ours.as_bytes(), -1), HolderState::Foreign(_)));
+        assert!(matches!(of(ours.as_bytes(), -2), HolderState::Nobody));
+        assert!(matches!(of(b"", 10), HolderState::Foreign(_)));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tenure_core::{
     proto::queue::{Contender, Mode},
 };
 
-use super::{decide::HolderState, record::ParsedRecord};
+use super::record::ParsedRecord;
 use crate::locks::layout::fields::{ParseResult, ReplyError};
 
 /// How long a waiter sleeps at most behind one: most libraries announce no release.
@@ -21,19 +21,8 @@ const READ: usize = 1024;
 /// How people are shown such a holder.
 const LABEL: &str = "(another library)";
 
-/// Who has a key with this value, for so many milliseconds. A key that is not there reads as an empty one.
-pub(super) fn told_apart(value: Vec<u8>, left: i64) -> HolderState {
-    const GONE: i64 = -2;
-    match left {
-        GONE => HolderState::Nobody,
-        // What tenure writes always ends.
-        0.. if is_ours(&value) => HolderState::Alone(value),
-        _ => HolderState::Foreign(value),
-    }
-}
-
 /// Whether this value is one of tenure's.
-fn is_ours(value: &[u8]) -> bool {
+pub(super) fn is_ours(value: &[u8]) -> bool {
     ParsedRecord::read(value).is_ok_and(|record| record.is_whole())
 }
 
@@ -90,12 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_not_ours_and_what_is_gone_is_nobodys() {
-        let ours = b"00112233445566778899aabbccddeeff1700000000000000 a".to_vec();
-        assert!(matches!(told_apart(ours.clone(), 10), HolderState::Alone(_)));
-        assert!(matches!(told_apart(ours.clone(), -1), HolderState::Foreign(_)));
-        assert!(matches!(told_apart(ours, -2), HolderState::Nobody));
-        assert!(matches!(told_apart(Vec::new(), 10), HolderState::Foreign(_)));
+    fn what_never_ends_or_is_long_is_not_deleted() {
         assert!(refuse_endless_key(b"a", 10).is_ok());
         assert!(refuse_endless_key(b"a", -1).is_err());
         assert!(refuse_endless_key(&[b'a'; READ], 10).is_err());

@@ -115,7 +115,7 @@ impl<'a> WatchTransaction<'a> {
                 other => return Err(self.odd(other)),
             };
             if is_plain && let HolderState::Alone(value) = held {
-                held = foreign::told_apart(value, left);
+                held = HolderState::of_plain_key(value, left);
             }
             seen.push(LockSnapshot { held, left, now, ahead, ..LockSnapshot::default() });
         }
