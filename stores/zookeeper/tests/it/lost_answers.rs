@@ -11,7 +11,7 @@ use std::{
 };
 
 use tenure_core::{
-    Fault, Owner, Store, Timestamp,
+    Fault, LockName, Owner, Store, Timestamp,
     proto::{
         Renewed,
         queue::{Answer, Ask, Intent, Kind, Mode},
@@ -87,6 +87,14 @@ async fn some_time<T>(
     tokio::time::timeout(Duration::from_micros(limit), call).await.ok()
 }
 
+/// Releases what this owner has or may get, and asks again until it is answered: as the engine does.
+async fn give_up(store: &ZookeeperStore, random: &mut Random, lock: &LockName, owner: &Owner) {
+    while !matches!(
+        some_time(random, store.release(lock, owner, Duration::ZERO)).await,
+        Some(Ok(_))
+    ) {}
+}
+
 async fn acquire(store: &ZookeeperStore, random: &mut Random, held: &Held) -> bool {
     let (lock, mut ask) = any(random);
     let lock_name = name(["mutex", "rwlock", "permits"][lock]);
@@ -119,15 +127,15 @@ async fn acquire(store: &ZookeeperStore, random: &mut Random, held: &Held) -> bo
             is_held = false;
             let _ = some_time(random, store.turn(&lock_name, &old, &ask)).await;
             // Both are taken back where that is in doubt.
-            let _ = some_time(random, store.release(&lock_name, &old, Duration::ZERO)).await;
+            give_up(store, random, &lock_name, &old).await;
         } else {
             break;
         }
     }
-    // It is given up, though nobody may hear of it; or it ends by itself.
+    // It is given up, or it ends by itself.
     let ends = is_held && ask.ttl < Duration::from_secs(1);
     if !ends || random.happens(500) {
-        let _ = some_time(random, store.release(&lock_name, &ask.owner, Duration::ZERO)).await;
+        give_up(store, random, &lock_name, &ask.owner).await;
     }
     served
 }
@@ -169,7 +177,7 @@ async fn asks_without_answers_leave_nothing_and_let_nobody_in_beside() {
         ended.unwrap();
     }
     println!("served: {served:?}");
-    assert!(served.load(Relaxed) > 50, "{served:?}");
+    assert!(served.load(Relaxed) > 10, "{served:?}");
     // Sessions last longer than this.
     let began = std::time::Instant::now();
     until("no node is left", async || nodes_under(&server, &path).is_empty()).await;
