@@ -322,6 +322,9 @@ fn result_message(name: &LockName, seen: Option<&Snapshot>, evicted: &[Contender
             Mode::Permits { .. } => {
                 "Its permits are free; no token keeps it from continuing.".into()
             }
+            _ if holder.token.is_none() => {
+                "It has no token, so nothing refuses what it still writes.".into()
+            }
             _ => format!(
                 "Its token {token} is fenced off: a resource that checks tokens refuses it once it \
                  has seen the next one."
@@ -335,6 +338,16 @@ fn result_message(name: &LockName, seen: Option<&Snapshot>, evicted: &[Contender
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_no_token_is_not_called_fenced_off() {
+        let name = LockName::new("stock:42").unwrap();
+        let mut holder = Contender::new("(another library)".to_owned(), Mode::Exclusive);
+        let said = |holder: &Contender| result_message(&name, None, std::slice::from_ref(holder));
+        assert!(said(&holder).contains("no token"), "{}", said(&holder));
+        holder.token = tenure::Token::from_raw(7);
+        assert!(said(&holder).contains("7 is fenced off"), "{}", said(&holder));
+    }
 
     #[test]
     fn who_breaks_a_lock_is_told_when_its_command_ends() {

@@ -203,3 +203,15 @@ async fn a_waiter_behind_an_attached_hold_hears_its_release() {
     attached.release().await.unwrap();
     waiting.await.unwrap().check().unwrap();
 }
+
+#[tokio::test]
+async fn a_look_says_what_the_layout_lacks() {
+    let server = RedisServer::start();
+    let layout = async |setting: &str| {
+        let url = format!("{}?layout=plain{setting}", server.url());
+        let found = tenure(&url).health().await.unwrap();
+        found.into_iter().find(|diagnostic| diagnostic.what == "layout").unwrap().found
+    };
+    assert!(layout("").await.contains("every string counts"));
+    assert!(!layout("&key_prefix=app:").await.contains("every string counts"));
+}

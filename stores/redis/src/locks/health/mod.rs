@@ -73,9 +73,14 @@ async fn server(
     let none = sentinels::replicas(info).filter(|_| transport.route.can_fail_over() && !wants);
     let one_of_many = one_of_many(info).filter(|_| !transport.route.can_fail_over());
     let layout = transport.options.layout.is_plain().then(|| {
-        let found = "plain: holders of other libraries have no token, and waiters have no order";
-        let help =
-            "let every program that writes take its token from tenure, or use tenure's own layout";
+        let found = if transport.options.layout.key_prefix.is_empty() {
+            "plain, without key_prefix: every string counts as a lock, holders of other libraries \
+             have no token, and waiters have no order"
+        } else {
+            "plain: holders of other libraries have no token, and waiters have no order"
+        };
+        let help = "name what the keys of locks begin with by key_prefix=, and fence by a version that every program \
+                    raises; or use tenure's own layout";
         Diagnostic::warning("layout", found, "S2", help)
     });
     let without_scripts = (!transport.options.scripts).then(|| {
