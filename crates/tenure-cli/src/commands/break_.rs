@@ -345,7 +345,7 @@ mod tests {
         let mut holder = Contender::new("(another library)".to_owned(), Mode::Exclusive);
         let said = |holder: &Contender| result_message(&name, None, std::slice::from_ref(holder));
         assert!(said(&holder).contains("no token"), "{}", said(&holder));
-        holder.token = tenure::Token::from_raw(7);
+        holder.token = Token::from_raw(7);
         assert!(said(&holder).contains("7 is fenced off"), "{}", said(&holder));
     }
 
