@@ -12,6 +12,8 @@ use crate::support::{hold, sql, store, tenure, until};
 async fn a_replica_grants_nothing_and_once_it_is_promoted_its_tokens_go_on_rising() {
     let mut primary = PostgresServer::with(&["shared_buffers=16MB"]);
     let first = store(&primary.url());
+    // A busy machine may need longer than a call waits.
+    until("it answers", async || first.incarnation().await.is_ok()).await;
     let before = first.incarnation().await.unwrap();
     let held = hold(&tenure(&primary.url()), "lock", Duration::from_secs(60)).await;
     let (token, held) = (held.token(), held);
