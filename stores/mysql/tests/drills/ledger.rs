@@ -64,7 +64,6 @@ fn refusal(error: &FenceError) -> Refusal {
         FenceError::Database(mysql_async::Error::Server(said)) if said.code == 1020 => {
             Refusal::Stale
         }
-        FenceError::Database(_) => Refusal::Failed,
         _ => Refusal::Failed,
     }
 }

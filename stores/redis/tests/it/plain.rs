@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::Tenure;
-use tenure_servers::{RedisServer, redis::Reply};
+use tenure_servers::{RedisServer, SentinelService, redis::Reply};
 
 use crate::{
     places::PLAIN_ACL,
@@ -214,4 +214,17 @@ async fn a_look_says_what_the_layout_lacks() {
     };
     assert!(layout("").await.contains("every string counts"));
     assert!(!layout("&key_prefix=app:").await.contains("every string counts"));
+}
+
+#[tokio::test]
+async fn sentinels_lead_to_the_keys_of_others_too() {
+    let service = SentinelService::start();
+    let tenure = tenure(&format!("{}&layout=plain&key_prefix=app:", service.url()));
+    let first = hold(&tenure, "a", PATIENCE).await;
+    let server = &service.servers[service.primary().unwrap()];
+    assert_eq!(server.command(&["EXISTS", "app:a"]), Reply::Text("1".into()));
+    assert!(tenure.mutex("a").try_lock().await.unwrap().is_none());
+    let token = first.token();
+    first.release().await.unwrap();
+    assert!(hold(&tenure, "a", PATIENCE).await.token() > token);
 }

@@ -132,7 +132,7 @@ impl PendingAsk<'_> {
         self.entries().insert(self.ask.owner, entry);
         let base = if self.base == NodePrefix::Lease { NodePrefix::Lock } else { self.base };
         let placed = self.create(&self.place.queue(self.base), base).await?;
-        self.record_created_node(&placed, |entry| entry.place = Some(placed.clone())).await?;
+        self.record(&placed, |entry| entry.place = Some(placed.clone())).await?;
         Ok(placed)
     }
 
@@ -163,10 +163,7 @@ impl PendingAsk<'_> {
                         CreatedNode { path: format!("{prefix}{number}"), czxid: stat.czxid };
                     if placed.is_used_up() {
                         // Beside what it has already, all of which goes.
-                        self.record_created_node(&placed, |entry| {
-                            entry.leases.push(placed.clone())
-                        })
-                        .await?;
+                        self.record(&placed, |entry| entry.leases.push(placed.clone())).await?;
                         return Err(error::used_up(self.name.as_str()));
                     }
                     return Ok(placed);
@@ -184,7 +181,7 @@ impl PendingAsk<'_> {
 
     /// Notes a node that was made. If this took so long that the ask was given up meanwhile, the node goes again: nobody
     /// else knows of it.
-    pub(crate) async fn record_created_node(
+    pub(crate) async fn record(
         &self,
         placed: &CreatedNode,
         note: impl FnOnce(&mut Acquisition) + Send,

@@ -131,7 +131,7 @@ impl PendingAsk<'_> {
         for number in made..take as usize {
             let make = async {
                 let lease = self.create(&dir, NodePrefix::Lease).await?;
-                self.record_created_node(&lease, |entry| entry.leases.push(lease.clone())).await
+                self.record(&lease, |entry| entry.leases.push(lease.clone())).await
             };
             let is_last = number + 1 == take as usize;
             let look = async { if is_last { self.list(&dir).await.map(Some) } else { Ok(None) } };

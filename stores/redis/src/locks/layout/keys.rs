@@ -32,8 +32,8 @@ pub(crate) const ALL: [Key; 4] = [Key::Lock, Key::Clock, Key::Line, Key::Ends];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeySpace<'a> {
     prefix: &'a str,
-    /// What stands before the name in the key of a lock, in the plain layout.
-    plain: Option<&'a str>,
+    /// In the plain layout: what precedes the name in the key of a lock.
+    key_prefix: Option<&'a str>,
 }
 
 /// The keys of one lock.
@@ -47,13 +47,13 @@ pub(crate) struct Keys<'a> {
 
 impl<'a> KeySpace<'a> {
     pub(crate) fn of(options: &'a RedisOptions) -> Self {
-        let plain = options.layout.is_plain().then_some(options.layout.key_prefix.as_str());
-        Self { prefix: &options.prefix, plain }
+        let key_prefix = options.layout.is_plain().then_some(options.layout.key_prefix.as_str());
+        Self { prefix: &options.prefix, key_prefix }
     }
 
     pub(crate) fn keys(self, name: &'a LockName) -> Keys<'a> {
         // What several names make one key of has one clock.
-        let tag = match self.plain {
+        let tag = match self.key_prefix {
             Some(before) => HashTag::of_key(&[before, name.as_str()]),
             None => HashTag::of(name),
         };
@@ -63,7 +63,7 @@ impl<'a> KeySpace<'a> {
 
     /// A pattern for `SCAN` that finds the locks whose names begin with `names`, and perhaps others.
     pub(crate) fn pattern(self, names: &str) -> String {
-        match self.plain {
+        match self.key_prefix {
             Some(before) => format!("{}{}*", escaped(before), escaped(names)),
             None => format!("{}{{???}}{LOCK}{}*", escaped(self.prefix), escaped(names)),
         }
@@ -71,7 +71,7 @@ impl<'a> KeySpace<'a> {
 
     /// The name whose lock has this key.
     pub(crate) fn name_of(self, key: &str) -> Option<LockName> {
-        if let Some(before) = self.plain {
+        if let Some(before) = self.key_prefix {
             // Without a prefix every key is one of a lock, but ours.
             let is_ours = !self.prefix.is_empty() && key.starts_with(self.prefix);
             return LockName::new(key.strip_prefix(before).filter(|_| !is_ours)?).ok();
@@ -87,7 +87,7 @@ impl<'a> KeySpace<'a> {
 impl Keys<'_> {
     /// What a key is written of.
     pub(crate) fn parts(&self, key: Key) -> [&[u8]; 4] {
-        if let (Key::Lock, Some(before)) = (key, self.space.plain) {
+        if let (Key::Lock, Some(before)) = (key, self.space.key_prefix) {
             return [before.as_bytes(), b"", b"", self.name.as_bytes()];
         }
         let (kind, name) = match key {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn space(prefix: &str) -> KeySpace<'_> {
-        KeySpace { prefix, plain: None }
+        KeySpace { prefix, key_prefix: None }
     }
 
     fn name(text: &str) -> LockName {
@@ -210,14 +210,14 @@ mod tests {
 
     #[test]
     fn a_plain_key_is_what_others_make_of_a_name() {
-        let space = KeySpace { prefix: "tenure:", plain: Some("orders*:") };
+        let space = KeySpace { prefix: "tenure:", key_prefix: Some("orders*:") };
         let name = name("a{b");
         assert_eq!(space.keys(&name).text(Key::Lock), "orders*:a{b");
         assert!(space.keys(&name).text(Key::Clock).starts_with("tenure:{"));
         assert_eq!(space.name_of("orders*:a{b"), Some(name.clone()));
         assert_eq!(space.name_of("tenure:{000}clock"), None);
         assert_eq!(space.pattern("a"), "orders\\*:a*");
-        let bare = KeySpace { plain: Some(""), ..space };
+        let bare = KeySpace { key_prefix: Some(""), ..space };
         let whole = LockName::new("orders*:a{b").unwrap();
         assert_eq!(bare.keys(&whole).text(Key::Clock), space.keys(&name).text(Key::Clock));
         assert_eq!(bare.name_of("tenure:format"), None);

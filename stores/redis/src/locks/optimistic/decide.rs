@@ -152,7 +152,7 @@ impl LockSnapshot {
     /// Refuses to evict what may be no lock.
     fn check_evictable(&self) -> ParseResult<()> {
         match &self.held {
-            HolderState::Foreign(value) => foreign::refuse_endless_key(value, self.left),
+            HolderState::Foreign(value) => foreign::check_deletable(value, self.left),
             _ => Ok(()),
         }
     }

@@ -44,7 +44,7 @@ fn id(value: &[u8]) -> HoldId {
 
 /// Refuses to delete a string that never ends, or is so long that it was not read to its end: it may be no lock at
 /// all.
-pub(super) fn refuse_endless_key(value: &[u8], left: i64) -> ParseResult<()> {
+pub(super) fn check_deletable(value: &[u8], left: i64) -> ParseResult<()> {
     if left < 0 || value.len() >= READ { Err(ReplyError::Endless) } else { Ok(()) }
 }
 
@@ -80,9 +80,9 @@ mod tests {
 
     #[test]
     fn what_never_ends_or_is_long_is_not_deleted() {
-        assert!(refuse_endless_key(b"a", 10).is_ok());
-        assert!(refuse_endless_key(b"a", -1).is_err());
-        assert!(refuse_endless_key(&[b'a'; READ], 10).is_err());
+        assert!(check_deletable(b"a", 10).is_ok());
+        assert!(check_deletable(b"a", -1).is_err());
+        assert!(check_deletable(&[b'a'; READ], 10).is_err());
     }
 
     #[test]

@@ -47,21 +47,20 @@ impl PlainMethod {
         }
     }
 
-    /// Refuses a name whose key is one that tenure keeps something else in.
-    fn check(&self, name: &LockName) -> Result<(), Fault> {
-        let options = &self.context.shared.options;
+    /// The key of a name, unless it is one that tenure keeps something else in.
+    fn key_of(&self, name: &LockName) -> Result<String, Fault> {
         let key = self.context.key_space().keys(name).text(Key::Lock);
-        if key.starts_with(&options.prefix) {
+        if key.starts_with(&self.context.shared.options.prefix) {
             return Err(error::own_key(self.context.place()));
         }
-        Ok(())
+        Ok(key)
     }
 }
 
 #[async_trait]
 impl LockingMethod for PlainMethod {
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
-        self.check(name)?;
+        self.key_of(name)?;
         self.optimistic.can_do(ask.mode, ask.order)?;
         match self.scripted.ask_for_free(name, ask).await? {
             Some(answer) => Ok(answer),
@@ -84,13 +83,12 @@ impl LockingMethod for PlainMethod {
         owner: &Owner,
         keep: Duration,
     ) -> Result<Released, Fault> {
-        self.check(name)?;
+        let key = self.key_of(name)?;
         self.context.shared.records.take(owner);
         if !keep.is_zero() {
             return self.optimistic.release(name, owner, keep).await;
         }
         let text = wire::owner(owner);
-        let key = self.context.key_space().keys(name).text(Key::Lock);
         let channel = release_channel(&self.context.shared.options, &key);
         let mut call = self.context.call(name, &[Key::Lock]);
         call.argument(&[&text]).argument(&[channel.as_bytes()]);
@@ -108,7 +106,7 @@ impl LockingMethod for PlainMethod {
     }
 
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
-        self.check(name)?;
+        self.key_of(name)?;
         self.optimistic.take_over(name, over).await
     }
 
@@ -119,17 +117,17 @@ impl LockingMethod for PlainMethod {
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
-        self.check(name)?;
+        self.key_of(name)?;
         self.optimistic.inspect(name).await
     }
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
-        self.check(name)?;
+        self.key_of(name)?;
         self.optimistic.evict(name).await
     }
 
     async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
-        self.check(name)?;
+        self.key_of(name)?;
         self.optimistic.evict_hold(name, hold).await
     }
 }

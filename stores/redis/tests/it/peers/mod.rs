@@ -150,7 +150,7 @@ async fn a_release_wakes_a_waiter_that_hears_of_it_alone() {
     until("both listen", async || server.command(&hears) == Reply::Text("2".into())).await;
     guard.release().await.unwrap();
     peer.says("held").await;
-    // So is a waiter of ours woken by theirs: the pattern that it listens to is the other one.
+    // And what they release is free for us.
     peer.tell("release").await;
     peer.says("released").await;
     hold(&tenure, KEY, PATIENCE).await.release().await.unwrap();
