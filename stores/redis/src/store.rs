@@ -23,9 +23,10 @@ use crate::{
         listing,
         optimistic::OptimisticMethod,
         plain::PlainMethod,
+        redisson::RedissonMethod,
         scripted::ScriptedMethod,
     },
-    options::RedisOptions,
+    options::{Layout, RedisOptions},
     servers::incarnation,
 };
 
@@ -96,12 +97,11 @@ impl RedisStore {
 
 /// The locking method that the options choose.
 fn method(context: &Context) -> Arc<dyn LockingMethod> {
-    if context.is_plain() {
-        Arc::new(PlainMethod::new(context))
-    } else if context.shared.options.scripts {
-        Arc::new(ScriptedMethod(context.clone()))
-    } else {
-        Arc::new(OptimisticMethod(context.clone()))
+    match (context.layout(), context.shared.options.scripts) {
+        (Layout::Plain, _) => Arc::new(PlainMethod::new(context)),
+        (Layout::Redisson, _) => Arc::new(RedissonMethod::new(context)),
+        (Layout::Tenure, true) => Arc::new(ScriptedMethod(context.clone())),
+        (Layout::Tenure, false) => Arc::new(OptimisticMethod(context.clone())),
     }
 }
 

@@ -57,6 +57,11 @@ async fn shows_what_it_is_used_as(scene: &Scene, kind: Kind) {
         Kind::Mutex | Kind::ReadWrite | Kind::Election => Mode::Exclusive,
     };
     let used = |ask| Ask { mode, ..used_as(kind, ask) };
+    let (permits, shared) = (client.can().permits, client.can().shared);
+    if kind == Kind::Semaphore && !permits || kind == Kind::ReadWrite && !shared {
+        scene.refused("the kind", client.ask(&used(client.tries())).await);
+        return;
+    }
     if kind == Kind::Latch && client.can().longest_keep.is_zero() {
         scene.refused("latches", client.ask(&used(client.tries())).await);
         return;
@@ -74,14 +79,16 @@ async fn shows_what_it_is_used_as(scene: &Scene, kind: Kind) {
 pub async fn a_lock_of_another_kind_does_not_enter(scene: Scene) {
     let (one, other) = (scene.client().await, scene.client().await);
     let mutex = one.tries();
+    let can = one.can();
+    let kind = if can.shared || can.kinds_may_mix { Kind::ReadWrite } else { Kind::Election };
     one.lock(&mutex).await;
-    stays_out(&other, &used_as(Kind::ReadWrite, other.tries())).await;
+    stays_out(&other, &used_as(kind, other.tries())).await;
     stays_out(&other, &used_as(Kind::Election, other.waits())).await;
     let seen = one.inspect().await;
     assert_eq!(seen.holders.len(), 1);
     assert_eq!(seen.holders[0].kind, Some(Kind::Mutex));
     one.let_go(&mutex.owner).await;
-    other.lock(&used_as(Kind::ReadWrite, other.tries())).await;
+    other.lock(&used_as(kind, other.tries())).await;
     stays_out(&one, &one.tries()).await;
 }
 

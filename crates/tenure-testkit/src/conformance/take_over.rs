@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::proto::{
     Owner, Renewed,
-    queue::{Ask, Mode, Order, Released, TakeOver},
+    queue::{Ask, Kind, Mode, Order, Released, TakeOver},
 };
 
 use super::{
@@ -172,16 +172,18 @@ pub async fn a_reader_among_readers_is_taken_over(scene: Scene) {
         eprintln!("not shown: the store declares that it has no readers, or detaches none");
         return;
     }
-    let reads = |client: &Client| Ask { mode: Mode::Shared, ..client.tries() };
+    let reads =
+        |client: &Client| Ask { kind: Kind::ReadWrite, mode: Mode::Shared, ..client.tries() };
     let (first, second) = (reads(&one), reads(&two));
     one.lock(&first).await;
     let other = two.lock(&second).await;
-    let over = TakeOver { mode: Mode::Shared, ..two.taking_over(&first.owner) };
+    let over =
+        TakeOver { kind: Kind::ReadWrite, mode: Mode::Shared, ..two.taking_over(&first.owner) };
     two.take_over(&over).await;
     assert_eq!(one.release(&first.owner).await, Released::NotHeld);
     assert_eq!(two.lock(&second).await.token, other.token);
     assert_eq!(two.inspect().await.holders.len(), 2);
-    let writes = Ask { order: Order::Barging, ..one.tries() };
+    let writes = Ask { kind: Kind::ReadWrite, order: Order::Barging, ..one.tries() };
     two.let_go(&second.owner).await;
     one.busy(&writes).await;
     two.let_go(&over.owner).await;

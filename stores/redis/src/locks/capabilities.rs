@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::store::{Capabilities, LeaseScope, Reason, Reasons};
 
-use crate::options::RedisOptions;
+use crate::options::{Layout, RedisOptions};
 
 pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
     let limits = &options.limits;
@@ -36,11 +36,30 @@ pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
         max_holders: limits.max_holders,
         reasons: Reasons::NONE,
     };
-    match (options.layout.is_plain(), options.scripts) {
-        (false, true) => all,
-        (false, false) => one_holder(all, &WITHOUT_SCRIPTS),
-        // A plain key keeps no token that came from elsewhere.
-        (true, _) => Capabilities { raise: false, ..one_holder(all, &PLAIN) },
+    match (options.layout.layout, options.scripts) {
+        (Layout::Tenure, true) => all,
+        (Layout::Tenure, false) => one_holder(all, &WITHOUT_SCRIPTS),
+        // The key keeps no token that came from elsewhere.
+        (Layout::Plain, _) => Capabilities { raise: false, ..one_holder(all, &PLAIN) },
+        (Layout::Redisson, _) if options.layout.fenced_tokens => redisson(one_holder(all, &FENCED)),
+        (Layout::Redisson, _) => {
+            let max_holders = all.max_holders;
+            let without_queue = one_holder(all, &REDISSON);
+            let reasons = Reasons { shared: None, ..without_queue.reasons };
+            redisson(Capabilities { shared: true, reasons, max_holders, ..without_queue })
+        }
+    }
+}
+
+/// What Redisson's keys do not keep. Nobody else knows of an owner that has let go, nor whether others wait, so each
+/// turn is asked for at the server.
+fn redisson(with: Capabilities) -> Capabilities {
+    Capabilities {
+        pass_bits: false,
+        longest_keep: Duration::ZERO,
+        raise: false,
+        kinds_may_mix: false,
+        ..with
     }
 }
 
@@ -64,6 +83,19 @@ const PLAIN: Refusals = Refusals {
     permits: "in the plain layout a lock has one holder, so there are no semaphores",
     fifo: "the plain layout has no queue, so it cannot be fair",
     help: "use a mutex, or leave layout=plain out if no other library uses this lock",
+};
+
+const REDISSON: Refusals = Refusals {
+    shared: "",
+    permits: "in Redisson's layout there are no semaphores: a crash of a Redisson client that holds permits loses them for ever",
+    fifo: "in Redisson's layout there is no queue, so it cannot be fair: the order of RFairLock depends on the clocks of its clients",
+    help: "use a mutex or a read-write lock, or leave layout=redisson out if no Java program uses this lock",
+};
+
+const FENCED: Refusals = Refusals {
+    shared: "RFencedLock has one holder, so with tokens=fenced there are no shared locks",
+    help: "use a mutex, or leave tokens=fenced out if no Java program uses RFencedLock for this lock",
+    ..REDISSON
 };
 
 /// One record for one holder, and no queue.

@@ -26,7 +26,7 @@ use crate::{
         scripts::BATCHES,
         wakeups::WakeupSubscription,
     },
-    options::{RedisOptions, Replicas},
+    options::{Layout, RedisOptions, Replicas},
     servers::{BatchedReply, NodeRef, Topology, Transport},
 };
 
@@ -122,9 +122,8 @@ impl Context {
         KeySpace::of(&self.shared.options)
     }
 
-    /// Whether other libraries use the same keys.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.shared.options.layout.is_plain()
+    pub(crate) fn layout(&self) -> Layout {
+        self.shared.options.layout.layout
     }
 
     pub(crate) fn place(&self) -> &str {

@@ -1,6 +1,6 @@
 //! Why a lock cannot be used, whatever its server does.
 
-use tenure_core::{Fault, FaultKind};
+use tenure_core::{Fault, FaultKind, proto::queue::Kind};
 
 /// What the store keeps of a name makes no sense.
 pub(crate) fn corrupt(place: &str) -> Fault {
@@ -32,6 +32,51 @@ pub(crate) fn other_type(place: &str) -> Fault {
         format!("the key of this lock on Redis at {place} is no string, so it is no plain lock");
     let help = "choose another name or key_prefix; Redisson's locks are hashes, which layout=plain does not support";
     Fault::new(FaultKind::Misconfigured, what, help)
+}
+
+/// Something else lies at the key of a lock of Redisson's layout.
+pub(crate) fn no_redisson_lock(place: &str) -> Fault {
+    let what = format!("the key of this lock on Redis at {place} is no lock of Redisson's");
+    let help = "choose another name or key_prefix; with layout=plain tenure uses strings as locks";
+    Fault::new(FaultKind::Misconfigured, what, help)
+}
+
+/// A name is one kind of lock.
+pub(crate) fn other_kind(place: &str) -> Fault {
+    let what = format!(
+        "this name on Redis at {place} is used as another kind of lock: RLock and RReadWriteLock do not exclude each other"
+    );
+    Fault::new(FaultKind::Misconfigured, what, "use one kind of lock for one name")
+}
+
+/// Redisson's fair lock has a queue under this name.
+pub(crate) fn fair_queue(place: &str) -> Fault {
+    let what = format!(
+        "programs wait for this lock on Redis at {place} with Redisson's RFairLock, whose order depends on the clocks of its clients: tenure takes no part in it"
+    );
+    let help = "use RLock in the Java programs, or another name; if no program waits any more, delete redisson_lock_queue:{NAME} and redisson_lock_timeout:{NAME}";
+    Fault::new(FaultKind::Misconfigured, what, help)
+}
+
+/// Redisson's fenced lock issues the tokens of this name.
+pub(crate) fn fenced_counter(place: &str) -> Fault {
+    let what = format!(
+        "this name on Redis at {place} is used with Redisson's RFencedLock, whose tokens are much smaller than tenure's: a fence would refuse its holders for ever"
+    );
+    Fault::new(FaultKind::Misconfigured, what, "add tokens=fenced, or choose another name")
+}
+
+/// Redisson has no such lock, or none that can be shared with it safely.
+pub(crate) fn no_counterpart(kind: Kind) -> Fault {
+    let what = format!("in Redisson's layout there is no {kind} that tenure can share safely");
+    let help = "use a mutex or a read-write lock, or tenure's own layout";
+    Fault::new(FaultKind::Unsupported, what, help)
+}
+
+/// The owner that has let go is not known to others.
+pub(crate) fn no_keeping() -> Fault {
+    let what = "in Redisson's layout no name stays taken after its release";
+    Fault::new(FaultKind::Unsupported, what, "leave the keep out, or use tenure's own layout")
 }
 
 /// A string without a ttl may be no lock.

@@ -1,6 +1,7 @@
 //! Locks in the keys of a server.
 
 pub(crate) mod capabilities;
+pub(crate) mod channels;
 pub(crate) mod context;
 pub(crate) mod error;
 pub(crate) mod health;
@@ -11,6 +12,7 @@ pub(crate) mod method;
 pub(crate) mod naming;
 pub(crate) mod optimistic;
 pub(crate) mod plain;
+pub(crate) mod redisson;
 pub(crate) mod scripted;
 pub(crate) mod scripts;
 pub(crate) mod wakeups;

@@ -14,16 +14,20 @@ use std::{
 };
 
 use futures_util::future::join;
-use tenure_core::{Fault, HintBoard, proto::queue::Client};
+use tenure_core::{Fault, HintBoard, LockName, proto::queue::Client};
 use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 
 use crate::{
     client::{Connection, Value, command, error},
-    locks::layout::{
-        keys::{self, KeySpace},
-        wire,
+    locks::{
+        channels::LockChannels,
+        layout::{
+            keys::{self, KeySpace},
+            wire,
+        },
+        redisson::keys::{ChannelKind, channel},
     },
-    options::RedisOptions,
+    options::{Layout, RedisOptions},
     servers::{
         Topology, TopologyClients,
         connect::{ConnectionPurpose, connect},
@@ -51,6 +55,8 @@ pub(crate) struct WakeupSubscription {
     pub(crate) channel: String,
     /// That of all evictions.
     pub(crate) evicted: String,
+    /// In Redisson's layout those of locks.
+    channels: Arc<LockChannels>,
     options: Arc<RedisOptions>,
     route: Arc<Topology>,
     running: Arc<Mutex<Option<AbortHandle>>>,
@@ -60,21 +66,33 @@ pub(crate) struct WakeupSubscription {
 
 impl WakeupSubscription {
     pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Topology>, client: Client) -> Self {
-        let (verb, channel) = if options.keeps_queues() {
-            ("SUBSCRIBE", server_keys::channel(&options.prefix, client.0))
-        } else {
-            keys::release_subscription(&options)
+        let of_process = || ("SUBSCRIBE", server_keys::channel(&options.prefix, client.0));
+        let (verb, channel) = match options.layout.layout {
+            // Locks have channels of their own.
+            Layout::Redisson => of_process(),
+            _ if options.keeps_queues() => of_process(),
+            _ => keys::release_subscription(&options),
         };
         let evicted = keys::eviction_channel(&options.prefix);
         let board = HintBoard::new();
-        let (running, is_heard) = Default::default();
-        Self { board, verb, channel, evicted, options, route, running, is_heard }
+        let (running, is_heard, channels) = Default::default();
+        Self { board, verb, channel, evicted, channels, options, route, running, is_heard }
     }
 
     /// Where a waiter of this process is told that it comes next; empty while nothing is heard there, so that
     /// nobody takes the process for dead.
     pub(crate) fn channel_of_waiters(&self) -> &str {
         if self.is_heard.load(Ordering::Acquire) { &self.channel } else { "" }
+    }
+
+    /// In Redisson's layout: a waiter needs to hear of releases of the lock with this key.
+    pub(crate) fn want(&self, name: &LockName, key: &str, kind: ChannelKind) {
+        self.channels.want(name, channel(kind, key), Instant::now());
+    }
+
+    /// Whether it hears of them.
+    pub(crate) fn hears(&self, key: &str, kind: ChannelKind) -> bool {
+        self.channels.is_heard(&channel(kind, key))
     }
 
     /// Sees to it that somebody listens. The task runs in the runtime of the caller, and in
@@ -106,6 +124,7 @@ impl WakeupSubscription {
             verb: self.verb,
             channel: self.channel.clone(),
             evicted: self.evicted.clone(),
+            channels: self.channels.clone(),
             board: self.board.clone(),
             is_heard: self.is_heard.clone(),
         }
@@ -167,6 +186,7 @@ struct Listener {
     verb: &'static str,
     channel: String,
     evicted: String,
+    channels: Arc<LockChannels>,
     board: HintBoard,
     is_heard: Arc<AtomicBool>,
 }
@@ -191,7 +211,8 @@ impl Listener {
                         self.board.wake_all();
                         self.board.evictions_missed();
                         let since = Instant::now();
-                        wait_until_ended(&connection, ended).await;
+                        self.hear_until_ended(&connection, ended).await;
+                        self.channels.disconnected();
                         // One that breaks again and again makes everybody look each time.
                         if since.elapsed() >= LASTING {
                             pause = PAUSES.0;
@@ -227,11 +248,16 @@ impl Listener {
         let (open, ended) = oneshot::channel();
         let (board, evicted) = (self.board.clone(), self.evicted.clone());
         let (options, queues) = (self.options.clone(), self.options.keeps_queues());
+        let channels = self.channels.clone();
         let hear = move |data: &[Value]| {
             // Dropped with the connection, and nothing is ever sent.
             let _open: &oneshot::Sender<Infallible> = &open;
             let [channel, said] = data else { return };
             let is_eviction = text(channel) == Some(&evicted);
+            if let Some(name) = text(channel).and_then(|channel| channels.name_of(channel)) {
+                board.wake_name(&name);
+                return;
+            }
             if is_eviction || !queues {
                 let space = KeySpace::of(&options);
                 let Some(name) = text(said).and_then(|key| space.name_of(key)) else {
@@ -264,6 +290,37 @@ impl Listener {
         Ok(())
     }
 
+    /// Hears what is said, there and on the channels that waiters come to need, until the connection has ended, or is
+    /// silent when it should not be.
+    async fn hear_until_ended(&self, connection: &Connection, mut ended: ConnectionEnd) {
+        loop {
+            let unheard = self.channels.unheard();
+            if !unheard.is_empty() {
+                let subscribe = |out: &mut Vec<u8>| of_channels("SUBSCRIBE", &unheard, out);
+                if let Err(error) = connection.call(&subscribe).await {
+                    log_unavailable(&error::of_command(&self.options.location(), error));
+                    return;
+                }
+                for name in self.channels.subscribed(&unheard) {
+                    self.board.wake_name(&name);
+                }
+            }
+            tokio::select! {
+                _ = &mut ended => return,
+                () = self.channels.wanted.notified() => continue,
+                () = tokio::time::sleep(HEARTBEAT) => {}
+            }
+            let expired = self.channels.expire(Instant::now());
+            let tries = |out: &mut Vec<u8>| match expired.as_slice() {
+                [] => command(&["PING"], out),
+                expired => of_channels("UNSUBSCRIBE", expired, out),
+            };
+            if connection.call(&tries).await.is_err() {
+                return;
+            }
+        }
+    }
+
     async fn subscribe_to(
         &self,
         connection: &Connection,
@@ -281,17 +338,15 @@ impl Listener {
     }
 }
 
-fn log_unavailable(fault: &Fault) {
-    tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "no hints: waiters ask on their own");
+/// Adds a command for several channels, and one that is answered.
+fn of_channels(verb: &str, channels: &[String], out: &mut Vec<u8>) {
+    let words: Vec<_> = [verb].into_iter().chain(channels.iter().map(String::as_str)).collect();
+    command(&words, out);
+    command(&["PING"], out);
 }
 
-/// Returns when the connection has ended, or is silent when it should not be.
-async fn wait_until_ended(connection: &Connection, mut ended: ConnectionEnd) {
-    while tokio::time::timeout(HEARTBEAT, &mut ended).await.is_err() {
-        if connection.send(&["PING"]).await.is_err() {
-            return;
-        }
-    }
+fn log_unavailable(fault: &Fault) {
+    tracing::debug!(store = "redis", fault = %format_args!("{fault:#}"), "no hints: waiters ask on their own");
 }
 
 fn text(value: &Value) -> Option<&str> {

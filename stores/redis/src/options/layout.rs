@@ -19,6 +19,36 @@ pub enum Layout {
     /// [docs/together.md](https://github.com/tenure-rs/tenure/blob/main/docs/together.md) has the libraries and their
     /// settings.
     Plain,
+    /// One hash for each name, as Redisson's `RLock`, `RFencedLock` and `RReadWriteLock` write it.
+    ///
+    /// There are mutexes, elections and read-write locks, and waiters are served in no order. tenure's own holders have
+    /// tokens. Redisson's holders have none unless all programs use `RFencedLock`: see
+    /// [`fenced_lock_tokens`](crate::RedisOptions::fenced_lock_tokens).
+    /// [docs/together.md](https://github.com/tenure-rs/tenure/blob/main/docs/together.md) has the rest.
+    Redisson,
+}
+
+impl Layout {
+    /// As a URL has it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tenure => "tenure",
+            Self::Plain => "plain",
+            Self::Redisson => "redisson",
+        }
+    }
+
+    /// The layout that a URL calls so.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        [Self::Tenure, Self::Plain, Self::Redisson]
+            .into_iter()
+            .find(|layout| layout.as_str() == name)
+    }
+
+    /// Whether other libraries use the same keys.
+    pub(crate) const fn is_shared(self) -> bool {
+        matches!(self, Self::Plain | Self::Redisson)
+    }
 }
 
 /// The layout, and the names that other libraries give to keys and channels in it.
@@ -27,8 +57,10 @@ pub(crate) struct LayoutOptions {
     pub(crate) layout: Layout,
     /// What stands before a name in the key of its lock.
     pub(crate) key_prefix: String,
-    /// Where a release is announced, unless it is tenure's own channel.
+    /// Where a release is announced in the plain layout, unless it is tenure's own channel.
     pub(crate) unlock_channel: Option<String>,
+    /// Whether tokens are the numbers of Redisson's fenced lock.
+    pub(crate) fenced_tokens: bool,
 }
 
 impl LayoutOptions {
@@ -39,32 +71,44 @@ impl LayoutOptions {
     /// Checks that what is given belongs to this layout.
     pub(crate) fn check(&self, prefix: &str, scripts: bool, in_cluster: bool) -> Result<(), Fault> {
         let wrong = |what: &str, help: &str| Err(Fault::new(FaultKind::Misconfigured, what, help));
-        if !self.is_plain() {
-            return match (self.key_prefix.as_str(), &self.unlock_channel) {
-                ("", None) => Ok(()),
-                ("", Some(_)) => wrong(
-                    "unlock_channel is for the plain layout",
-                    "add layout=plain, or leave unlock_channel out",
-                ),
-                _ => wrong(
-                    "key_prefix is for the plain layout",
-                    "add layout=plain, or write prefix= for tenure's own keys",
-                ),
-            };
+        if self.unlock_channel.is_some() && !self.is_plain() {
+            return wrong(
+                "unlock_channel is for the plain layout",
+                "add layout=plain, or leave unlock_channel out",
+            );
         }
+        if self.fenced_tokens && self.layout != Layout::Redisson {
+            return wrong(
+                "tokens=fenced is for Redisson's layout",
+                "add layout=redisson, or leave tokens out",
+            );
+        }
+        if !self.layout.is_shared() {
+            if self.key_prefix.is_empty() {
+                return Ok(());
+            }
+            return wrong(
+                "key_prefix is for the layouts of other libraries",
+                "add layout=plain or layout=redisson, or write prefix= for tenure's own keys",
+            );
+        }
+        let (of, layout) = match self.layout {
+            Layout::Redisson => ("Redisson's layout", "layout=redisson"),
+            Layout::Tenure | Layout::Plain => ("the plain layout", "layout=plain"),
+        };
         if prefix.is_empty() || self.key_prefix.starts_with(prefix) {
             return wrong(
-                "in the plain layout the keys of locks would be among tenure's own",
+                &format!("in {of} the keys of locks would be among tenure's own"),
                 "choose a prefix= that no key of a lock begins with",
             );
         }
         if !scripts {
             let help = "leave scripts=no out, as a user that may run scripts";
-            return wrong("the plain layout needs scripts", help);
+            return wrong(&format!("{layout} needs scripts"), help);
         }
         if in_cluster {
             let help = "use one server, or one that sentinels name: in a cluster the token of a lock could be on another node than its key";
-            return wrong("in a cluster tenure does not support the plain layout", help);
+            return wrong(&format!("in a cluster tenure does not support {layout}"), help);
         }
         Ok(())
     }

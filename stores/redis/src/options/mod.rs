@@ -20,7 +20,8 @@ pub(crate) use self::address::{HostPort, bracketed};
 pub use self::{address::Address, layout::Layout, sentinels::Sentinels};
 use tenure_url::Certificates;
 
-use crate::options::{layout::LayoutOptions, login::Login};
+pub(crate) use crate::options::layout::LayoutOptions;
+use crate::options::login::Login;
 
 /// The servers that keep the locks.
 #[derive(Clone, Debug)]
@@ -244,8 +245,9 @@ impl RedisOptions {
         self
     }
 
-    /// Sets what other libraries put before a name to make its key, in [`Layout::Plain`]: at most 256 bytes without
-    /// control characters. Default: nothing. [`prefix`](RedisOptions::prefix) still begins tenure's own keys.
+    /// Sets what other libraries put before a name to make its key, in [`Layout::Plain`] and [`Layout::Redisson`]: at
+    /// most 256 bytes without control characters. Default: nothing. [`prefix`](RedisOptions::prefix) still begins
+    /// tenure's own keys.
     ///
     /// # Errors
     /// A fault if the text is too long or has control characters.
@@ -263,6 +265,16 @@ impl RedisOptions {
     pub fn unlock_channel(mut self, text: &str) -> Result<Self, Fault> {
         self.layout.unlock_channel = Some(layout::key_text("unlock_channel", text)?);
         Ok(self)
+    }
+
+    /// Sets whether tokens are the numbers that Redisson's `RFencedLock` issues, in [`Layout::Redisson`]. Default:
+    /// `false`, and tenure's holders have tokens of tenure's own clock. With `true`, the tokens of Rust and Java
+    /// holders rise in one series, and there are no read-write locks. The counter is lost with the server's data, and
+    /// tokens then begin at 1 again.
+    #[must_use]
+    pub fn fenced_lock_tokens(mut self, yes: bool) -> Self {
+        self.layout.fenced_tokens = yes;
+        self
     }
 
     /// Sets how long a waiter has to claim the lock that it is offered, 10 ms to 10 s. Default: 500 ms. A waiter that
@@ -335,7 +347,7 @@ impl RedisOptions {
 
     /// Whether the server keeps a queue for each name, and tells waiters that it is their turn.
     pub(crate) fn keeps_queues(&self) -> bool {
-        self.scripts && !self.layout.is_plain()
+        self.scripts && !self.layout.layout.is_shared()
     }
 
     fn is_over_tls(&self) -> bool {
@@ -370,11 +382,14 @@ impl RedisOptions {
         if self.prefix != Self::DEFAULT_PREFIX {
             add("prefix=", &self.prefix);
         }
-        if self.layout.is_plain() {
-            add("layout=", "plain");
+        if self.layout.layout != Layout::default() {
+            add("layout=", self.layout.layout.as_str());
         }
         if !self.layout.key_prefix.is_empty() {
             add("key_prefix=", &self.layout.key_prefix);
+        }
+        if self.layout.fenced_tokens {
+            add("tokens=", "fenced");
         }
         location
     }

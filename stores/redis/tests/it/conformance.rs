@@ -59,3 +59,15 @@ mod plain_layout {
 
     tenure_testkit::conformance!(Place::plain_layout());
 }
+
+mod redisson_layout {
+    use crate::places::Place;
+
+    tenure_testkit::conformance!(Place::redisson_layout());
+}
+
+mod fenced_redisson_layout {
+    use crate::places::Place;
+
+    tenure_testkit::conformance!(Place::fenced_redisson_layout());
+}

@@ -18,6 +18,12 @@ mod cluster {
     tenure_testkit::kinds!("cluster", Served::by_cluster());
 }
 
+mod redisson {
+    use crate::places::Place;
+
+    tenure_testkit::kinds!("redisson", Place::redisson_layout());
+}
+
 mod without_scripts {
     use crate::places::Place;
 

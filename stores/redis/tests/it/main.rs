@@ -25,6 +25,7 @@ mod peers;
 mod places;
 mod plain;
 mod processes;
+mod redisson;
 mod refusals;
 mod renewal;
 mod replicas;

@@ -14,7 +14,7 @@ use tenure_core::{Fault, Store, store::Diagnostic, trial};
 use crate::{
     client::{ConnectStep, ConnectTrace, Value, field, text},
     locks::wakeups::WakeupSubscription,
-    options::{Replicas, bracketed},
+    options::{Layout, LayoutOptions, Replicas, bracketed},
     servers::{
         NodeRef, Topology, TopologyClients, Transport, connect::connect_traced, route::Role,
     },
@@ -72,17 +72,7 @@ async fn server(
     let wants = transport.options.replicas != Replicas::Count(0);
     let none = sentinels::replicas(info).filter(|_| transport.route.can_fail_over() && !wants);
     let one_of_many = one_of_many(info).filter(|_| !transport.route.can_fail_over());
-    let layout = transport.options.layout.is_plain().then(|| {
-        let found = if transport.options.layout.key_prefix.is_empty() {
-            "plain, without key_prefix: every string counts as a lock, holders of other libraries \
-             have no token, and waiters have no order"
-        } else {
-            "plain: holders of other libraries have no token, and waiters have no order"
-        };
-        let help = "name what the keys of locks begin with by key_prefix=, and fence by a version that every program \
-                    raises; or use tenure's own layout";
-        Diagnostic::warning("layout", found, "S2", help)
-    });
+    let layout = layout(&transport.options.layout);
     let without_scripts = (!transport.options.scripts).then(|| {
         let found =
             "scripts=no turns them off: there are only mutexes, and their waiters have no order";
@@ -100,6 +90,37 @@ async fn server(
             .unwrap_or_else(failed("latency", "S3")),
     ];
     one_of_many.into_iter().chain(layout).chain(without_scripts).chain(diagnostics).collect()
+}
+
+/// What a layout of other libraries lacks.
+fn layout(options: &LayoutOptions) -> Option<Diagnostic> {
+    let found = match (options.layout, options.key_prefix.is_empty(), options.fenced_tokens) {
+        (Layout::Tenure, ..) => return None,
+        (Layout::Plain, true, _) => {
+            "plain, without key_prefix: every string counts as a lock, holders of other libraries \
+             have no token, and waiters have no order"
+        }
+        (Layout::Plain, false, _) => {
+            "plain: holders of other libraries have no token, and waiters have no order"
+        }
+        (Layout::Redisson, _, false) => {
+            "redisson: Redisson's holders have no token, and waiters have no order"
+        }
+        (Layout::Redisson, _, true) => {
+            "redisson, tokens=fenced: tokens begin again at 1 when the server loses its data, and \
+             waiters have no order"
+        }
+    };
+    let help = match options.layout {
+        Layout::Redisson => {
+            "fence by a version that every program raises, or use RFencedLock in Java and tokens=fenced here; or use tenure's own layout"
+        }
+        _ => {
+            "name what the keys of locks begin with by key_prefix=, and fence by a version that every program \
+             raises; or use tenure's own layout"
+        }
+    };
+    Some(Diagnostic::warning("layout", found, "S2", help))
 }
 
 /// What is wrong with a server that is one node of a cluster and is used as if it was alone.

@@ -30,8 +30,16 @@ pub(crate) enum ReplyError {
     Foreign,
     /// The key of the lock is no string, so it is no lock of the plain layout.
     OtherType,
-    /// What is to be evicted is a string that never ends.
+    /// What is to be evicted never ends.
     Endless,
+    /// The key of the lock is no lock of Redisson's.
+    NoRedissonLock,
+    /// The lock is used as another kind of lock.
+    OtherKind,
+    /// Redisson's fair lock is used under this name, with a queue that goes by the clocks of its clients.
+    FairQueue,
+    /// Redisson's fenced lock is used under this name, so tokens come from its counter.
+    FencedCounter,
     /// The rules of the queue say no.
     Queue(QueueError),
 }
@@ -115,6 +123,22 @@ impl ReplyFields {
         }
     }
 
+    /// The same of what may be no text.
+    pub(crate) fn lossy_text(&mut self) -> ParseResult<String> {
+        match self.0.next() {
+            Some(Value::Bytes(bytes)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            _ => Err(ReplyError::Corrupt),
+        }
+    }
+
+    /// A number as it is.
+    pub(crate) fn signed(&mut self) -> ParseResult<i64> {
+        match self.0.next() {
+            Some(Value::Int(number)) => Ok(number),
+            _ => Err(ReplyError::Corrupt),
+        }
+    }
+
     pub(crate) fn number(&mut self) -> ParseResult<u64> {
         match self.0.next() {
             // A lease that somebody made endless, or that is just over, shows as below zero.
@@ -154,6 +178,10 @@ impl ReplyError {
             Self::Foreign => error::foreign(place),
             Self::OtherType => error::other_type(place),
             Self::Endless => error::never_ends(place),
+            Self::NoRedissonLock => error::no_redisson_lock(place),
+            Self::OtherKind => error::other_kind(place),
+            Self::FairQueue => error::fair_queue(place),
+            Self::FencedCounter => error::fenced_counter(place),
             Self::Queue(QueueError::Clock(error)) => {
                 Fault::new(FaultKind::Misconfigured, error.to_string(), "then try again")
             }

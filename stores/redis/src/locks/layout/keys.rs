@@ -6,7 +6,7 @@
 //!
 //! A name stands at the end, as it is, and the tag follows from it: two names never share a key.
 //!
-//! In the plain layout the key of a lock is what other libraries make of its name. The other keys are ours.
+//! In the layouts of other libraries the key of a lock is what these make of its name. The other keys are ours.
 
 use tenure_core::LockName;
 
@@ -32,7 +32,7 @@ pub(crate) const ALL: [Key; 4] = [Key::Lock, Key::Clock, Key::Line, Key::Ends];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeySpace<'a> {
     prefix: &'a str,
-    /// In the plain layout: what precedes the name in the key of a lock.
+    /// In the layouts of other libraries: what precedes the name in the key of a lock.
     key_prefix: Option<&'a str>,
 }
 
@@ -47,7 +47,8 @@ pub(crate) struct Keys<'a> {
 
 impl<'a> KeySpace<'a> {
     pub(crate) fn of(options: &'a RedisOptions) -> Self {
-        let key_prefix = options.layout.is_plain().then_some(options.layout.key_prefix.as_str());
+        let key_prefix =
+            options.layout.layout.is_shared().then_some(options.layout.key_prefix.as_str());
         Self { prefix: &options.prefix, key_prefix }
     }
 

@@ -42,7 +42,7 @@ where
     let (mut listing, mut contenders) = (Listing::default(), 0);
     listing.missing = missing;
     let in_cluster = transport.route.cluster().is_some();
-    let is_plain = transport.options.layout.is_plain();
+    let is_shared = transport.options.layout.layout.is_shared();
     while let Some(look) = looks.next().await {
         let (name, seen) = match look {
             (name, Ok(seen)) => (name, seen),
@@ -58,7 +58,7 @@ where
                 continue;
             }
             // Nor a key of another program, which this user may not read.
-            (name, Err(fault)) if is_plain && fault.kind() == FaultKind::Misconfigured => {
+            (name, Err(fault)) if is_shared && fault.kind() == FaultKind::Misconfigured => {
                 tracing::warn!(store = "redis", lock = %name, fault = %format_args!("{fault:#}"), "left out of the list");
                 misses(&mut listing.missing, &fault);
                 continue;

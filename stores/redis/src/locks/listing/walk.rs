@@ -8,6 +8,7 @@ use tenure_core::{Fault, LockName};
 use crate::{
     client::{Value, error, field, text},
     locks::{error::endless, layout::keys::KeySpace},
+    options::Layout,
     servers::{NodeRef, Transport},
 };
 
@@ -114,8 +115,10 @@ async fn walk(
     let (mut cursor, mut walk, mut there) = ("0".to_owned(), WalkProgress::default(), 0);
     loop {
         let mut scan = vec!["SCAN", &cursor, "MATCH", &pattern, "COUNT", &step];
-        if transport.options.layout.is_plain() {
-            scan.extend(["TYPE", "string"]);
+        match transport.options.layout.layout {
+            Layout::Tenure => {}
+            Layout::Plain => scan.extend(["TYPE", "string"]),
+            Layout::Redisson => scan.extend(["TYPE", "hash"]),
         }
         let (next, found) = page(transport.scan(node_ref, &scan).await?)
             .ok_or_else(|| error::mismatched_reply(&transport.place))?;

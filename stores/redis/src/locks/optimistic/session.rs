@@ -17,6 +17,7 @@ use crate::{
         error::{of_transaction, without_effect},
         layout::keys::{Key, Keys, release_channel},
     },
+    options::Layout,
     servers::{links::LiveConnection, transport::lending::PoolKind},
 };
 
@@ -75,7 +76,7 @@ impl<'a> WatchTransaction<'a> {
             let all = keys.iter().chain(&clock).map(String::as_str);
             row.insert(2, ["WATCH"].into_iter().chain(all).collect());
         }
-        let is_plain = self.context.is_plain();
+        let is_plain = self.context.layout() == Layout::Plain;
         for key in &keys {
             // The value of another library may be of any length.
             let get =

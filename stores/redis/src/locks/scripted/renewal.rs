@@ -11,16 +11,18 @@ use tenure_core::{
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
-    client::{HashTag, ScriptCall, error},
+    client::{HashTag, Script, ScriptCall, error},
     locks::{
         layout::{
             fields::{ParseResult, ReplyError, ReplyFields},
             keys::{self, Key},
             wire,
         },
+        redisson,
         scripted::ScriptedMethod,
         scripts,
     },
+    options::Layout,
     servers::error::is_moving,
 };
 
@@ -82,10 +84,9 @@ impl ScriptedMethod {
 
     async fn renew_once(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         // Decided once: what is known of a hold may change while answers are on their way.
-        let (crowded, alone): (Vec<_>, Vec<_>) = holds
-            .iter()
-            .enumerate()
-            .partition(|(_, hold)| self.0.crowded_holds().contains(&hold.owner));
+        let (crowded, alone): (Vec<_>, Vec<_>) = holds.iter().enumerate().partition(|(_, hold)| {
+            self.0.layout() == Layout::Redisson || self.0.crowded_holds().contains(&hold.owner)
+        });
         let parts = self.parts(&alone);
         // One node alone is in nobody's way, and may have to be connected to.
         let several = self.0.in_cluster() && parts.len() + crowded.len() > 1;
@@ -115,7 +116,7 @@ impl ScriptedMethod {
             alone.into_iter().filter(|(number, _)| !told.contains_key(number)).collect();
         for (number, answer) in join_all(rest.into_iter().map(one)).await {
             if let (Ok(Renewed::Renewed { .. }), Some(hold)) = (&answer, holds.get(number))
-                && !self.0.is_plain()
+                && !self.0.layout().is_shared()
             {
                 self.0.crowded_holds().insert(hold.owner);
             }
@@ -188,17 +189,21 @@ impl ScriptedMethod {
     /// Renews a hold that others may be at.
     async fn renew_one(&self, hold: &Renewal) -> Result<Renewed, Fault> {
         let owner = wire::owner(&hold.owner);
-        if self.0.is_plain() {
-            let mut call = self.0.call(&hold.name, &[Key::Lock]);
-            call.argument(&[&owner]).number(ceil_millis(hold.ttl));
-            let reply = self.0.run(&scripts::RENEW_PLAIN, &owner, call).await?;
-            self.0.listen();
-            return reply.renewed().map_err(|refused| self.0.refused(refused));
+        let (keys, script): (&[Key], &Script) = match self.0.layout() {
+            Layout::Tenure => (&keys::ALL, &scripts::RENEW),
+            Layout::Plain => (&[Key::Lock], &scripts::RENEW_PLAIN),
+            Layout::Redisson => (&[Key::Lock], &scripts::RENEW_REDISSON),
+        };
+        let mut call = self.0.call(&hold.name, keys);
+        call.argument(&[&owner]);
+        if self.0.layout() == Layout::Redisson {
+            call.argument(&[redisson::field_start(&owner).as_bytes()]);
         }
-        let mut call = self.0.call(&hold.name, &keys::ALL);
-        call.argument(&[&owner]).number(ceil_millis(hold.ttl));
-        call.argument(&[self.0.limits().as_bytes()]);
-        let reply = self.0.run(&scripts::RENEW, &owner, call).await?;
+        call.number(ceil_millis(hold.ttl));
+        if self.0.layout() == Layout::Tenure {
+            call.argument(&[self.0.limits().as_bytes()]);
+        }
+        let reply = self.0.run(script, &owner, call).await?;
         self.0.listen();
         reply.renewed().map_err(|refused| self.0.refused(refused))
     }

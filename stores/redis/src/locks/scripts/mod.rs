@@ -17,8 +17,8 @@ use crate::client::{BatchKind, Script};
 /// The part of those that make tokens.
 const AHEAD: &str = "shared/ahead";
 
-/// That of the one that only looks.
-const LOOK: &str = "operator/inspect";
+/// Those of the ones that only look.
+const LOOKS: [&str; 2] = ["operator/inspect", "redisson/inspect"];
 
 /// The fields of a record, by what scripts call them. The server is sent the numbers, which cost nothing.
 const FIELDS: [(&str, &str); 12] = [
@@ -40,7 +40,7 @@ fn script(parts: &[(&str, &'static str)]) -> Script {
     let named: String = parts.iter().map(|(file, text)| part(file, text)).collect();
     let text = FIELDS.iter().fold(named, |text, (name, number)| text.replace(name, number));
     let has = |part| parts.iter().any(|(file, _)| *file == part);
-    Script::new(text, has(AHEAD), !has(LOOK))
+    Script::new(text, has(AHEAD), !LOOKS.into_iter().any(has))
 }
 
 #[cfg(not(feature = "broken-scripts"))]
@@ -109,6 +109,46 @@ scripts! {
     /// KEYS: lock. ARGV: owner, the channel on which releases are announced.
     /// Answers nothing more, or `not-held`. Keeps S4 and S6.
     RELEASE_PLAIN = "release/release_plain" "shared/refused" "release/release_refused";
+    /// Asks for a mutex or to write, in Redisson's layout.
+    ///
+    /// KEYS: lock, clock, the fenced lock's counter, the fair lock's queue. ARGV: owner, what its fields begin with,
+    /// ttl, what the name is used as, label, manner.
+    /// Answers `granted` with the number of the grant and what is left, `busy` with what is left and a holder, or why
+    /// neither. Keeps S1 and S2.
+    ACQUIRE_REDISSON = "shared/ahead" "shared/refused" "shared/clock" "redisson/holders" "redisson/grant" "redisson/acquire";
+    /// Asks to read, in Redisson's layout. A writer becomes a reader.
+    ///
+    /// KEYS: as above. ARGV: owner, what its fields begin with, ttl, label, how many may read, how and where a
+    /// release is announced.
+    /// Answers as above. Keeps S1 and S2.
+    READ_REDISSON = "shared/ahead" "shared/refused" "shared/clock" "redisson/holders" "redisson/grant" "redisson/read";
+    /// Extends a lease in Redisson's layout.
+    ///
+    /// KEYS: lock. ARGV: owner, what its fields begin with, ttl.
+    /// Answers `renewed`, what is left and that nobody is known to wait, or `lost`. Keeps S3 and S4.
+    RENEW_REDISSON = "shared/refused" "redisson/holders" "redisson/renew";
+    /// Releases a name in Redisson's layout.
+    ///
+    /// KEYS: lock. ARGV: owner, what its fields begin with, how releases are announced, the channels of a mutex and of
+    /// readers and writers.
+    /// Answers `released` and how many heard of it, or `not-held`. Keeps S4 and S6.
+    RELEASE_REDISSON = "shared/refused" "redisson/holders" "redisson/leave" "redisson/release";
+    /// Makes a hold another owner's, in Redisson's layout.
+    ///
+    /// KEYS: as of an ask. ARGV: owner, what the fields of the owner before and of this one begin with, ttl, what the
+    /// name is used as, label, manner.
+    /// Answers as an ask is, or `not-held`. Keeps S1, S2 and S4.
+    TAKE_OVER_REDISSON = "shared/ahead" "shared/refused" "shared/clock" "redisson/holders" "redisson/grant" "redisson/take_over";
+    /// Takes a name from all who hold it in Redisson's layout, or from one.
+    ///
+    /// KEYS: lock. ARGV: an echo, the field of the one or nothing, and as a release.
+    /// Answers `evicted` and the holders. Keeps S3 and S6.
+    EVICT_REDISSON = "shared/refused" "redisson/holders" "redisson/leave" "redisson/evict";
+    /// Shows who holds a name in Redisson's layout. It writes nothing.
+    ///
+    /// KEYS: lock. ARGV: an echo.
+    /// Answers `seen` and the holders. Keeps S9.
+    INSPECT_REDISSON = "shared/refused" "redisson/holders" "redisson/inspect";
     /// Asks for a name, after letting go of a hold if it is told of one.
     ///
     /// KEYS: all. ARGV: owner and mark, ttl, permits and label, manner, mode, place, channel, limits; the hold to let go of.
@@ -214,6 +254,13 @@ mod tests {
             &TAKE_OVER,
             &EVICT,
             &INSPECT,
+            &ACQUIRE_REDISSON,
+            &READ_REDISSON,
+            &RENEW_REDISSON,
+            &RELEASE_REDISSON,
+            &TAKE_OVER_REDISSON,
+            &EVICT_REDISSON,
+            &INSPECT_REDISSON,
         ];
         let mut checks = 0;
         for script in scripts {

@@ -36,8 +36,10 @@ impl RedisOptions {
     /// | `connect_timeout=`, `response_timeout=` | [`RedisOptions::connect_timeout`] and [`RedisOptions::response_timeout`], as `500ms`, `2s` or `1m30s` |
     /// | `replicas=`, `replica_timeout=` | [`RedisOptions::replicas`] and [`RedisOptions::replica_timeout`]; also `replicas=all` behind sentinels and in a cluster |
     /// | `scripts=no` | [`RedisOptions::scripts`]; not in a cluster |
-    /// | `layout=plain` | [`RedisOptions::layout`]: the keys of other libraries; not in a cluster |
-    /// | `key_prefix=`, `unlock_channel=` | with `layout=plain`: [`RedisOptions::key_prefix`] and [`RedisOptions::unlock_channel`] |
+    /// | `layout=plain`, `layout=redisson` | [`RedisOptions::layout`]: the keys of other libraries; not in a cluster |
+    /// | `key_prefix=` | with one of these: [`RedisOptions::key_prefix`] |
+    /// | `unlock_channel=` | with `layout=plain`: [`RedisOptions::unlock_channel`] |
+    /// | `tokens=fenced` | with `layout=redisson`: [`RedisOptions::fenced_lock_tokens`] |
     /// | `ca=` | over TLS: a PEM file with the authorities to trust instead of the system's |
     /// | `cert=`, `key=` | over TLS: PEM files with a client certificate and its key, for a server that requires one |
     /// | `password_file=`, `sentinel_password_file=` | a file with the password for the servers or the sentinels, which is read at each login |
@@ -129,15 +131,21 @@ impl RedisOptions {
 
 /// The layout, and what belongs to it.
 fn layout(mut options: RedisOptions, settings: &mut Settings) -> Result<RedisOptions, Fault> {
-    options = match settings.take("layout").as_deref() {
-        None => options,
-        Some("tenure") => options.layout(Layout::Tenure),
-        Some("plain") => options.layout(Layout::Plain),
-        Some(_) => {
+    if let Some(name) = settings.take("layout") {
+        let layout = Layout::from_name(&name).ok_or_else(|| {
             let message = "it names a layout that tenure does not know";
-            return Err(DIALECT.wrong_but(message, "write layout=plain, or leave it out"));
+            DIALECT.wrong_but(message, "write layout=redisson or layout=plain, or leave it out")
+        })?;
+        options = options.layout(layout);
+    }
+    match settings.take("tokens").as_deref() {
+        None => {}
+        Some("fenced") => options = options.fenced_lock_tokens(true),
+        Some(_) => {
+            let message = "tokens is not fenced";
+            return Err(DIALECT.wrong_but(message, "write tokens=fenced, or leave it out"));
         }
-    };
+    }
     if let Some(text) = settings.take("key_prefix") {
         options = options.key_prefix(&text)?;
     }

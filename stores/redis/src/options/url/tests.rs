@@ -220,7 +220,11 @@ fn a_layout_and_its_names_are_read_and_are_part_of_the_location() {
 #[test]
 fn what_does_not_fit_a_layout_is_refused() {
     for (url, told) in [
-        ("redis://h?layout=redisson", "write layout=plain"),
+        ("redis://h?layout=redison", "write layout=redisson"),
+        ("redis://h?tokens=fenced", "add layout=redisson"),
+        ("redis://h?layout=redisson&tokens=czxid", "write tokens=fenced"),
+        ("redis://h?layout=redisson&unlock_channel=a", "leave unlock_channel out"),
+        ("redis-cluster://h?layout=redisson", "in a cluster"),
         ("redis://h?key_prefix=a", "add layout=plain"),
         ("redis://h?unlock_channel=a", "add layout=plain"),
         ("redis://h?layout=plain&scripts=no", "needs scripts"),

@@ -1,0 +1,47 @@
+//! The names that Redisson gives to what belongs to a lock.
+
+/// Which announcements concern a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChannelKind {
+    /// Of a lock that one holder has alone.
+    Lock,
+    /// Of one for readers and writers.
+    ReadWrite,
+}
+
+/// The channel on which releases of the lock with this key are announced.
+pub(crate) fn channel(kind: ChannelKind, key: &str) -> String {
+    match kind {
+        ChannelKind::Lock => prefixed("redisson_lock__channel", key),
+        ChannelKind::ReadWrite => prefixed("redisson_rwlock", key),
+    }
+}
+
+/// The counter of a fenced lock.
+pub(super) fn counter(key: &str) -> String {
+    prefixed("redisson_lock_token", key)
+}
+
+/// The queue of a fair lock.
+pub(super) fn queue(key: &str) -> String {
+    prefixed("redisson_lock_queue", key)
+}
+
+/// A name beside a key, in its slot of a cluster unless the key has a brace but no hash tag.
+fn prefixed(prefix: &str, key: &str) -> String {
+    if key.contains('{') { format!("{prefix}:{key}") } else { format!("{prefix}:{{{key}}}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_a_lock_is_named_as_redisson_names_it() {
+        assert_eq!(channel(ChannelKind::Lock, "a:b"), "redisson_lock__channel:{a:b}");
+        assert_eq!(channel(ChannelKind::Lock, "a{b}c"), "redisson_lock__channel:a{b}c");
+        assert_eq!(channel(ChannelKind::ReadWrite, "a}"), "redisson_rwlock:{a}}");
+        assert_eq!(counter("a{"), "redisson_lock_token:a{");
+        assert_eq!(queue("stock:42"), "redisson_lock_queue:{stock:42}");
+    }
+}

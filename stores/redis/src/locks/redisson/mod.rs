@@ -1,0 +1,280 @@
+//! Locking in the keys of Redisson: a hash for each name, with a field for each holder.
+//!
+//! A mutex is an `RLock`, and with `tokens=fenced` an `RFencedLock`; a read-write lock is an `RReadWriteLock`. Each
+//! hold has a field of its own whose count is one, so that every step can be repeated.
+
+mod holder;
+pub(crate) mod keys;
+mod reply;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenure_core::{
+    Fault, FaultKind, HoldId, LockName, Owner, Token,
+    proto::{
+        Renewed,
+        queue::{
+            Answer, Ask, Contender, Intent, Kind, Mode, Order, Raised, Released, Snapshot,
+            TakeOver, TakenOver, Together,
+        },
+        time::ceil_millis,
+    },
+    store::Renewal,
+};
+
+pub(crate) use self::holder::field_start;
+use self::keys::ChannelKind;
+use crate::{
+    client::{Script, ScriptCall},
+    locks::{
+        Context, LockingMethod, error,
+        layout::{
+            fields::ParseResult,
+            keys::Key,
+            reply::Reply,
+            wire::{self, OwnerText},
+        },
+        optimistic::half_done,
+        scripted::ScriptedMethod,
+        scripts,
+    },
+};
+
+/// For how long a process that released a name lets others go first that heard of it.
+const YIELD: Duration = Duration::from_millis(5);
+
+/// How a release is announced.
+const PUBLISH: &str = "PUBLISH";
+
+/// Locks names by the keys of Redisson: mutexes and read-write locks, without queues.
+pub(crate) struct RedissonMethod {
+    context: Context,
+    /// Renews: what becomes of silent connections is the same.
+    scripted: ScriptedMethod,
+}
+
+impl RedissonMethod {
+    pub(crate) fn new(context: &Context) -> Self {
+        Self { context: context.clone(), scripted: ScriptedMethod(context.clone()) }
+    }
+
+    /// The key of a name, unless it is one that tenure keeps something else in.
+    fn key_of(&self, name: &LockName) -> Result<String, Fault> {
+        let key = self.context.key_space().keys(name).text(Key::Lock);
+        if key.starts_with(&self.context.shared.options.prefix) {
+            return Err(error::own_key(self.context.place()));
+        }
+        Ok(key)
+    }
+
+    /// A call with all keys that a grant takes.
+    fn granting_call(&self, name: &LockName, key: &str) -> ScriptCall {
+        let mut call = self.context.call(name, &[Key::Lock, Key::Clock]);
+        call.key(&[keys::counter(key).as_bytes()]).key(&[keys::queue(key).as_bytes()]);
+        call
+    }
+
+    /// How the scripts call this way to hold.
+    fn manner(&self, kind: Kind, mode: Mode) -> Result<&'static str, Fault> {
+        let reasons = &self.context.shared.capabilities.reasons;
+        let fenced = self.context.shared.options.layout.fenced_tokens;
+        match (mode, kind) {
+            (Mode::Exclusive, Kind::Mutex | Kind::Election) => Ok(if fenced { "f" } else { "x" }),
+            (Mode::Shared | Mode::Exclusive, Kind::ReadWrite) if fenced => {
+                Err(reasons.shared.map_or_else(|| error::no_counterpart(kind), Fault::from))
+            }
+            (Mode::Exclusive, Kind::ReadWrite) => Ok("w"),
+            (Mode::Shared, Kind::ReadWrite) => Ok("s"),
+            (Mode::Permits { .. }, _) => {
+                Err(reasons.permits.map_or_else(|| error::no_counterpart(kind), Fault::from))
+            }
+            (_, kind) => Err(error::no_counterpart(kind)),
+        }
+    }
+
+    async fn run<T>(
+        &self,
+        script: &Script,
+        echo: &OwnerText,
+        call: ScriptCall,
+        read: impl FnOnce(Reply) -> ParseResult<T>,
+    ) -> Result<T, Fault> {
+        let reply = self.context.run(script, echo, call).await?;
+        read(reply).map_err(|refused| self.context.refused(refused))
+    }
+
+    /// Lets this owner go, and says how many clients heard of it.
+    async fn let_go(&self, name: &LockName, owner: &Owner) -> Result<(Released, u64), Fault> {
+        let key = self.key_of(name)?;
+        let text = wire::owner(owner);
+        let mut call = self.context.call(name, &[Key::Lock]);
+        call.argument(&[&text]).argument(&[field_start(&text).as_bytes()]);
+        add_channels(&mut call, &key);
+        self.run(&scripts::RELEASE_REDISSON, &text, call, reply::released).await
+    }
+
+    async fn evict_field(
+        &self,
+        name: &LockName,
+        field: &str,
+    ) -> Result<Vec<(String, Contender)>, Fault> {
+        let key = self.key_of(name)?;
+        let echo = self.context.echo();
+        let mut call = self.context.call(name, &[Key::Lock]);
+        call.argument(&[&echo]).argument(&[field.as_bytes()]);
+        add_channels(&mut call, &key);
+        let evicted = self.run(&scripts::EVICT_REDISSON, &echo, call, reply::seen).await?;
+        self.context.tell_eviction(name).await;
+        Ok(evicted)
+    }
+
+    async fn seen(&self, name: &LockName) -> Result<Vec<(String, Contender)>, Fault> {
+        self.key_of(name)?;
+        let echo = self.context.echo();
+        let mut call = self.context.call(name, &[Key::Lock]);
+        call.argument(&[&echo]);
+        self.run(&scripts::INSPECT_REDISSON, &echo, call, reply::seen).await
+    }
+
+    /// The holders alone, by the server's clock.
+    fn holders(&self, seen: Vec<(String, Contender)>) -> Vec<Contender> {
+        let mut holders: Vec<_> = seen.into_iter().map(|(_, holder)| holder).collect();
+        self.context.correct_grant_times(&mut holders);
+        holders
+    }
+}
+
+/// How and where releases are announced.
+fn add_channels(call: &mut ScriptCall, key: &str) {
+    call.argument(&[PUBLISH.as_bytes()]);
+    for kind in [ChannelKind::Lock, ChannelKind::ReadWrite] {
+        call.argument(&[keys::channel(kind, key).as_bytes()]);
+    }
+}
+
+#[async_trait]
+impl LockingMethod for RedissonMethod {
+    async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        let key = self.key_of(name)?;
+        let manner = self.manner(ask.kind, ask.mode)?;
+        if ask.order == Order::Fifo {
+            return Err(self
+                .context
+                .shared
+                .capabilities
+                .reasons
+                .fifo
+                .map_or_else(|| error::no_counterpart(ask.kind), Fault::from));
+        }
+        let owner = wire::owner(&ask.owner);
+        let mut call = self.granting_call(name, &key);
+        call.argument(&[&owner]).argument(&[field_start(&owner).as_bytes()]);
+        call.number(ceil_millis(ask.ttl));
+        let kind =
+            if ask.kind == Kind::ReadWrite { ChannelKind::ReadWrite } else { ChannelKind::Lock };
+        let script = if manner == "s" {
+            let most = self.context.shared.options.limits.max_holders;
+            call.argument(&[ask.label.as_bytes()]).number(u64::try_from(most).unwrap_or(u64::MAX));
+            let channel = keys::channel(kind, &key);
+            call.argument(&[PUBLISH.as_bytes()]).argument(&[channel.as_bytes()]);
+            &scripts::READ_REDISSON
+        } else {
+            let letter = if manner == "w" { "" } else { wire::letter(ask.kind) };
+            call.argument(&[letter.as_bytes()]).argument(&[ask.label.as_bytes()]);
+            call.argument(&[manner.as_bytes()]);
+            &scripts::ACQUIRE_REDISSON
+        };
+        let waits = matches!(ask.intent, Intent::Wait { .. });
+        let heard = self.context.shared.watch.hears(&key, kind);
+        let mut answer =
+            self.run(script, &owner, call, |reply| reply::answer(reply, heard)).await?;
+        match &mut answer {
+            Answer::Busy { holder, .. } => {
+                self.context.correct_grant_times(holder);
+                if waits {
+                    self.context.shared.watch.want(name, &key, kind);
+                    self.context.listen();
+                }
+            }
+            Answer::Granted { .. } => self.context.listen(),
+        }
+        Ok(answer)
+    }
+
+    async fn acquire_together(&self, _: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        Err(error::not_together("in Redisson's layout"))
+    }
+
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
+        self.scripted.renew_all(holds).await
+    }
+
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        keep: Duration,
+    ) -> Result<Released, Fault> {
+        if !keep.is_zero() {
+            return Err(error::no_keeping());
+        }
+        self.let_go(name, owner).await.map(|(released, _)| released)
+    }
+
+    /// Releases what this owner has, lets others go first that heard of it, and asks again.
+    async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
+        self.manner(ask.kind, ask.mode)?;
+        let (released, heard) = self.let_go(name, owner).await?;
+        if heard > 0 {
+            tokio::time::sleep(YIELD).await;
+        }
+        let asked = self.acquire(name, ask).await;
+        asked
+            .map_err(|fault| if released == Released::Released { half_done(&fault) } else { fault })
+    }
+
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
+        let key = self.key_of(name)?;
+        let manner = self.manner(over.kind, over.mode)?;
+        let (owner, from) = (wire::owner(&over.owner), wire::owner(&over.from));
+        let mut call = self.granting_call(name, &key);
+        call.argument(&[&owner]);
+        for owner in [&from, &owner] {
+            call.argument(&[field_start(owner).as_bytes()]);
+        }
+        let letter = if manner == "w" { "" } else { wire::letter(over.kind) };
+        call.number(ceil_millis(over.ttl)).argument(&[letter.as_bytes()]);
+        call.argument(&[over.label.as_bytes()]).argument(&[manner.as_bytes()]);
+        let taken = self.run(&scripts::TAKE_OVER_REDISSON, &owner, call, reply::taken_over).await?;
+        if matches!(taken, TakenOver::Granted(_)) {
+            self.context.listen();
+        }
+        Ok(taken)
+    }
+
+    async fn raise(&self, _: &LockName, _: &Owner, _: Token) -> Result<Raised, Fault> {
+        let what = "in Redisson's layout tokens are not raised";
+        let help = "use tenure's own layout for a member of a quorum";
+        Err(Fault::new(FaultKind::Unsupported, what, help))
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        let seen = self.seen(name).await?;
+        Ok(Snapshot::new(self.holders(seen), Vec::new()))
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        let evicted = self.evict_field(name, "").await?;
+        Ok(self.holders(evicted))
+    }
+
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
+        let seen = self.seen(name).await?;
+        let Some((field, _)) = seen.into_iter().find(|(_, holder)| holder.id == Some(hold)) else {
+            return Ok(None);
+        };
+        let evicted = self.evict_field(name, &field).await?;
+        Ok(self.holders(evicted).pop())
+    }
+}

@@ -1,0 +1,32 @@
+local echo, only, verb, channel, channel_of_readers = unpack(ARGV, 1, 5)
+local left = attempt('PTTL', lock)
+if left == -2 then return {echo, 'evicted', {}} end
+local mode = mode_of()
+local seen = mode and rows(mode, left, 4096)
+if not seen then return {echo, 'type'} end
+if left == -1 then return {echo, 'endless'} end
+-- Other hashes are no locks: each field of one counts holds.
+local fields = attempt('HGETALL', lock)
+for index = 1, #fields, 2 do
+    local is_mode = fields[index] == 'mode'
+    if is_mode and mode ~= 'read' and mode ~= 'write' or not is_mode and not string.find(fields[index + 1], '^%d+$') then
+        return {echo, 'type'}
+    end
+end
+if only ~= '' then
+    local row
+    for _, one in ipairs(seen) do row = one[1] == only and one or row end
+    if not row then return {echo, 'evicted', {}} end
+    seen = {row}
+    if row[3] == 's' then
+        leave(only, mode, verb, channel_of_readers)
+        return {echo, 'evicted', seen}
+    end
+end
+attempt('DEL', lock)
+if mode == '' then
+    redis.pcall(verb, channel, '0')
+else
+    redis.pcall(verb, channel_of_readers, '1')
+end
+return {echo, 'evicted', seen}

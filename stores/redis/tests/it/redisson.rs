@@ -1,0 +1,227 @@
+//! Redisson's layout on a real server, where no Redisson is needed to see it.
+
+use std::time::Duration;
+
+use tenure_core::Tenure;
+use tenure_servers::{RedisServer, SentinelService, redis::Reply};
+
+use crate::support::{PATIENCE, hold, lost, tenure, until};
+
+const KEY: &str = "stock:42";
+const TTL: Duration = Duration::from_secs(2);
+/// As Redisson names a thread of a client.
+const JAVA: &str = "0fe07e3c-5bbd-4e24-8ee7-6a5d4c3b2a19:47";
+const CHANNEL: &str = "redisson_lock__channel:{stock:42}";
+const CHANNEL_OF_READERS: &str = "redisson_rwlock:{stock:42}";
+
+fn ours(server: &RedisServer) -> Tenure {
+    tenure(&format!("{}?layout=redisson", server.url()))
+}
+
+fn number(server: &RedisServer, words: &[&str]) -> i64 {
+    match server.command(words) {
+        Reply::Text(number) => number.parse().unwrap(),
+        other => panic!("{words:?}: {other:?}"),
+    }
+}
+
+/// Takes the lock as Redisson's scripts do.
+fn java_holds(server: &RedisServer, fields: &[&str]) {
+    server.command(&[&["HSET", KEY], fields].concat());
+    server.command(&["PEXPIRE", KEY, "60000"]);
+}
+
+async fn until_heard(server: &RedisServer, channel: &str, clients: i64) {
+    until("somebody listens", async || match server.command(&["PUBSUB", "NUMSUB", channel]) {
+        Reply::List(told) => told[1] == Reply::Text(clients.to_string()),
+        other => panic!("{other:?}"),
+    })
+    .await;
+}
+
+async fn refused(tenure: &Tenure, says: &str) {
+    let fault = tenure.mutex(KEY).try_lock().await.unwrap_err();
+    assert!(format!("{fault:#}").contains(says), "{fault:#}");
+}
+
+#[tokio::test]
+async fn a_lock_is_a_hash_with_a_ttl_and_its_release_is_announced() {
+    let server = RedisServer::start();
+    let tenure = ours(&server);
+    let guard = hold(&tenure, KEY, TTL).await;
+    assert_eq!(number(&server, &["HLEN", KEY]), 1);
+    let Reply::List(fields) = server.command(&["HGETALL", KEY]) else { panic!() };
+    assert_eq!(fields[1], Reply::Text("1".into()));
+    assert!(number(&server, &["PTTL", KEY]) > 0);
+    let other = ours(&server);
+    let waiting = tokio::spawn(other.mutex(KEY).lock().wait(PATIENCE).into_future());
+    until_heard(&server, CHANNEL, 1).await;
+    guard.release().await.unwrap();
+    waiting.await.unwrap().unwrap().release().await.unwrap();
+    assert_eq!(number(&server, &["EXISTS", KEY]), 0);
+}
+
+/// Only the message can wake it so soon: the lease ends in a minute.
+#[tokio::test]
+async fn a_waiter_behind_redisson_hears_its_release() {
+    let server = RedisServer::start();
+    let tenure = ours(&server);
+    java_holds(&server, &[JAVA, "1"]);
+    assert!(tenure.mutex(KEY).try_lock().await.unwrap().is_none());
+    let seen = tenure.inspect(KEY).await.unwrap();
+    assert_eq!(seen.holders[0].label, format!("(Redisson) {JAVA}"));
+    assert!(seen.holders[0].left.unwrap() <= Duration::from_secs(60));
+    let waiting = tokio::spawn(tenure.mutex(KEY).lock().wait(PATIENCE).into_future());
+    until_heard(&server, CHANNEL, 1).await;
+    server.command(&["DEL", KEY]);
+    server.command(&["PUBLISH", CHANNEL, "0"]);
+    waiting.await.unwrap().unwrap().check().unwrap();
+}
+
+#[tokio::test]
+async fn a_forced_unlock_loses_the_hold() {
+    let server = RedisServer::start();
+    let guard = hold(&ours(&server), KEY, TTL).await;
+    server.command(&["DEL", KEY]);
+    java_holds(&server, &[JAVA, "1"]);
+    lost(&guard).await;
+    drop(guard);
+    assert_eq!(number(&server, &["HLEN", KEY]), 1);
+}
+
+#[tokio::test]
+async fn readers_have_leases_and_a_downgrade_is_announced() {
+    let server = RedisServer::start();
+    let (one, other) = (ours(&server), ours(&server));
+    let writing = one.rwlock(KEY).write().ttl(TTL).await.unwrap();
+    let token = writing.token();
+    assert_eq!(server.command(&["HGET", KEY, "mode"]), Reply::Text("write".into()));
+    let reader = tokio::spawn(other.rwlock(KEY).read().ttl(TTL).wait(PATIENCE).into_future());
+    until_heard(&server, CHANNEL_OF_READERS, 1).await;
+    let reading = writing.downgrade().await.unwrap();
+    assert_eq!(reading.check().unwrap(), token);
+    let also = reader.await.unwrap().unwrap();
+    assert_eq!(server.command(&["HGET", KEY, "mode"]), Reply::Text("read".into()));
+    let leases = || server.keys().iter().filter(|key| key.contains(":rwlock_timeout:1")).count();
+    assert_eq!(leases(), 2);
+    // Longer than a ttl.
+    let first = also.deadline();
+    until("it is renewed", async || also.deadline() > first.saturating_add(TTL)).await;
+    assert_eq!(leases(), 2);
+    reading.release().await.unwrap();
+    also.check().unwrap();
+    also.release().await.unwrap();
+    assert_eq!((leases(), number(&server, &["EXISTS", KEY])), (0, 0));
+}
+
+/// Else the writer would wait for a reader that is gone.
+#[tokio::test]
+async fn a_dead_reader_of_redisson_is_waited_for_no_longer_than_its_lease() {
+    let server = RedisServer::start();
+    let tenure = ours(&server);
+    let reading = tenure.rwlock(KEY).read().ttl(Duration::from_secs(600)).await.unwrap();
+    server.command(&["HSET", KEY, JAVA, "2"]);
+    assert_eq!(tenure.inspect(KEY).await.unwrap().holders.len(), 1);
+    let lease = format!("{{{KEY}}}:{JAVA}:rwlock_timeout:2");
+    server.command(&["SET", &lease, "1", "PX", "60000"]);
+    assert_eq!(tenure.inspect(KEY).await.unwrap().holders.len(), 2);
+    reading.release().await.unwrap();
+    assert!((1..=60_000).contains(&number(&server, &["PTTL", KEY])));
+    server.command(&["DEL", &lease]);
+    let again = tenure.rwlock(KEY).read().await.unwrap();
+    again.release().await.unwrap();
+    assert_eq!(number(&server, &["EXISTS", KEY]), 0);
+}
+
+#[tokio::test]
+async fn what_is_no_lock_of_this_kind_is_neither_taken_nor_deleted() {
+    let server = RedisServer::start();
+    let tenure = ours(&server);
+    server.command(&["SET", KEY, "theirs", "PX", "60000"]);
+    refused(&tenure, "is no lock of Redisson's").await;
+    server.command(&["DEL", KEY]);
+    java_holds(&server, &["mode", "read", JAVA, "1"]);
+    refused(&tenure, "another kind of lock").await;
+    server.command(&["DEL", KEY]);
+    java_holds(&server, &[JAVA, "1"]);
+    let read = tenure.rwlock(KEY).read().await.unwrap_err();
+    assert!(format!("{read:#}").contains("another kind of lock"), "{read:#}");
+    server.command(&["PERSIST", KEY]);
+    assert!(tenure.store().evict(&crate::support::name(KEY)).await.is_err());
+    java_holds(&server, &["user", "somebody"]);
+    assert!(tenure.store().evict(&crate::support::name(KEY)).await.is_err());
+    assert_eq!(number(&server, &["HLEN", KEY]), 2);
+}
+
+#[tokio::test]
+async fn a_fair_queue_is_refused_and_left_alone() {
+    let server = RedisServer::start();
+    let queue = format!("redisson_lock_queue:{{{KEY}}}");
+    server.command(&["RPUSH", &queue, JAVA]);
+    refused(&ours(&server), "RFairLock").await;
+    assert_eq!(number(&server, &["LLEN", &queue]), 1);
+    assert_eq!(number(&server, &["EXISTS", KEY]), 0);
+}
+
+#[tokio::test]
+async fn tokens_are_those_of_the_fenced_lock_if_that_is_wanted() {
+    let server = RedisServer::start();
+    let counter = format!("redisson_lock_token:{{{KEY}}}");
+    server.command(&["SET", &counter, "41"]);
+    refused(&ours(&server), "tokens=fenced").await;
+    let fenced = tenure(&format!("{}?layout=redisson&tokens=fenced", server.url()));
+    let guard = hold(&fenced, KEY, TTL).await;
+    assert_eq!(guard.token().get(), 42);
+    assert_eq!(fenced.inspect(KEY).await.unwrap().holders[0].token, Some(guard.token()));
+    guard.release().await.unwrap();
+    assert_eq!(hold(&fenced, KEY, TTL).await.token().get(), 43);
+    assert_eq!(number(&server, &["GET", &counter]), 43);
+    server.command(&["DEL", KEY]);
+    server.command(&["SET", &counter, "no number"]);
+    assert!(fenced.mutex(KEY).try_lock().await.is_err());
+    assert_eq!(number(&server, &["EXISTS", KEY]), 0);
+}
+
+#[tokio::test]
+async fn the_hold_that_was_seen_is_evicted_alone() {
+    let server = RedisServer::start();
+    let tenure = ours(&server);
+    let reading = tenure.rwlock(KEY).read().ttl(PATIENCE).await.unwrap();
+    let lease = format!("{{{KEY}}}:{JAVA}:rwlock_timeout:1");
+    server.command(&["HSET", KEY, JAVA, "1"]);
+    server.command(&["SET", &lease, "1", "PX", "60000"]);
+    let seen = tenure.inspect(KEY).await.unwrap();
+    let java = seen.holders.iter().find(|holder| holder.label.contains(JAVA)).unwrap();
+    let evicted = tenure.store().evict_hold(&crate::support::name(KEY), java.id.unwrap()).await;
+    assert_eq!(evicted.unwrap().unwrap().label, java.label);
+    assert_eq!(number(&server, &["EXISTS", &lease]), 0);
+    reading.check().unwrap();
+    assert_eq!(tenure.inspect(KEY).await.unwrap().holders.len(), 1);
+    server.command(&["HSET", "session:1", "user", "x"]);
+    let listed = tenure.list("stock").await.unwrap().names;
+    assert_eq!(listed.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), [KEY]);
+}
+
+#[tokio::test]
+async fn what_the_layout_cannot_share_is_refused_with_the_reason() {
+    let server = RedisServer::start();
+    let tenure = ours(&server);
+    let fair = tenure.mutex(KEY).lock().fair().await.unwrap_err();
+    assert!(format!("{fair:#}").contains("clocks of its clients"), "{fair:#}");
+    let permits = tenure.semaphore(KEY, 2).acquire().await.unwrap_err();
+    assert!(format!("{permits:#}").contains("for ever"), "{permits:#}");
+    assert!(tenure.latch(KEY, 2).arrive("a").await.is_err());
+    assert!(server.keys().iter().all(|key| !key.contains("stock")), "{:?}", server.keys());
+}
+
+#[tokio::test]
+async fn sentinels_lead_to_the_keys_of_redisson_too() {
+    let service = SentinelService::start();
+    let tenure = tenure(&format!("{}&layout=redisson&key_prefix=app:", service.url()));
+    let first = hold(&tenure, "a", PATIENCE).await;
+    let server = &service.servers[service.primary().unwrap()];
+    assert_eq!(number(server, &["HLEN", "app:a"]), 1);
+    let token = first.token();
+    first.release().await.unwrap();
+    assert!(hold(&tenure, "a", PATIENCE).await.token() > token);
+}
