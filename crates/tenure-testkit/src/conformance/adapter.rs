@@ -36,6 +36,11 @@ pub trait Adapter: fmt::Debug + Send + Sync + 'static {
         true
     }
 
+    /// Whether this store has to refuse a name that others take, by what other programs make of it.
+    fn refuses_name(&self, _name: &str) -> bool {
+        false
+    }
+
     /// Whether wake-ups reach all who wait. `false` where their connections break at any moment: a
     /// store that notices so passes over whoever it cannot reach, and no order can be shown.
     fn reaches_waiters(&self) -> bool {

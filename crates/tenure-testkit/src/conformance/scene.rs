@@ -71,6 +71,12 @@ impl Scene {
         self.adapter.loss_shows()
     }
 
+    /// Whether the store has to refuse this name.
+    #[must_use]
+    pub fn refuses_name(&self, name: &str) -> bool {
+        self.adapter.refuses_name(name)
+    }
+
     /// Whether waiters cannot be reached at any moment, so that no order among them can be shown.
     pub(super) fn without_order(&self) -> bool {
         let unreached = !self.adapter.reaches_waiters();

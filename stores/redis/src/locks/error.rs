@@ -66,6 +66,18 @@ pub(crate) fn fenced_counter(place: &str) -> Fault {
     Fault::new(FaultKind::Misconfigured, what, "add tokens=fenced, or choose another name")
 }
 
+/// Redisson's own keys of a lock with this key would be in several slots.
+pub(crate) fn torn_by_braces(place: &str) -> Fault {
+    let what = format!(
+        "the key of this lock on Redis at {place} has braces that are no hash tag: in a cluster Redisson would keep parts of the lock on other nodes"
+    );
+    Fault::new(
+        FaultKind::Misconfigured,
+        what,
+        "choose a name or key_prefix without braces, or with one hash tag, as in {orders}:42",
+    )
+}
+
 /// Redisson has no such lock, or none that can be shared with it safely.
 pub(crate) fn no_counterpart(kind: Kind) -> Fault {
     let what = format!("in Redisson's layout there is no {kind} that tenure can share safely");

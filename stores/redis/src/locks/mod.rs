@@ -1,7 +1,6 @@
 //! Locks in the keys of a server.
 
 pub(crate) mod capabilities;
-pub(crate) mod channels;
 pub(crate) mod context;
 pub(crate) mod error;
 pub(crate) mod health;

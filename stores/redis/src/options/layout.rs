@@ -106,7 +106,7 @@ impl LayoutOptions {
             let help = "leave scripts=no out, as a user that may run scripts";
             return wrong(&format!("{layout} needs scripts"), help);
         }
-        if in_cluster {
+        if in_cluster && self.is_plain() {
             let help = "use one server, or one that sentinels name: in a cluster the token of a lock could be on another node than its key";
             return wrong(&format!("in a cluster tenure does not support {layout}"), help);
         }

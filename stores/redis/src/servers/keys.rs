@@ -14,7 +14,9 @@ pub(crate) fn any_lock(prefix: &str) -> String {
 /// whoever has these has it, too.
 pub(crate) fn format(prefix: &str, tag: Option<HashTag>) -> String {
     match tag {
-        Some(tag) => format!("{prefix}{{{}}}format", String::from_utf8_lossy(&tag.digits())),
+        Some(tag) => {
+            format!("{prefix}{{{}}}format", String::from_utf8_lossy(tag.text().as_bytes()))
+        }
         None => format!("{prefix}format"),
     }
 }

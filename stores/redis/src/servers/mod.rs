@@ -13,6 +13,6 @@ pub(crate) mod spares;
 pub(crate) mod transport;
 
 pub(crate) use self::{
-    route::{NodeRef, Topology, TopologyClients},
+    route::{NodeRef, Server, Topology, TopologyClients},
     transport::{BatchedReply, Transport},
 };

@@ -38,7 +38,7 @@ pub(crate) enum Role {
 }
 
 /// Which of the servers there are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum NodeRef {
     /// The one that has all locks, whichever that is.
     Only,

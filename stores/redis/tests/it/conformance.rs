@@ -71,3 +71,9 @@ mod fenced_redisson_layout {
 
     tenure_testkit::conformance!(Place::fenced_redisson_layout());
 }
+
+mod redisson_layout_in_cluster {
+    use crate::places::Served;
+
+    tenure_testkit::conformance!(Served::redisson_by_cluster());
+}

@@ -31,6 +31,10 @@ pub(crate) const PLAIN_ACL: &str = include_str!("../../../../docs/stores/redis-p
 /// The other one of `docs/together.md`.
 pub(crate) const REDISSON_ACL: &str = include_str!("../../../../docs/stores/redis-redisson.acl");
 
+/// What a user of a cluster needs for it beside the rights for tenure's own keys.
+pub(crate) const REDISSON_CLUSTER_ACL: &str =
+    include_str!("../../../../docs/stores/redis-redisson-cluster.acl");
+
 /// That of `docs/stores/redis-cluster.md`.
 pub(crate) const CLUSTER_ACL: &str = include_str!("../../../../docs/stores/redis-cluster.acl");
 
@@ -159,6 +163,8 @@ pub(crate) struct Served<S> {
     service: Arc<S>,
     prefix: String,
     options: RedisOptions,
+    /// Whether it takes no name with braces that are no hash tag.
+    wants_hash_tags: bool,
 }
 
 /// What places share that are used at the same time, as it takes a while to start, and how many did.
@@ -186,6 +192,22 @@ impl Served<RedisCluster> {
         place.options = place.options.user(&user).password("choose-a-password");
         place
     }
+
+    /// The same in the keys of Redisson, with the rights that the page adds.
+    pub(crate) fn redisson_by_cluster() -> Self {
+        let mut place = Self::by_cluster();
+        let keys = format!("app-{}", place.prefix);
+        let user = format!("user-{}", place.prefix);
+        let acl = REDISSON_CLUSTER_ACL.replace("app:", &keys);
+        for server in place.service.running() {
+            let words = acl.split_whitespace().skip(3).collect::<Vec<_>>();
+            let told = server.command(&[&["ACL", "SETUSER", &user], words.as_slice()].concat());
+            assert_eq!(told, Reply::Text("OK".to_owned()));
+        }
+        place.options = place.options.layout(Layout::Redisson).key_prefix(&keys).unwrap();
+        place.wants_hash_tags = true;
+        place
+    }
 }
 
 impl<S> Served<S> {
@@ -200,11 +222,11 @@ impl<S> Served<S> {
         let prefix = format!("place-{}:", shared.1);
         let options = bounded(RedisOptions::from_url(&url(&service)).unwrap());
         let options = options.prefix(&prefix).unwrap();
-        Self { service, prefix, options }
+        Self { service, prefix, options, wants_hash_tags: false }
     }
 
     fn forget_at(&self, server: &RedisServer) {
-        for key in server.keys().iter().filter(|key| key.starts_with(&self.prefix)) {
+        for key in server.keys().iter().filter(|key| key.contains(&self.prefix)) {
             server.command(&["DEL", key]);
         }
     }
@@ -241,6 +263,10 @@ impl Adapter for Served<RedisCluster> {
             }
         }
         true
+    }
+
+    fn refuses_name(&self, name: &str) -> bool {
+        self.wants_hash_tags && ["{}", "a{b"].contains(&name)
     }
 
     fn loss_shows(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::Tenure;
-use tenure_servers::{RedisServer, SentinelService, redis::Reply};
+use tenure_servers::{RedisCluster, RedisServer, SentinelService, redis::Reply};
 
 use crate::support::{PATIENCE, hold, lost, tenure, until};
 
@@ -224,4 +224,44 @@ async fn sentinels_lead_to_the_keys_of_redisson_too() {
     let token = first.token();
     first.release().await.unwrap();
     assert!(hold(&tenure, "a", PATIENCE).await.token() > token);
+}
+
+/// Redisson's clients announce releases at the node of the lock alone: only that can wake a waiter so soon.
+#[tokio::test]
+async fn in_a_cluster_a_waiter_hears_what_is_said_at_the_node_of_its_lock() {
+    let cluster = RedisCluster::start();
+    let tenure = tenure(&format!("{}?layout=redisson", cluster.url()));
+    let mut waiting = Vec::new();
+    let names: Vec<_> = (0..6).map(|number| format!("stock:{number}")).collect();
+    let at_its_node = |name: &str, words: &[&str]| {
+        cluster
+            .running()
+            .find_map(|server| match server.command(words) {
+                Reply::Error(_) => None,
+                told => Some(told),
+            })
+            .unwrap_or_else(|| panic!("no node has {name}"))
+    };
+    for name in &names {
+        at_its_node(name, &["HSET", name, JAVA, "1"]);
+        at_its_node(name, &["PEXPIRE", name, "600000"]);
+        let mutex = tenure.mutex(name);
+        waiting.push(tokio::spawn(async move { mutex.lock().wait(PATIENCE).await }));
+    }
+    for (name, waiting) in names.iter().zip(waiting) {
+        let channel = format!("redisson_lock__channel:{{{name}}}");
+        let heard =
+            |told: &Reply| matches!(told, Reply::List(told) if told[1] == Reply::Text("1".into()));
+        until("it listens there", async || {
+            cluster
+                .running()
+                .any(|server| heard(&server.command(&["PUBSUB", "SHARDNUMSUB", &channel])))
+        })
+        .await;
+        at_its_node(name, &["DEL", name]);
+        at_its_node(name, &["SPUBLISH", &channel, "0"]);
+        waiting.await.unwrap().unwrap().release().await.unwrap();
+    }
+    let torn = tenure.mutex("a{b").try_lock().await.unwrap_err();
+    assert!(format!("{torn:#}").contains("no hash tag"), "{torn:#}");
 }

@@ -278,7 +278,9 @@ fn instead(refused: &mut Option<Value>, reply: Value) -> Value {
 /// The channel and what was said there, if that is what a server speaks of.
 fn message(said: &[Value]) -> Option<&[Value]> {
     match said {
-        [Value::Bytes(kind), message @ ..] if kind == b"message" => Some(message),
+        [Value::Bytes(kind), message @ ..] if kind == b"message" || kind == b"smessage" => {
+            Some(message)
+        }
         [Value::Bytes(kind), _, message @ ..] if kind == b"pmessage" => Some(message),
         _ => None,
     }

@@ -1,8 +1,10 @@
 //! The hash tag of a lock: by it a cluster keeps all keys of the lock in one slot.
 
+use std::{fmt, sync::LazyLock};
+
 use tenure_core::{LockName, NameError};
 
-use super::slots::slot;
+use super::slots::{SLOTS, slot};
 
 /// How many hash tags there are.
 pub(crate) const TAGS: u32 = 1024;
@@ -10,7 +12,8 @@ pub(crate) const TAGS: u32 = 1024;
 /// Where FNV-1a begins.
 const FNV_BASIS: u32 = 0x811c_9dc5;
 
-/// What a cluster hashes of the keys of a lock.
+/// What a cluster hashes of the keys of a lock: one of the [`TAGS`] of tenure's own keys; or one for each slot, beside
+/// keys of other libraries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HashTag(u16);
 
@@ -31,15 +34,76 @@ impl HashTag {
         usize::from(self.0)
     }
 
-    pub(crate) fn digits(self) -> [u8; 3] {
-        let digit = |shift: u16| b"0123456789abcdef"[usize::from((self.0 >> shift) & 15)];
-        [digit(8), digit(4), digit(0)]
+    /// How many there are of both.
+    pub(crate) const COUNT: usize = TAGS as usize + SLOTS as usize;
+
+    /// That of the keys beside one in this slot.
+    pub(crate) fn of_slot(slot: u16) -> Self {
+        Self(FIRST_OF_SLOT + slot % SLOTS)
+    }
+
+    /// What stands between the braces.
+    pub(crate) fn text(self) -> TagText {
+        match self.0.checked_sub(FIRST_OF_SLOT) {
+            None => TagText::new(format_args!("{:03x}", self.0)),
+            Some(slot) => slot_text(TEXTS_OF_SLOTS.get(usize::from(slot)).copied().unwrap_or(0)),
+        }
     }
 
     /// The slot of keys with this tag.
     pub(crate) fn slot(self) -> u16 {
-        slot(&self.digits())
+        self.0.checked_sub(FIRST_OF_SLOT).unwrap_or_else(|| slot(self.text().as_bytes()))
     }
+}
+
+/// The number of the first tag of a slot.
+const FIRST_OF_SLOT: u16 = 1024;
+
+/// The text of a tag, without a place of its own in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TagText {
+    bytes: [u8; 8],
+    length: usize,
+}
+
+impl TagText {
+    fn new(text: fmt::Arguments<'_>) -> Self {
+        let mut this = Self { bytes: [0; 8], length: 0 };
+        // None is longer.
+        let _ = fmt::Write::write_fmt(&mut this, text);
+        this
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl fmt::Write for TagText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+/// For each slot the first number whose text is in it. It decides where a clock lives, so it can never change.
+static TEXTS_OF_SLOTS: LazyLock<Vec<u32>> = LazyLock::new(|| {
+    let (mut numbers, mut missing) = (vec![u32::MAX; usize::from(SLOTS)], SLOTS);
+    let mut number = 0;
+    while missing > 0 {
+        let at = &mut numbers[usize::from(slot(slot_text(number).as_bytes()))];
+        if *at == u32::MAX {
+            (*at, missing) = (number, missing - 1);
+        }
+        number += 1;
+    }
+    numbers
+});
+
+fn slot_text(number: u32) -> TagText {
+    TagText::new(format_args!("s{number:x}"))
 }
 
 /// It decides where a name lives, so it can never change.
@@ -77,6 +141,19 @@ mod tests {
 
     fn name(text: &str) -> LockName {
         LockName::new(text).unwrap()
+    }
+
+    #[test]
+    fn each_slot_has_a_tag() {
+        for of in 0..SLOTS {
+            let tag = HashTag::of_slot(of);
+            assert_eq!((slot(tag.text().as_bytes()), tag.slot()), (of, of));
+            assert!(tag.number() < HashTag::COUNT);
+        }
+        // Other processes, and later versions, have the same ones.
+        assert_eq!(HashTag::of_slot(0).text().as_bytes(), b"s7920");
+        assert_eq!(HashTag::of_slot(12_182).text().as_bytes(), b"s385");
+        assert_eq!(HashTag(0x3f).text().as_bytes(), b"03f");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tenure_core::{
 };
 
 use super::ProbeContext;
-use crate::{client::HashTag, servers::cluster::written};
+use crate::{locks::layout::keys::KeySpace, servers::cluster::written};
 
 /// Everything that a lock does, at each primary, and what a renewal took, at the longest.
 pub(super) async fn full_cycle(probe: &ProbeContext<'_>) -> (Diagnostic, Option<Duration>) {
@@ -28,7 +28,8 @@ async fn try_everywhere(probe: &ProbeContext<'_>) -> Result<(String, Duration), 
     let (mut took, mut untried) = (Duration::ZERO, Vec::new());
     for node in map.nodes() {
         let is_there = |name: &LockName| {
-            map.owner(HashTag::of(name).slot()).is_some_and(|owner| owner.place == node.place)
+            let slot = KeySpace::of(&probe.transport.options).keys(name).tag.slot();
+            map.owner(slot).is_some_and(|owner| owner.place == node.place)
         };
         match TrialLock::where_name(is_there)? {
             Some(trial) => took = took.max(trial.run(probe.store).await?),

@@ -10,7 +10,14 @@
 
 use tenure_core::LockName;
 
-use crate::{client::HashTag, options::RedisOptions, servers::keys::LOCK};
+use crate::{
+    client::{
+        HashTag,
+        protocol::{slots::slot_of_key, tag::TagText},
+    },
+    options::RedisOptions,
+    servers::keys::LOCK,
+};
 
 /// One of the keys of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +41,8 @@ pub(crate) struct KeySpace<'a> {
     prefix: &'a str,
     /// In the layouts of other libraries: what precedes the name in the key of a lock.
     key_prefix: Option<&'a str>,
+    /// Whether the other keys are in the slot of that one.
+    by_slot: bool,
 }
 
 /// The keys of one lock.
@@ -41,7 +50,7 @@ pub(crate) struct KeySpace<'a> {
 pub(crate) struct Keys<'a> {
     space: KeySpace<'a>,
     pub(crate) tag: HashTag,
-    braced: [u8; 5],
+    text: TagText,
     name: &'a str,
 }
 
@@ -49,17 +58,20 @@ impl<'a> KeySpace<'a> {
     pub(crate) fn of(options: &'a RedisOptions) -> Self {
         let key_prefix =
             options.layout.layout.is_shared().then_some(options.layout.key_prefix.as_str());
-        Self { prefix: &options.prefix, key_prefix }
+        let by_slot = key_prefix.is_some() && options.deployment.is_cluster();
+        Self { prefix: &options.prefix, key_prefix, by_slot }
     }
 
     pub(crate) fn keys(self, name: &'a LockName) -> Keys<'a> {
         // What several names make one key of has one clock.
         let tag = match self.key_prefix {
+            Some(before) if self.by_slot => {
+                HashTag::of_slot(slot_of_key(&format!("{before}{name}")))
+            }
             Some(before) => HashTag::of_key(&[before, name.as_str()]),
             None => HashTag::of(name),
         };
-        let [a, b, c] = tag.digits();
-        Keys { space: self, tag, braced: [b'{', a, b, c, b'}'], name: name.as_str() }
+        Keys { space: self, tag, text: tag.text(), name: name.as_str() }
     }
 
     /// A pattern for `SCAN` that finds the locks whose names begin with `names`, and perhaps others.
@@ -87,9 +99,9 @@ impl<'a> KeySpace<'a> {
 
 impl Keys<'_> {
     /// What a key is written of.
-    pub(crate) fn parts(&self, key: Key) -> [&[u8]; 4] {
+    pub(crate) fn parts(&self, key: Key) -> [&[u8]; 6] {
         if let (Key::Lock, Some(before)) = (key, self.space.key_prefix) {
-            return [before.as_bytes(), b"", b"", self.name.as_bytes()];
+            return [before.as_bytes(), b"", b"", b"", b"", self.name.as_bytes()];
         }
         let (kind, name) = match key {
             Key::Lock => (LOCK, self.name),
@@ -97,7 +109,8 @@ impl Keys<'_> {
             Key::Line => ("line:", self.name),
             Key::Ends => ("ends:", self.name),
         };
-        [self.space.prefix.as_bytes(), &self.braced, kind.as_bytes(), name.as_bytes()]
+        let prefix = self.space.prefix.as_bytes();
+        [prefix, b"{", self.text.as_bytes(), b"}", kind.as_bytes(), name.as_bytes()]
     }
 
     /// A key as a word of a command.
@@ -160,7 +173,7 @@ mod tests {
     }
 
     fn space(prefix: &str) -> KeySpace<'_> {
-        KeySpace { prefix, key_prefix: None }
+        KeySpace { prefix, key_prefix: None, by_slot: false }
     }
 
     fn name(text: &str) -> LockName {
@@ -211,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_plain_key_is_what_others_make_of_a_name() {
-        let space = KeySpace { prefix: "tenure:", key_prefix: Some("orders*:") };
+        let space = KeySpace { prefix: "tenure:", key_prefix: Some("orders*:"), by_slot: false };
         let name = name("a{b");
         assert_eq!(space.keys(&name).text(Key::Lock), "orders*:a{b");
         assert!(space.keys(&name).text(Key::Clock).starts_with("tenure:{"));
@@ -221,6 +234,11 @@ mod tests {
         let bare = KeySpace { key_prefix: Some(""), ..space };
         let whole = LockName::new("orders*:a{b").unwrap();
         assert_eq!(bare.keys(&whole).text(Key::Clock), space.keys(&name).text(Key::Clock));
+        let in_cluster = KeySpace { by_slot: true, ..space };
+        let keys = in_cluster.keys(&name);
+        let clock = keys.text(Key::Clock);
+        assert_eq!(slot_of_key(&clock), slot_of_key("orders*:a{b"));
+        assert_eq!(keys.tag.slot(), slot_of_key(&clock));
         assert_eq!(bare.name_of("tenure:format"), None);
         assert!(bare.name_of("tenuring").is_some());
     }

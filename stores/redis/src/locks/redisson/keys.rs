@@ -1,5 +1,7 @@
 //! The names that Redisson gives to what belongs to a lock.
 
+use crate::client::protocol::slots::slot_of_key;
+
 /// Which announcements concern a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChannelKind {
@@ -27,6 +29,11 @@ pub(super) fn queue(key: &str) -> String {
     prefixed("redisson_lock_queue", key)
 }
 
+/// Whether all that belongs to a lock with this key is in one slot: Redisson tells hash tags by an opening brace alone.
+pub(super) fn is_whole_in_cluster(key: &str) -> bool {
+    slot_of_key(key) == slot_of_key(&counter(key))
+}
+
 /// A name beside a key, in its slot of a cluster unless the key has a brace but no hash tag.
 fn prefixed(prefix: &str, key: &str) -> String {
     if key.contains('{') { format!("{prefix}:{key}") } else { format!("{prefix}:{{{key}}}") }
@@ -35,6 +42,16 @@ fn prefixed(prefix: &str, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn braces_that_are_no_hash_tag_tear_a_lock_apart() {
+        for key in ["a", "stock:42", "a{b}c", "{a}"] {
+            assert!(is_whole_in_cluster(key), "{key}");
+        }
+        for key in ["a{b", "{}x", "a{}{b", "a}b"] {
+            assert!(!is_whole_in_cluster(key), "{key}");
+        }
+    }
 
     #[test]
     fn what_belongs_to_a_lock_is_named_as_redisson_names_it() {

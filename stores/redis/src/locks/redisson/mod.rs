@@ -44,9 +44,6 @@ use crate::{
 /// For how long a process that released a name lets others go first that heard of it.
 const YIELD: Duration = Duration::from_millis(5);
 
-/// How a release is announced.
-const PUBLISH: &str = "PUBLISH";
-
 /// Locks names by the keys of Redisson: mutexes and read-write locks, without queues.
 pub(crate) struct RedissonMethod {
     context: Context,
@@ -64,6 +61,9 @@ impl RedissonMethod {
         let key = self.context.key_space().keys(name).text(Key::Lock);
         if key.starts_with(&self.context.shared.options.prefix) {
             return Err(error::own_key(self.context.place()));
+        }
+        if self.context.in_cluster() && !keys::is_whole_in_cluster(&key) {
+            return Err(error::torn_by_braces(self.context.place()));
         }
         Ok(key)
     }
@@ -110,7 +110,7 @@ impl RedissonMethod {
         let text = wire::owner(owner);
         let mut call = self.context.call(name, &[Key::Lock]);
         call.argument(&[&text]).argument(&[field_start(&text).as_bytes()]);
-        add_channels(&mut call, &key);
+        self.add_channels(&mut call, &key);
         self.run(&scripts::RELEASE_REDISSON, &text, call, reply::released).await
     }
 
@@ -123,10 +123,9 @@ impl RedissonMethod {
         let echo = self.context.echo();
         let mut call = self.context.call(name, &[Key::Lock]);
         call.argument(&[&echo]).argument(&[field.as_bytes()]);
-        add_channels(&mut call, &key);
-        let evicted = self.run(&scripts::EVICT_REDISSON, &echo, call, reply::seen).await?;
-        self.context.tell_eviction(name).await;
-        Ok(evicted)
+        self.add_channels(&mut call, &key);
+        call.argument(&[self.context.shared.watch.evicted.as_bytes()]);
+        self.run(&scripts::EVICT_REDISSON, &echo, call, reply::seen).await
     }
 
     async fn seen(&self, name: &LockName) -> Result<Vec<(String, Contender)>, Fault> {
@@ -137,19 +136,24 @@ impl RedissonMethod {
         self.run(&scripts::INSPECT_REDISSON, &echo, call, reply::seen).await
     }
 
+    /// How a release is announced.
+    fn verb(&self) -> &'static str {
+        if self.context.in_cluster() { "SPUBLISH" } else { "PUBLISH" }
+    }
+
+    /// Adds how and where releases are announced.
+    fn add_channels(&self, call: &mut ScriptCall, key: &str) {
+        call.argument(&[self.verb().as_bytes()]);
+        for kind in [ChannelKind::Lock, ChannelKind::ReadWrite] {
+            call.argument(&[keys::channel(kind, key).as_bytes()]);
+        }
+    }
+
     /// The holders alone, by the server's clock.
     fn holders(&self, seen: Vec<(String, Contender)>) -> Vec<Contender> {
         let mut holders: Vec<_> = seen.into_iter().map(|(_, holder)| holder).collect();
         self.context.correct_grant_times(&mut holders);
         holders
-    }
-}
-
-/// How and where releases are announced.
-fn add_channels(call: &mut ScriptCall, key: &str) {
-    call.argument(&[PUBLISH.as_bytes()]);
-    for kind in [ChannelKind::Lock, ChannelKind::ReadWrite] {
-        call.argument(&[keys::channel(kind, key).as_bytes()]);
     }
 }
 
@@ -177,7 +181,7 @@ impl LockingMethod for RedissonMethod {
             let most = self.context.shared.options.limits.max_holders;
             call.argument(&[ask.label.as_bytes()]).number(u64::try_from(most).unwrap_or(u64::MAX));
             let channel = keys::channel(kind, &key);
-            call.argument(&[PUBLISH.as_bytes()]).argument(&[channel.as_bytes()]);
+            call.argument(&[self.verb().as_bytes()]).argument(&[channel.as_bytes()]);
             &scripts::READ_REDISSON
         } else {
             let letter = if manner == "w" { "" } else { wire::letter(ask.kind) };

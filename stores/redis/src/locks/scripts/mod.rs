@@ -121,7 +121,7 @@ scripts! {
     /// KEYS: as above. ARGV: owner, what its fields begin with, ttl, label, how many may read, how and where a
     /// release is announced.
     /// Answers as above. Keeps S1 and S2.
-    READ_REDISSON = "shared/ahead" "shared/refused" "shared/clock" "redisson/holders" "redisson/grant" "redisson/read";
+    READ_REDISSON = "shared/ahead" "shared/refused" "shared/clock" "redisson/announce" "redisson/holders" "redisson/grant" "redisson/read";
     /// Extends a lease in Redisson's layout.
     ///
     /// KEYS: lock. ARGV: owner, what its fields begin with, ttl.
@@ -132,7 +132,7 @@ scripts! {
     /// KEYS: lock. ARGV: owner, what its fields begin with, how releases are announced, the channels of a mutex and of
     /// readers and writers.
     /// Answers `released` and how many heard of it, or `not-held`. Keeps S4 and S6.
-    RELEASE_REDISSON = "shared/refused" "redisson/holders" "redisson/leave" "redisson/release";
+    RELEASE_REDISSON = "shared/refused" "redisson/announce" "redisson/holders" "redisson/leave" "redisson/release";
     /// Makes a hold another owner's, in Redisson's layout.
     ///
     /// KEYS: as of an ask. ARGV: owner, what the fields of the owner before and of this one begin with, ttl, what the
@@ -141,9 +141,9 @@ scripts! {
     TAKE_OVER_REDISSON = "shared/ahead" "shared/refused" "shared/clock" "redisson/holders" "redisson/grant" "redisson/take_over";
     /// Takes a name from all who hold it in Redisson's layout, or from one.
     ///
-    /// KEYS: lock. ARGV: an echo, the field of the one or nothing, and as a release.
+    /// KEYS: lock. ARGV: an echo, the field of the one or nothing, as a release, and the channel of evictions.
     /// Answers `evicted` and the holders. Keeps S3 and S6.
-    EVICT_REDISSON = "shared/refused" "redisson/holders" "redisson/leave" "redisson/evict";
+    EVICT_REDISSON = "shared/refused" "redisson/announce" "redisson/holders" "redisson/leave" "redisson/evict";
     /// Shows who holds a name in Redisson's layout. It writes nothing.
     ///
     /// KEYS: lock. ARGV: an echo.

@@ -224,7 +224,6 @@ fn what_does_not_fit_a_layout_is_refused() {
         ("redis://h?tokens=fenced", "add layout=redisson"),
         ("redis://h?layout=redisson&tokens=czxid", "write tokens=fenced"),
         ("redis://h?layout=redisson&unlock_channel=a", "leave unlock_channel out"),
-        ("redis-cluster://h?layout=redisson", "in a cluster"),
         ("redis://h?key_prefix=a", "add layout=plain"),
         ("redis://h?unlock_channel=a", "add layout=plain"),
         ("redis://h?layout=plain&scripts=no", "needs scripts"),

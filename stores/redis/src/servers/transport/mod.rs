@@ -22,7 +22,7 @@ use crate::{
         Value,
         connection::{batch::CallReply, pipeline::SendMode},
         error,
-        protocol::{call::delete_if, echo, tag::TAGS},
+        protocol::{call::delete_if, echo},
     },
     options::RedisOptions,
     servers::{
@@ -62,7 +62,7 @@ pub(crate) struct Transport {
     batches: &'static [&'static BatchKind],
     compares: AtomicBool,
     /// Of which tags the number of the format was asked for in a cluster.
-    known_formats: [AtomicU64; TAGS as usize / 64],
+    known_formats: [AtomicU64; HashTag::COUNT / 64],
 }
 
 /// A connection to the server that has a lock.
@@ -122,7 +122,8 @@ impl Transport {
         batches: &'static [&'static BatchKind],
     ) -> Self {
         let place = options.location();
-        let (compares, known_formats) = (AtomicBool::new(false), Default::default());
+        let compares = AtomicBool::new(false);
+        let known_formats = [const { AtomicU64::new(0) }; _];
         let (runtimes, others, shortage) = (Arc::default(), None, Arc::default());
         Self { options, place, route, runtimes, others, shortage, batches, compares, known_formats }
     }

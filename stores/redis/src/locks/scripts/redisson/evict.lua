@@ -1,4 +1,4 @@
-local echo, only, verb, channel, channel_of_readers = unpack(ARGV, 1, 5)
+local echo, only, verb, channel, channel_of_readers, evicted = unpack(ARGV, 1, 6)
 local left = attempt('PTTL', lock)
 if left == -2 then return {echo, 'evicted', {}} end
 local mode = mode_of()
@@ -20,13 +20,15 @@ if only ~= '' then
     seen = {row}
     if row[3] == 's' then
         leave(only, mode, verb, channel_of_readers)
+        redis.pcall('PUBLISH', evicted, lock)
         return {echo, 'evicted', seen}
     end
 end
 attempt('DEL', lock)
 if mode == '' then
-    redis.pcall(verb, channel, '0')
+    announce(verb, channel, '0')
 else
-    redis.pcall(verb, channel_of_readers, '1')
+    announce(verb, channel_of_readers, '1')
 end
+redis.pcall('PUBLISH', evicted, lock)
 return {echo, 'evicted', seen}

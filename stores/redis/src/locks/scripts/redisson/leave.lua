@@ -16,5 +16,5 @@ local function leave(field, mode, verb, channel)
         return 0
     end
     redis.call('DEL', lock)
-    return redis.pcall(verb, channel, '0')
+    return announce(verb, channel, '0')
 end

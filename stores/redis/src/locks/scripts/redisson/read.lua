@@ -21,7 +21,7 @@ if wrote then
     redis.call('HDEL', lock, wrote)
     redis.call('HSET', lock, 'mode', 'read', mine, 1)
     redis.call('SET', lease, string.sub(wrote, #mine + 2, -7), 'PX', math.max(left, 1))
-    redis.pcall(verb, channel, '1')
+    announce(verb, channel, '1')
     return {owner, 'granted', number, left}
 end
 local fresh, why = grant(false)

@@ -1,14 +1,13 @@
 local owner, mine, verb, channel, channel_of_readers = unpack(ARGV, 1, 5)
-local function released(heard) return {owner, 'released', type(heard) == 'number' and heard or 0} end
 if attempt('PTTL', lock) == -2 then return {owner, 'not-held'} end
 local mode = mode_of()
 if not mode then return {owner, 'not-held'} end
 if sole(mine) then
     attempt('DEL', lock)
-    if mode == '' then return released(redis.pcall(verb, channel, '0')) end
-    return released(redis.pcall(verb, channel_of_readers, '1'))
+    if mode == '' then return {owner, 'released', announce(verb, channel, '0')} end
+    return {owner, 'released', announce(verb, channel_of_readers, '1')}
 end
 if attempt('HEXISTS', lock, mine) == 0 then return {owner, 'not-held'} end
 local held = lasts(mine, 1) > 0
 local heard = leave(mine, mode, verb, channel_of_readers)
-return held and released(heard) or {owner, 'not-held'}
+return held and {owner, 'released', heard} or {owner, 'not-held'}

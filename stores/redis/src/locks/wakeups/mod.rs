@@ -4,6 +4,9 @@
 //! after every (re)connection every waiter looks and every holder renews: what was said before is not
 //! known.
 
+mod channels;
+mod sharded;
+
 use std::{
     convert::Infallible,
     sync::{
@@ -13,14 +16,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::future::join;
+use futures_util::future::join3;
 use tenure_core::{Fault, HintBoard, LockName, proto::queue::Client};
 use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 
+use self::channels::{LockChannels, SubscriptionKind::Plain};
 use crate::{
     client::{Connection, Value, command, error},
     locks::{
-        channels::LockChannels,
         layout::{
             keys::{self, KeySpace},
             wire,
@@ -29,7 +32,7 @@ use crate::{
     },
     options::{Layout, RedisOptions},
     servers::{
-        Topology, TopologyClients,
+        Server, Topology, TopologyClients,
         connect::{ConnectionPurpose, connect},
         keys as server_keys,
     },
@@ -75,7 +78,8 @@ impl WakeupSubscription {
         };
         let evicted = keys::eviction_channel(&options.prefix);
         let board = HintBoard::new();
-        let (running, is_heard, channels) = Default::default();
+        let (running, is_heard) = Default::default();
+        let channels = Arc::new(LockChannels::new(options.deployment.is_cluster()));
         Self { board, verb, channel, evicted, channels, options, route, running, is_heard }
     }
 
@@ -111,7 +115,8 @@ impl WakeupSubscription {
                 board.wake_all();
                 board.evictions_missed();
             };
-            join(listener.keep_subscribed(), route.follow(moved)).await;
+            let sharded = sharded::keep_subscribed(&listener);
+            join3(listener.keep_subscribed(), sharded, route.follow(moved)).await;
         });
         *running = Some(task.abort_handle());
     }
@@ -212,7 +217,7 @@ impl Listener {
                         self.board.evictions_missed();
                         let since = Instant::now();
                         self.hear_until_ended(&connection, ended).await;
-                        self.channels.disconnected();
+                        self.channels.disconnected(Plain);
                         // One that breaks again and again makes everybody look each time.
                         if since.elapsed() >= LASTING {
                             pause = PAUSES.0;
@@ -245,6 +250,10 @@ impl Listener {
     }
 
     async fn open(&self) -> Result<(Connection, ConnectionEnd), Fault> {
+        self.open_to(&self.route.hearing(&self.clients).await?).await
+    }
+
+    async fn open_to(&self, server: &Server) -> Result<(Connection, ConnectionEnd), Fault> {
         let (open, ended) = oneshot::channel();
         let (board, evicted) = (self.board.clone(), self.evicted.clone());
         let (options, queues) = (self.options.clone(), self.options.keeps_queues());
@@ -273,9 +282,8 @@ impl Listener {
                 board.wake(&owner);
             }
         };
-        let server = self.route.hearing(&self.clients).await?;
         let purpose = ConnectionPurpose::Hints(Box::new(hear));
-        Ok((connect(&self.options, &self.route, &server, purpose).await?, ended))
+        Ok((connect(&self.options, &self.route, server, purpose).await?, ended))
     }
 
     /// Subscribes to the channel of this process and, if `all`, to that of evictions. A connection over
@@ -294,20 +302,20 @@ impl Listener {
     /// silent when it should not be.
     async fn hear_until_ended(&self, connection: &Connection, mut ended: ConnectionEnd) {
         loop {
-            let unheard = self.channels.unheard();
+            let unheard = self.channels.unheard(Plain);
             if !unheard.is_empty() {
                 let subscribe = |out: &mut Vec<u8>| of_channels("SUBSCRIBE", &unheard, out);
                 if let Err(error) = connection.call(&subscribe).await {
                     log_unavailable(&error::of_command(&self.options.location(), error));
                     return;
                 }
-                for name in self.channels.subscribed(&unheard) {
+                for name in self.channels.subscribed(Plain, &unheard) {
                     self.board.wake_name(&name);
                 }
             }
             tokio::select! {
                 _ = &mut ended => return,
-                () = self.channels.wanted.notified() => continue,
+                () = self.channels.wanted(Plain) => continue,
                 () = tokio::time::sleep(HEARTBEAT) => {}
             }
             let expired = self.channels.expire(Instant::now());

@@ -1,0 +1,107 @@
+//! In a cluster: what Redisson's clients announce at the node of a lock, which tells the other nodes nothing of it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    convert::Infallible,
+};
+
+use futures_util::future::select_all;
+use tenure_core::Fault;
+use tokio::sync::oneshot::{self, error::TryRecvError};
+
+use super::{HEARTBEAT, Listener, channels::SubscriptionKind::Sharded, log_unavailable};
+use crate::{
+    client::{Connection, HashTag, command, error, protocol::slots::slot_of_key},
+    options::Layout,
+    servers::NodeRef,
+};
+
+/// A connection to a node, and what is subscribed to there.
+struct NodeSubscription {
+    connection: Connection,
+    ended: oneshot::Receiver<Infallible>,
+    channels: HashSet<String>,
+}
+
+/// Keeps what waiters need subscribed to, each at its node. It is asked for again and again, as slots move.
+pub(super) async fn keep_subscribed(listener: &Listener) {
+    if listener.route.cluster().is_none() || listener.options.layout.layout != Layout::Redisson {
+        return;
+    }
+    let mut nodes: HashMap<NodeRef, NodeSubscription> = HashMap::new();
+    loop {
+        let wanted = by_node(listener).await;
+        nodes.retain(|node, open| {
+            wanted.contains_key(node) && open.ended.try_recv() == Err(TryRecvError::Empty)
+        });
+        for (node, channels) in wanted {
+            let told = subscribe(listener, &mut nodes, &node, &channels).await;
+            if let Err(fault) = told {
+                log_unavailable(&fault);
+                nodes.remove(&node);
+                listener.channels.unsubscribed(Sharded, &channels);
+                // The slot of one of them may be elsewhere by now.
+                let _ = listener.route.ask_anew(&listener.clients).await;
+            }
+        }
+        let one_has_ended = async {
+            if nodes.is_empty() {
+                return std::future::pending().await;
+            }
+            let _ = select_all(nodes.values_mut().map(|open| &mut open.ended)).await;
+        };
+        tokio::select! {
+            () = listener.channels.wanted(Sharded) => {}
+            () = one_has_ended => {}
+            () = tokio::time::sleep(HEARTBEAT) => {}
+        }
+    }
+}
+
+/// All channels, by the nodes that have their slots.
+async fn by_node(listener: &Listener) -> HashMap<NodeRef, Vec<String>> {
+    let mut by_node: HashMap<_, Vec<_>> = HashMap::new();
+    for channel in listener.channels.all() {
+        let tag = HashTag::of_slot(slot_of_key(&channel));
+        match listener.route.find(&listener.clients, tag).await {
+            Ok(node) => by_node.entry(node).or_default().push(channel),
+            Err(fault) => {
+                log_unavailable(&fault);
+                listener.channels.unsubscribed(Sharded, &[channel]);
+            }
+        }
+    }
+    by_node
+}
+
+async fn subscribe(
+    listener: &Listener,
+    nodes: &mut HashMap<NodeRef, NodeSubscription>,
+    node: &NodeRef,
+    channels: &[String],
+) -> Result<(), Fault> {
+    let server = listener.route.server(&listener.clients, node).await?;
+    if !nodes.contains_key(node) {
+        // What was said until now was not heard.
+        listener.channels.unsubscribed(Sharded, channels);
+        let (connection, ended) = listener.open_to(&server).await?;
+        let open = NodeSubscription { connection, ended, channels: HashSet::new() };
+        nodes.insert(node.clone(), open);
+    }
+    let Some(open) = nodes.get_mut(node) else { return Ok(()) };
+    let gone: Vec<_> =
+        open.channels.iter().filter(|known| !channels.contains(known)).cloned().collect();
+    // Each is in a slot of its own. One that is subscribed to is asked for, too: its slot may have moved.
+    let row = |out: &mut Vec<u8>| {
+        gone.iter().for_each(|channel| command(&["SUNSUBSCRIBE", channel], out));
+        channels.iter().for_each(|channel| command(&["SSUBSCRIBE", channel], out));
+        command(&["PING"], out);
+    };
+    let told = open.connection.call(&row).await;
+    told.map_err(|error| error::of_command(&server.place, error))?;
+    open.channels = channels.iter().cloned().collect();
+    for name in listener.channels.subscribed(Sharded, channels) {
+        listener.board.wake_name(&name);
+    }
+    Ok(())
+}
