@@ -180,7 +180,7 @@ impl Store for RedisStore {
 
     async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
         let look = |name: LockName| async move {
-            let seen = self.method.inspect(&name).await;
+            let seen = self.method.inspect_listed(&name).await;
             (name, seen)
         };
         listing::list(&self.context.transport, prefix, limit, look).await

@@ -105,7 +105,9 @@ pub(crate) fn never_ends(place: &str) -> Fault {
 
 /// The key of this name is one of tenure's own.
 pub(crate) fn own_key(place: &str) -> Fault {
-    let what = format!("the key of this lock on Redis at {place} is one of tenure's own keys");
+    let what = format!(
+        "the key of this lock on Redis at {place} is one of those that tenure or Redisson keeps something else in"
+    );
     Fault::new(FaultKind::Misconfigured, what, "choose another name, key_prefix or prefix")
 }
 

@@ -46,6 +46,11 @@ pub(crate) trait LockingMethod: Send + Sync {
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault>;
 
+    /// The same of a name whose key a walk has found: where other programs have keys, it may be no lock.
+    async fn inspect_listed(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        self.inspect(name).await
+    }
+
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault>;
 
     async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault>;

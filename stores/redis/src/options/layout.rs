@@ -1,5 +1,7 @@
 //! How the keys of locks are laid out, so that other programs can take part.
 
+use std::time::Duration;
+
 use tenure_core::{Fault, FaultKind};
 
 /// How the keys of locks are laid out on the server.
@@ -52,7 +54,7 @@ impl Layout {
 }
 
 /// The layout, and the names that other libraries give to keys and channels in it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct LayoutOptions {
     pub(crate) layout: Layout,
     /// What stands before a name in the key of its lock.
@@ -61,6 +63,23 @@ pub(crate) struct LayoutOptions {
     pub(crate) unlock_channel: Option<String>,
     /// Whether tokens are the numbers of Redisson's fenced lock.
     pub(crate) fenced_tokens: bool,
+    /// That of the Redisson clients.
+    pub(crate) lock_watchdog_timeout: Duration,
+}
+
+/// Redisson's default.
+const LOCK_WATCHDOG_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl Default for LayoutOptions {
+    fn default() -> Self {
+        Self {
+            layout: Layout::default(),
+            key_prefix: String::new(),
+            unlock_channel: None,
+            fenced_tokens: false,
+            lock_watchdog_timeout: LOCK_WATCHDOG_TIMEOUT,
+        }
+    }
 }
 
 impl LayoutOptions {
@@ -81,6 +100,12 @@ impl LayoutOptions {
             return wrong(
                 "tokens=fenced is for Redisson's layout",
                 "add layout=redisson, or leave tokens out",
+            );
+        }
+        if self.lock_watchdog_timeout != LOCK_WATCHDOG_TIMEOUT && self.layout != Layout::Redisson {
+            return wrong(
+                "lock_watchdog_timeout is for Redisson's layout",
+                "add layout=redisson, or leave lock_watchdog_timeout out",
             );
         }
         if !self.layout.is_shared() {

@@ -277,6 +277,21 @@ impl RedisOptions {
         self
     }
 
+    /// Sets the `lockWatchdogTimeout` of the Java programs, in [`Layout::Redisson`], 100 ms to 1 h: the least, if they
+    /// differ. Default: 30 s, as Redisson's.
+    ///
+    /// The lease of a reader is never longer than this, whatever its ttl: a Redisson client that renews its own read
+    /// lock sets the ttl of the whole lock to this timeout. With a value that is too long, a tenure reader could lose
+    /// the lock without notice when such a client dies.
+    ///
+    /// # Errors
+    /// A fault if the value is out of range.
+    pub fn lock_watchdog_timeout(mut self, length: Duration) -> Result<Self, Fault> {
+        let length = within("lock_watchdog_timeout", length, 100, 3_600_000)?;
+        self.layout.lock_watchdog_timeout = length;
+        Ok(self)
+    }
+
     /// Sets how long a waiter has to claim the lock that it is offered, 10 ms to 10 s. Default: 500 ms. A waiter that
     /// died delays those behind it by this time.
     ///

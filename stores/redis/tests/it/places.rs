@@ -93,6 +93,7 @@ impl Place {
     pub(crate) fn redisson_layout() -> Self {
         let place = Self::as_user(REDISSON_ACL);
         let options = place.options.clone().layout(Layout::Redisson).key_prefix("app:").unwrap();
+        let options = options.lock_watchdog_timeout(Duration::from_secs(3_600)).unwrap();
         Self { options, ..place }
     }
 
@@ -204,7 +205,8 @@ impl Served<RedisCluster> {
             let told = server.command(&[&["ACL", "SETUSER", &user], words.as_slice()].concat());
             assert_eq!(told, Reply::Text("OK".to_owned()));
         }
-        place.options = place.options.layout(Layout::Redisson).key_prefix(&keys).unwrap();
+        let options = place.options.layout(Layout::Redisson).key_prefix(&keys).unwrap();
+        place.options = options.lock_watchdog_timeout(Duration::from_secs(3_600)).unwrap();
         place.wants_hash_tags = true;
         place
     }

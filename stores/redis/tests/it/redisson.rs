@@ -49,9 +49,9 @@ async fn a_lock_is_a_hash_with_a_ttl_and_its_release_is_announced() {
     let server = RedisServer::start();
     let tenure = ours(&server);
     let guard = hold(&tenure, KEY, TTL).await;
-    assert_eq!(number(&server, &["HLEN", KEY]), 1);
-    let Reply::List(fields) = server.command(&["HGETALL", KEY]) else { panic!() };
-    assert_eq!(fields[1], Reply::Text("1".into()));
+    assert_eq!(number(&server, &["HLEN", KEY]), 2);
+    // So that Redisson's readers and writers, which look for a mode, take no mutex for a free name.
+    assert_eq!(server.command(&["HGET", KEY, "mode"]), Reply::Text("lock".into()));
     assert!(number(&server, &["PTTL", KEY]) > 0);
     let other = ours(&server);
     let waiting = tokio::spawn(other.mutex(KEY).lock().wait(PATIENCE).into_future());
@@ -148,9 +148,20 @@ async fn what_is_no_lock_of_this_kind_is_neither_taken_nor_deleted() {
     assert!(format!("{read:#}").contains("another kind of lock"), "{read:#}");
     server.command(&["PERSIST", KEY]);
     assert!(tenure.store().evict(&crate::support::name(KEY)).await.is_err());
-    java_holds(&server, &["user", "somebody"]);
+    // Hashes of other programs: one says how something is done, the other counts.
+    for fields in [["mode", "auto", "temperature", "21"], ["mode", "read", "apples", "3"]] {
+        server.command(&["DEL", KEY]);
+        java_holds(&server, &fields);
+        let read = tenure.rwlock(KEY).try_read().await.unwrap_err();
+        assert!(format!("{read:#}").contains("no lock of Redisson's"), "{read:#}");
+        assert!(tenure.store().evict(&crate::support::name(KEY)).await.is_err());
+        assert_eq!(number(&server, &["HLEN", KEY]), 2);
+    }
+    server.command(&["DEL", KEY]);
+    java_holds(&server, &["apples", "3"]);
+    refused(&tenure, "no lock of Redisson's").await;
     assert!(tenure.store().evict(&crate::support::name(KEY)).await.is_err());
-    assert_eq!(number(&server, &["HLEN", KEY]), 2);
+    assert!(tenure.list("").await.unwrap().names.is_empty());
 }
 
 #[tokio::test]
@@ -220,7 +231,7 @@ async fn sentinels_lead_to_the_keys_of_redisson_too() {
     let tenure = tenure(&format!("{}&layout=redisson&key_prefix=app:", service.url()));
     let first = hold(&tenure, "a", PATIENCE).await;
     let server = &service.servers[service.primary().unwrap()];
-    assert_eq!(number(server, &["HLEN", "app:a"]), 1);
+    assert_eq!(number(server, &["HLEN", "app:a"]), 2);
     let token = first.token();
     first.release().await.unwrap();
     assert!(hold(&tenure, "a", PATIENCE).await.token() > token);
@@ -264,4 +275,60 @@ async fn in_a_cluster_a_waiter_hears_what_is_said_at_the_node_of_its_lock() {
     }
     let torn = tenure.mutex("a{b").try_lock().await.unwrap_err();
     assert!(format!("{torn:#}").contains("no hash tag"), "{torn:#}");
+}
+
+/// Redisson's watchdog of readers sets the ttl of the hash to its timeout, however long others read.
+#[tokio::test]
+async fn a_reader_counts_on_no_more_than_the_watchdog_of_redisson_leaves() {
+    let server = RedisServer::start();
+    let url = format!("{}?layout=redisson&lock_watchdog_timeout=3s", server.url());
+    let tenure = tenure(&url);
+    let reading = tenure.rwlock(KEY).read().ttl(Duration::from_secs(600)).await.unwrap();
+    assert!(number(&server, &["PTTL", KEY]) <= 3_000);
+    let first = reading.deadline();
+    server.command(&["PEXPIRE", KEY, "3000"]);
+    until("it is renewed", async || reading.deadline() > first).await;
+    let seen = tenure.inspect(KEY).await.unwrap();
+    assert!(seen.holders[0].left.unwrap() <= Duration::from_secs(3));
+    reading.check().unwrap();
+}
+
+/// Each of tenure's readers has a field of its own, and a dead one takes none away.
+#[tokio::test]
+async fn dead_readers_shut_nobody_out() {
+    let server = RedisServer::start();
+    let tenure = ours(&server);
+    let _reading = tenure.rwlock(KEY).read().await.unwrap();
+    let dead = |reader| [format!("00112233-4455-6677-8899-{reader:012x}:tenure"), "1".into()];
+    let fields: Vec<String> = (0..2_000).flat_map(dead).collect();
+    let fields = fields.iter().map(String::as_str);
+    server.command(&["HSET", KEY].into_iter().chain(fields).collect::<Vec<_>>());
+    tenure.rwlock(KEY).try_read().await.unwrap().unwrap().release().await.unwrap();
+    assert_eq!(number(&server, &["HLEN", KEY]), 2);
+}
+
+/// Its hints of other things go on, and it looks by itself.
+#[tokio::test]
+async fn a_user_that_may_not_hear_of_releases_connects_no_more_than_before() {
+    let server = RedisServer::start();
+    let rights = "ACL SETUSER half on >secret ~* resetchannels &tenure:* +@all";
+    server.command(&rights.split_whitespace().collect::<Vec<_>>());
+    let url = server.url().replace("redis://", "redis://half:secret@");
+    let tenure = tenure(&format!("{url}?layout=redisson"));
+    java_holds(&server, &[JAVA, "1"]);
+    let waiting = tokio::spawn(tenure.mutex(KEY).lock().wait(PATIENCE).into_future());
+    let told = async |word: &str| {
+        let Reply::Text(told) = server.command(&["INFO", "commandstats"]) else { panic!() };
+        let line = told.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{word}:")));
+        let calls = line.and_then(|line| line.strip_prefix("calls=")?.split(',').next());
+        calls.map_or(0, |calls| calls.parse::<u64>().unwrap())
+    };
+    until("it asks again and again", async || told("evalsha").await > 12).await;
+    assert!(told("hello").await <= 4, "{}", told("hello").await);
+    until_heard(&server, "tenure:evicted", 1).await;
+    server.command(&["DEL", KEY]);
+    waiting.await.unwrap().unwrap().check().unwrap();
+    let found = tenure.health().await.unwrap();
+    let hints = found.into_iter().find(|diagnostic| diagnostic.what == "hints").unwrap();
+    assert!(hints.found.contains("no message"), "{hints:?}");
 }

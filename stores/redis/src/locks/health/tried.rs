@@ -78,6 +78,10 @@ pub(super) async fn hints(probe: &ProbeContext<'_>) -> Diagnostic {
 async fn publish(probe: &ProbeContext<'_>) -> Result<(), Fault> {
     for node_ref in probe.transport.node_refs().await? {
         probe.transport.send(&node_ref, &["PUBLISH", &probe.watch.channel, ""]).await?;
+        for channel in probe.watch.probed() {
+            // As Redisson announces a release.
+            probe.transport.send(&node_ref, &["PUBLISH", &channel, "0"]).await?;
+        }
     }
     Ok(())
 }

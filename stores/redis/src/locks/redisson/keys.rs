@@ -19,6 +19,9 @@ pub(crate) fn channel(kind: ChannelKind, key: &str) -> String {
     }
 }
 
+/// What begins the names of all that Redisson keeps beside locks.
+pub(super) const RESERVED: &str = "redisson_";
+
 /// The counter of a fenced lock.
 pub(super) fn counter(key: &str) -> String {
     prefixed("redisson_lock_token", key)

@@ -30,7 +30,7 @@ use crate::{
     locks::{
         Context, LockingMethod, error,
         layout::{
-            fields::ParseResult,
+            fields::{ParseResult, ReplyError},
             keys::Key,
             reply::Reply,
             wire::{self, OwnerText},
@@ -59,7 +59,8 @@ impl RedissonMethod {
     /// The key of a name, unless it is one that tenure keeps something else in.
     fn key_of(&self, name: &LockName) -> Result<String, Fault> {
         let key = self.context.key_space().keys(name).text(Key::Lock);
-        if key.starts_with(&self.context.shared.options.prefix) {
+        let is_taken = [&*self.context.shared.options.prefix, keys::RESERVED];
+        if is_taken.iter().any(|prefix| key.starts_with(prefix)) {
             return Err(error::own_key(self.context.place()));
         }
         if self.context.in_cluster() && !keys::is_whole_in_cluster(&key) {
@@ -73,6 +74,13 @@ impl RedissonMethod {
         let mut call = self.context.call(name, &[Key::Lock, Key::Clock]);
         call.key(&[keys::counter(key).as_bytes()]).key(&[keys::queue(key).as_bytes()]);
         call
+    }
+
+    /// How long a lease is, in milliseconds. Redisson's watchdog of readers sets the ttl of the hash to its own timeout,
+    /// so the lease of another reader must not be longer.
+    fn lease(&self, mode: Mode, ttl: Duration) -> u64 {
+        let longest = self.context.shared.options.layout.lock_watchdog_timeout;
+        ceil_millis(if mode == Mode::Shared { ttl.min(longest) } else { ttl })
     }
 
     /// How the scripts call this way to hold.
@@ -128,12 +136,17 @@ impl RedissonMethod {
         self.run(&scripts::EVICT_REDISSON, &echo, call, reply::seen).await
     }
 
-    async fn seen(&self, name: &LockName) -> Result<Vec<(String, Contender)>, Fault> {
+    async fn inspected(&self, name: &LockName) -> Result<Reply, Fault> {
         self.key_of(name)?;
         let echo = self.context.echo();
         let mut call = self.context.call(name, &[Key::Lock]);
         call.argument(&[&echo]);
-        self.run(&scripts::INSPECT_REDISSON, &echo, call, reply::seen).await
+        self.context.run(&scripts::INSPECT_REDISSON, &echo, call).await
+    }
+
+    async fn seen(&self, name: &LockName) -> Result<Vec<(String, Contender)>, Fault> {
+        let seen = reply::seen(self.inspected(name).await?);
+        seen.map_err(|refused| self.context.refused(refused))
     }
 
     /// How a release is announced.
@@ -174,7 +187,7 @@ impl LockingMethod for RedissonMethod {
         let owner = wire::owner(&ask.owner);
         let mut call = self.granting_call(name, &key);
         call.argument(&[&owner]).argument(&[field_start(&owner).as_bytes()]);
-        call.number(ceil_millis(ask.ttl));
+        call.number(self.lease(ask.mode, ask.ttl));
         let kind =
             if ask.kind == Kind::ReadWrite { ChannelKind::ReadWrite } else { ChannelKind::Lock };
         let script = if manner == "s" {
@@ -190,7 +203,7 @@ impl LockingMethod for RedissonMethod {
             &scripts::ACQUIRE_REDISSON
         };
         let waits = matches!(ask.intent, Intent::Wait { .. });
-        let heard = self.context.shared.watch.hears(&key, kind);
+        let heard = self.context.shared.watch.hears(name, &key, kind);
         let mut answer =
             self.run(script, &owner, call, |reply| reply::answer(reply, heard)).await?;
         match &mut answer {
@@ -248,7 +261,7 @@ impl LockingMethod for RedissonMethod {
             call.argument(&[field_start(owner).as_bytes()]);
         }
         let letter = if manner == "w" { "" } else { wire::letter(over.kind) };
-        call.number(ceil_millis(over.ttl)).argument(&[letter.as_bytes()]);
+        call.number(self.lease(over.mode, over.ttl)).argument(&[letter.as_bytes()]);
         call.argument(&[over.label.as_bytes()]).argument(&[manner.as_bytes()]);
         let taken = self.run(&scripts::TAKE_OVER_REDISSON, &owner, call, reply::taken_over).await?;
         if matches!(taken, TakenOver::Granted(_)) {
@@ -265,6 +278,16 @@ impl LockingMethod for RedissonMethod {
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
         let seen = self.seen(name).await?;
+        Ok(Snapshot::new(self.holders(seen), Vec::new()))
+    }
+
+    /// Other hashes are not in use as locks.
+    async fn inspect_listed(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        let inspected = self.inspected(name).await?;
+        let seen = reply::seen(inspected).or_else(|refused| match refused {
+            ReplyError::NoRedissonLock => Ok(Vec::new()),
+            refused => Err(self.context.refused(refused)),
+        })?;
         Ok(Snapshot::new(self.holders(seen), Vec::new()))
     }
 

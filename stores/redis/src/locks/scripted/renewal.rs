@@ -200,8 +200,13 @@ impl ScriptedMethod {
             call.argument(&[redisson::field_start(&owner).as_bytes()]);
         }
         call.number(ceil_millis(hold.ttl));
-        if self.0.layout() == Layout::Tenure {
-            call.argument(&[self.0.limits().as_bytes()]);
+        match self.0.layout() {
+            Layout::Tenure => drop(call.argument(&[self.0.limits().as_bytes()])),
+            Layout::Plain => {}
+            Layout::Redisson => {
+                let longest = self.0.shared.options.layout.lock_watchdog_timeout;
+                call.number(ceil_millis(longest));
+            }
         }
         let reply = self.0.run(script, &owner, call).await?;
         self.0.listen();

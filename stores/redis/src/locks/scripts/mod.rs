@@ -124,7 +124,7 @@ scripts! {
     READ_REDISSON = "shared/ahead" "shared/refused" "shared/clock" "redisson/announce" "redisson/holders" "redisson/grant" "redisson/read";
     /// Extends a lease in Redisson's layout.
     ///
-    /// KEYS: lock. ARGV: owner, what its fields begin with, ttl.
+    /// KEYS: lock. ARGV: owner, what its fields begin with, ttl, the longest one of a reader.
     /// Answers `renewed`, what is left and that nobody is known to wait, or `lost`. Keeps S3 and S4.
     RENEW_REDISSON = "shared/refused" "redisson/holders" "redisson/renew";
     /// Releases a name in Redisson's layout.
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     /// How many arguments each command has behind its key, at least.
-    const WHOLE: [(&str, usize); 18] = [
+    const WHOLE: [(&str, usize); 20] = [
         ("DEL", 0),
         ("GET", 0),
         ("GETRANGE", 2),
@@ -213,6 +213,8 @@ mod tests {
         ("HGET", 1),
         ("HMGET", 1),
         ("HSET", 2),
+        ("INCR", 0),
+        ("PEXPIRE", 1),
         ("PEXPIREAT", 1),
         ("SET", 1),
         ("ZADD", 2),
@@ -275,7 +277,8 @@ mod tests {
                     checks += 1;
                 }
             }
-            for needs in text.split("\nneeds(").skip(1).map(arguments) {
+            let called = text.lines().filter_map(|line| line.trim().strip_prefix("needs("));
+            for needs in called.map(arguments) {
                 for command in &needs[2..] {
                     let command = self::command(command).unwrap();
                     assert!(WHOLE.contains(&(command, needs[1].parse().unwrap())), "{needs:?}");

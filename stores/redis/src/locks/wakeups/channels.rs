@@ -11,8 +11,12 @@ use tokio::sync::Notify;
 
 /// More waiters look on their own.
 const MOST: usize = 1_024;
+/// How many names one channel can have: `a` and `{a}` have one.
+const NAMES: usize = 4;
 /// How long a channel is kept that no waiter asked for: each asks more often.
 const KEPT: Duration = Duration::from_secs(30);
+/// How long this user does not try again what it may not listen to.
+const REFUSED: Duration = Duration::from_secs(30);
 
 /// How a channel is subscribed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +39,10 @@ pub(crate) struct LockChannels {
 
 #[derive(Debug)]
 struct LockChannel {
-    name: LockName,
+    names: Vec<LockName>,
     asked_for: Instant,
     is_heard: [bool; 2],
+    refused_at: Option<Instant>,
 }
 
 impl LockChannels {
@@ -50,23 +55,31 @@ impl LockChannels {
         let mut all = self.lock();
         if let Some(known) = all.get_mut(&channel) {
             known.asked_for = now;
+            if known.names.len() < NAMES && !known.names.contains(name) {
+                known.names.push(name.clone());
+            }
         } else if all.len() < MOST {
-            let name = name.clone();
-            all.insert(channel, LockChannel { name, asked_for: now, is_heard: [false; 2] });
+            let names = vec![name.clone()];
+            let known =
+                LockChannel { names, asked_for: now, is_heard: [false; 2], refused_at: None };
+            all.insert(channel, known);
             self.wanted.iter().for_each(Notify::notify_one);
         }
     }
 
-    /// Whether what is said there is heard.
-    pub(crate) fn is_heard(&self, channel: &str) -> bool {
+    /// Whether a waiter for `name` hears what is said there.
+    pub(crate) fn is_heard(&self, name: &LockName, channel: &str) -> bool {
         let all = self.lock();
-        let [plain, sharded] = all.get(channel).map(|known| known.is_heard).unwrap_or_default();
+        let Some(known) = all.get(channel).filter(|known| known.names.contains(name)) else {
+            return false;
+        };
+        let [plain, sharded] = known.is_heard;
         plain && (sharded || !self.needs_both)
     }
 
-    /// The lock whose channel this is.
-    pub(crate) fn name_of(&self, channel: &str) -> Option<LockName> {
-        self.lock().get(channel).map(|known| known.name.clone())
+    /// The locks whose channel this is; none where it is no lock's.
+    pub(crate) fn names_of(&self, channel: &str) -> Vec<LockName> {
+        self.lock().get(channel).map(|known| known.names.clone()).unwrap_or_default()
     }
 
     /// Returns when some may be wanted that are not subscribed to in this way.
@@ -74,11 +87,18 @@ impl LockChannels {
         self.wanted[kind as usize].notified().await;
     }
 
-    /// Those that are not subscribed to yet.
-    pub(crate) fn unheard(&self, kind: SubscriptionKind) -> Vec<String> {
-        let all = self.lock();
-        let unheard = all.iter().filter(|(_, known)| !known.is_heard[kind as usize]);
-        unheard.map(|(channel, _)| channel.clone()).collect()
+    /// Those that are not subscribed to yet, but for what was refused.
+    pub(crate) fn unheard(&self, kind: SubscriptionKind, now: Instant) -> Vec<String> {
+        let mut all = self.lock();
+        let mut unheard = Vec::new();
+        for (channel, known) in &mut *all {
+            let refused = |at: Instant| now.saturating_duration_since(at) < REFUSED;
+            known.refused_at = known.refused_at.filter(|at| refused(*at));
+            if !known.is_heard[kind as usize] && known.refused_at.is_none() {
+                unheard.push(channel.clone());
+            }
+        }
+        unheard
     }
 
     /// All of them.
@@ -94,10 +114,17 @@ impl LockChannels {
             let known = all.get_mut(channel).filter(|known| !known.is_heard[kind as usize]);
             if let Some(known) = known {
                 known.is_heard[kind as usize] = true;
-                names.push(known.name.clone());
+                names.extend_from_slice(&known.names);
             }
         }
         names
+    }
+
+    /// This user may not listen there.
+    pub(crate) fn refused(&self, channel: &str, now: Instant) {
+        if let Some(known) = self.lock().get_mut(channel) {
+            known.refused_at = Some(now);
+        }
     }
 
     /// These are subscribed to no longer.
@@ -144,47 +171,65 @@ mod tests {
         LockName::new(text).unwrap()
     }
 
+    fn wanted(needs_both: bool) -> (LockChannels, Instant) {
+        let (channels, now) = (LockChannels::new(needs_both), Instant::now());
+        channels.want(&name("a"), "c:a".into(), now);
+        (channels, now)
+    }
+
     #[test]
     fn a_channel_is_heard_from_its_subscription_to_the_end_of_the_connection() {
-        let (channels, now) = (LockChannels::new(false), Instant::now());
-        let unheard = || channels.unheard(Plain);
+        let (channels, now) = wanted(false);
+        let unheard = || channels.unheard(Plain, now);
+        let heard = |text: &str| channels.is_heard(&name(text), "c:a");
         channels.want(&name("a"), "c:a".into(), now);
-        channels.want(&name("a"), "c:a".into(), now);
-        assert_eq!((unheard(), channels.is_heard("c:a")), (vec!["c:a".to_owned()], false));
+        assert_eq!((unheard(), heard("a")), (vec!["c:a".to_owned()], false));
         assert_eq!(channels.subscribed(Plain, &["c:a".into(), "c:b".into()]), [name("a")]);
         assert!(channels.subscribed(Plain, &["c:a".into()]).is_empty(), "it was before");
-        assert!(channels.is_heard("c:a") && unheard().is_empty());
-        assert_eq!((channels.name_of("c:a"), channels.name_of("c:b")), (Some(name("a")), None));
+        assert!(heard("a") && unheard().is_empty());
+        assert!(!heard("{a}"), "nobody wakes it");
+        channels.want(&name("{a}"), "c:a".into(), now);
+        assert!(heard("{a}"));
+        assert_eq!(channels.names_of("c:a"), [name("a"), name("{a}")]);
+        assert!(channels.names_of("c:b").is_empty());
         channels.disconnected(Plain);
-        assert_eq!((unheard(), channels.is_heard("c:a")), (vec!["c:a".to_owned()], false));
+        assert_eq!((unheard(), heard("a")), (vec!["c:a".to_owned()], false));
     }
 
     #[test]
     fn in_a_cluster_both_subscriptions_are_needed() {
-        let (channels, all) = (LockChannels::new(true), ["c:a".to_owned()]);
-        channels.want(&name("a"), "c:a".into(), Instant::now());
+        let (channels, now) = wanted(true);
+        let (heard, all) = (|| channels.is_heard(&name("a"), "c:a"), ["c:a".to_owned()]);
         channels.subscribed(Plain, &all);
-        assert!(!channels.is_heard("c:a"));
-        assert_eq!((channels.unheard(Plain), channels.unheard(Sharded)), (vec![], all.to_vec()));
+        assert!(!heard());
+        let unheard = |kind| channels.unheard(kind, now);
+        assert_eq!((unheard(Plain), unheard(Sharded)), (vec![], all.to_vec()));
         channels.subscribed(Sharded, &all);
-        assert!(channels.is_heard("c:a"));
+        assert!(heard());
         channels.unsubscribed(Sharded, &all);
-        assert!(!channels.is_heard("c:a"));
+        assert!(!heard());
+    }
+
+    #[test]
+    fn what_is_refused_is_tried_again_after_a_while() {
+        let (channels, now) = wanted(false);
+        channels.want(&name("b"), "c:b".into(), now);
+        channels.refused("c:a", now);
+        assert_eq!(channels.unheard(Plain, now), ["c:b"]);
+        assert_eq!(channels.unheard(Plain, now + REFUSED).len(), 2);
     }
 
     #[test]
     fn what_nobody_asks_for_is_forgotten_and_more_than_the_most_are_not_kept() {
-        let (channels, now) = (LockChannels::new(false), Instant::now());
-        channels.want(&name("a"), "c:a".into(), now);
+        let (channels, now) = wanted(false);
         channels.want(&name("b"), "c:b".into(), now);
-        channels.subscribed(Plain, &["c:a".into()]);
         channels.want(&name("a"), "c:a".into(), now + KEPT / 2);
         assert_eq!(channels.expire(now + KEPT), ["c:b"]);
-        assert_eq!((channels.name_of("c:a"), channels.name_of("c:b")), (Some(name("a")), None));
+        assert_eq!(channels.names_of("c:a"), [name("a")]);
         assert_eq!(channels.expire(now + KEPT * 2), ["c:a"]);
         for number in 0..=MOST {
             channels.want(&name("a"), number.to_string(), now);
         }
-        assert_eq!(channels.unheard(Plain).len(), MOST);
+        assert_eq!(channels.all().len(), MOST);
     }
 }

@@ -95,8 +95,8 @@ impl WakeupSubscription {
     }
 
     /// Whether it hears of them.
-    pub(crate) fn hears(&self, key: &str, kind: ChannelKind) -> bool {
-        self.channels.is_heard(&channel(kind, key))
+    pub(crate) fn hears(&self, name: &LockName, key: &str, kind: ChannelKind) -> bool {
+        self.channels.is_heard(name, &channel(kind, key))
     }
 
     /// Sees to it that somebody listens. The task runs in the runtime of the caller, and in
@@ -140,10 +140,24 @@ impl WakeupSubscription {
         let listener = self.listener();
         let (connection, _ended) = listener.open().await.map_err(|fault| (None, fault))?;
         match listener.subscribe(&connection, true).await {
-            Ok(()) => Ok(()),
-            Err(Refusal::OfWaking(fault)) => Err((Some("of turns and evictions"), fault)),
-            Err(Refusal::OfEvictions(fault)) => Err((Some("of evictions"), fault)),
+            Ok(()) => {}
+            Err(Refusal::OfWaking(fault)) => return Err((Some("of turns and evictions"), fault)),
+            Err(Refusal::OfEvictions(fault)) => return Err((Some("of evictions"), fault)),
         }
+        for channel in self.probed() {
+            let told = listener.subscribe_to(&connection, "SUBSCRIBE", &channel).await;
+            told.map_err(|fault| (Some("of releases"), fault))?;
+        }
+        Ok(())
+    }
+
+    /// Channels by which it can be tried whether this user hears of releases, and can tell of them.
+    pub(crate) fn probed(&self) -> Vec<String> {
+        if self.options.layout.layout != Layout::Redisson {
+            return Vec::new();
+        }
+        let key = format!("{}tenure-doctor", self.options.layout.key_prefix);
+        [ChannelKind::Lock, ChannelKind::ReadWrite].map(|kind| channel(kind, &key)).to_vec()
     }
 }
 
@@ -208,6 +222,8 @@ type ConnectionEnd = oneshot::Receiver<Infallible>;
 impl Listener {
     async fn keep_subscribed(&self) {
         let (mut pause, mut all, mut refused) = (PAUSES.0, true, 0);
+        // Those of a task that ended with its runtime are gone.
+        self.channels.disconnected(Plain);
         loop {
             let longest = match self.open().await {
                 Ok((connection, ended)) => match self.subscribe(&connection, all).await {
@@ -263,8 +279,9 @@ impl Listener {
             let _open: &oneshot::Sender<Infallible> = &open;
             let [channel, said] = data else { return };
             let is_eviction = text(channel) == Some(&evicted);
-            if let Some(name) = text(channel).and_then(|channel| channels.name_of(channel)) {
-                board.wake_name(&name);
+            let names = text(channel).map(|channel| channels.names_of(channel)).unwrap_or_default();
+            if !names.is_empty() {
+                names.iter().for_each(|name| board.wake_name(name));
                 return;
             }
             if is_eviction || !queues {
@@ -302,14 +319,14 @@ impl Listener {
     /// silent when it should not be.
     async fn hear_until_ended(&self, connection: &Connection, mut ended: ConnectionEnd) {
         loop {
-            let unheard = self.channels.unheard(Plain);
-            if !unheard.is_empty() {
-                let subscribe = |out: &mut Vec<u8>| of_channels("SUBSCRIBE", &unheard, out);
-                if let Err(error) = connection.call(&subscribe).await {
-                    log_unavailable(&error::of_command(&self.options.location(), error));
+            // One by one: a refusal breaks the connection, and looks like that. The others are then subscribed to anew.
+            for channel in self.channels.unheard(Plain, Instant::now()) {
+                if let Err(fault) = self.subscribe_to(connection, "SUBSCRIBE", &channel).await {
+                    log_unavailable(&fault);
+                    self.channels.refused(&channel, Instant::now());
                     return;
                 }
-                for name in self.channels.subscribed(Plain, &unheard) {
+                for name in self.channels.subscribed(Plain, &[channel]) {
                     self.board.wake_name(&name);
                 }
             }

@@ -28,6 +28,8 @@ pub(super) async fn keep_subscribed(listener: &Listener) {
     if listener.route.cluster().is_none() || listener.options.layout.layout != Layout::Redisson {
         return;
     }
+    // Those of a task that ended with its runtime are gone.
+    listener.channels.disconnected(Sharded);
     let mut nodes: HashMap<NodeRef, NodeSubscription> = HashMap::new();
     loop {
         let wanted = by_node(listener).await;

@@ -39,6 +39,7 @@ impl RedisOptions {
     /// | `layout=plain`, `layout=redisson` | [`RedisOptions::layout`]: the keys of other libraries; not in a cluster |
     /// | `key_prefix=` | with one of these: [`RedisOptions::key_prefix`] |
     /// | `unlock_channel=` | with `layout=plain`: [`RedisOptions::unlock_channel`] |
+    /// | `lock_watchdog_timeout=` | with `layout=redisson`: [`RedisOptions::lock_watchdog_timeout`] |
     /// | `tokens=fenced` | with `layout=redisson`: [`RedisOptions::fenced_lock_tokens`] |
     /// | `ca=` | over TLS: a PEM file with the authorities to trust instead of the system's |
     /// | `cert=`, `key=` | over TLS: PEM files with a client certificate and its key, for a server that requires one |
@@ -137,6 +138,9 @@ fn layout(mut options: RedisOptions, settings: &mut Settings) -> Result<RedisOpt
             DIALECT.wrong_but(message, "write layout=redisson or layout=plain, or leave it out")
         })?;
         options = options.layout(layout);
+    }
+    if let Some(length) = settings.duration("lock_watchdog_timeout")? {
+        options = options.lock_watchdog_timeout(length)?;
     }
     match settings.take("tokens").as_deref() {
         None => {}

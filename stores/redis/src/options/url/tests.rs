@@ -222,6 +222,8 @@ fn what_does_not_fit_a_layout_is_refused() {
     for (url, told) in [
         ("redis://h?layout=redison", "write layout=redisson"),
         ("redis://h?tokens=fenced", "add layout=redisson"),
+        ("redis://h?lock_watchdog_timeout=10s", "add layout=redisson"),
+        ("redis://h?layout=redisson&lock_watchdog_timeout=2h", "lock_watchdog_timeout"),
         ("redis://h?layout=redisson&tokens=czxid", "write tokens=fenced"),
         ("redis://h?layout=redisson&unlock_channel=a", "leave unlock_channel out"),
         ("redis://h?key_prefix=a", "add layout=plain"),

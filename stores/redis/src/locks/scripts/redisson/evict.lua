@@ -5,14 +5,6 @@ local mode = mode_of()
 local seen = mode and rows(mode, left, 4096)
 if not seen then return {echo, 'type'} end
 if left == -1 then return {echo, 'endless'} end
--- Other hashes are no locks: each field of one counts holds.
-local fields = attempt('HGETALL', lock)
-for index = 1, #fields, 2 do
-    local is_mode = fields[index] == 'mode'
-    if is_mode and mode ~= 'read' and mode ~= 'write' or not is_mode and not string.find(fields[index + 1], '^%d+$') then
-        return {echo, 'type'}
-    end
-end
 if only ~= '' then
     local row
     for _, one in ipairs(seen) do row = one[1] == only and one or row end
@@ -25,10 +17,10 @@ if only ~= '' then
     end
 end
 attempt('DEL', lock)
-if mode == '' then
-    announce(verb, channel, '0')
-else
+if is_shared(mode) then
     announce(verb, channel_of_readers, '1')
+else
+    announce(verb, channel, '0')
 end
 redis.pcall('PUBLISH', evicted, lock)
 return {echo, 'evicted', seen}

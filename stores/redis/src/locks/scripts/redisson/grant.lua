@@ -1,23 +1,24 @@
 local clock, counter, queue = KEYS[2], KEYS[3], KEYS[4]
 
+-- The next number of the fenced lock; nil when its counter is none.
+local function count()
+    local at = redis.pcall('GET', counter)
+    if type(at) == 'table' then
+        if string.sub(at.err, 1, 9) == 'WRONGTYPE' then return nil end
+        error(redis.acl_check_cmd('GET', counter) and at or refused('GET'))
+    end
+    if at and not time_of(at) then return nil end
+    needs(counter, 0, 'INCR')
+    return '=' .. string.format('%.0f', attempt('INCR', counter))
+end
+
 -- What a hold is granted with: a time of our clock, or the next number of the fenced lock; else nil, and why. Writes
 -- before all others.
 local function grant(fenced)
-    if attempt('EXISTS', queue) == 1 then return nil, 'fair' end
-    if not fenced then
-        if attempt('EXISTS', counter) == 1 then return nil, 'fenced' end
-        local time = attempt('TIME')
-        local fresh = tick(clock, time[1] * 1000000 + time[2])
-        return fresh, 'corrupt'
-    end
-    needs(counter, 0, 'INCR')
-    local number = redis.pcall('INCR', counter)
-    if type(number) == 'table' then
-        local says = string.sub(number.err, 1, 9)
-        if says == 'WRONGTYPE' or says == 'ERR value' then return nil, 'corrupt' end
-        error(number)
-    end
-    return '=' .. string.format('%.0f', number)
+    if fenced then return count(), 'corrupt' end
+    if attempt('EXISTS', counter) == 1 then return nil, 'fenced' end
+    local time = attempt('TIME')
+    return tick(clock, time[1] * 1000000 + time[2]), 'corrupt'
 end
 
 -- What is answered to one who comes in vain.

@@ -1,16 +1,21 @@
 -- Lets a reader go: the lock lasts as long as the others do. Returns how many heard that it is free.
 local function leave(field, mode, verb, channel)
-    for _, command in ipairs({'HDEL', 'PEXPIRE', 'DEL'}) do
-        needs(lock, command == 'DEL' and 0 or 1, command)
+    local count, longest = 0, -2
+    for _, other in ipairs(holders(mode) or {}) do
+        if other[1] == field then
+            count = math.min(tonumber(other[2]) or 0, 1000)
+        else
+            longest = math.max(longest, lasts(other[1], other[2]))
+        end
     end
-    local count = math.min(tonumber(attempt('HGET', lock, field)) or 0, 1000)
+    needs(lock, 1, 'HDEL', 'PEXPIRE')
+    needs(lock, 0, 'DEL')
+    local lease = leases(field) .. '1'
+    needs(lease, 0, 'DEL')
     redis.call('HDEL', lock, field)
     for number = 1, count do redis.call('DEL', leases(field) .. number) end
-    local fields, longest = redis.call('HGETALL', lock), -2
-    for index = 1, #fields, 2 do
-        if fields[index] ~= 'mode' then longest = math.max(longest, lasts(fields[index], fields[index + 1])) end
-    end
-    if mode == 'write' then return 0 end
+    -- What has other fields is not all ours to delete.
+    if mode == 'write' or not holders(mode) then return 0 end
     if longest > 0 then
         redis.call('PEXPIRE', lock, longest)
         return 0

@@ -1,11 +1,10 @@
 local owner, mine, verb, channel, channel_of_readers = unpack(ARGV, 1, 5)
-if attempt('PTTL', lock) == -2 then return {owner, 'not-held'} end
-local mode = mode_of()
+local mode = attempt('PTTL', lock) ~= -2 and mode_of()
 if not mode then return {owner, 'not-held'} end
 if sole(mine) then
     attempt('DEL', lock)
-    if mode == '' then return {owner, 'released', announce(verb, channel, '0')} end
-    return {owner, 'released', announce(verb, channel_of_readers, '1')}
+    if is_shared(mode) then return {owner, 'released', announce(verb, channel_of_readers, '1')} end
+    return {owner, 'released', announce(verb, channel, '0')}
 end
 if attempt('HEXISTS', lock, mine) == 0 then return {owner, 'not-held'} end
 local held = lasts(mine, 1) > 0

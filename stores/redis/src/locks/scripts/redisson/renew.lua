@@ -1,24 +1,22 @@
-local owner, mine, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local owner, mine, ttl, longest = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local left = attempt('PTTL', lock)
 local mode = left ~= -2 and mode_of()
 if not mode then return {owner, 'lost'} end
-local lease = not sole(mine) and leases(mine) .. '1'
-if lease then
-    local its = attempt('HEXISTS', lock, mine) == 1 and attempt('PTTL', lease) or -2
-    if its == -2 then return {owner, 'lost'} end
-    -- Each shortens nothing, and ends what somebody made endless.
+-- It shortens nothing, and ends what somebody made endless.
+if sole(mine) then
     if left < ttl then
-        needs(lease, 1, 'PEXPIRE')
         attempt('PEXPIRE', lock, ttl)
+        left = ttl
     end
-    if its < ttl then
-        attempt('PEXPIRE', lease, ttl)
-        its = ttl
-    end
-    return {owner, 'renewed', its, 0}
+    return {owner, 'renewed', left, 0}
 end
+local lease = leases(mine) .. '1'
+local its = attempt('HEXISTS', lock, mine) == 1 and attempt('PTTL', lease) or -2
+if its == -2 then return {owner, 'lost'} end
+ttl = math.max(its, math.min(ttl, longest))
 if left < ttl then
+    needs(lease, 1, 'PEXPIRE')
     attempt('PEXPIRE', lock, ttl)
-    left = ttl
 end
-return {owner, 'renewed', left, 0}
+if its < ttl then attempt('PEXPIRE', lease, ttl) end
+return {owner, 'renewed', math.min(ttl, longest), 0}
