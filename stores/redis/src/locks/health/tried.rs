@@ -9,7 +9,13 @@ use tenure_core::{
 };
 
 use super::ProbeContext;
-use crate::{locks::layout::keys::KeySpace, servers::cluster::written};
+use crate::{
+    locks::{
+        layout::keys::{Key, KeySpace},
+        redisson::keys::counter,
+    },
+    servers::{NodeRef, cluster::written},
+};
 
 /// Everything that a lock does, at each primary, and what a renewal took, at the longest.
 pub(super) async fn full_cycle(probe: &ProbeContext<'_>) -> (Diagnostic, Option<Duration>) {
@@ -21,7 +27,8 @@ pub(super) async fn full_cycle(probe: &ProbeContext<'_>) -> (Diagnostic, Option<
 async fn try_everywhere(probe: &ProbeContext<'_>) -> Result<(String, Duration), Fault> {
     let works = "a full cycle of a lock works";
     let Some(cluster) = probe.transport.route.cluster() else {
-        return Ok((works.to_owned(), TrialLock::new()?.run(probe.store).await?));
+        let took = run(probe, &NodeRef::Only, &TrialLock::new()?).await?;
+        return Ok((works.to_owned(), took));
     };
     // Each node has users of its own. Which of them there are was asked on the way here.
     let map = cluster.map();
@@ -32,7 +39,10 @@ async fn try_everywhere(probe: &ProbeContext<'_>) -> Result<(String, Duration), 
             map.owner(slot).is_some_and(|owner| owner.place == node.place)
         };
         match TrialLock::where_name(is_there)? {
-            Some(trial) => took = took.max(trial.run(probe.store).await?),
+            Some(trial) => {
+                let node_ref = NodeRef::Node(node.place.clone());
+                took = took.max(run(probe, &node_ref, &trial).await?);
+            }
             // It has few slots.
             None => untried.push(written(&node.place)),
         }
@@ -46,6 +56,21 @@ async fn try_everywhere(probe: &ProbeContext<'_>) -> Result<(String, Duration), 
         ));
     }
     Ok((found, took))
+}
+
+/// Runs it at this node, and leaves nothing behind: a counter of Redisson's would stay for ever.
+async fn run(
+    probe: &ProbeContext<'_>,
+    node_ref: &NodeRef,
+    trial: &TrialLock,
+) -> Result<Duration, Fault> {
+    let ran = trial.run(probe.store).await;
+    let options = &probe.transport.options;
+    if options.layout.fenced_tokens {
+        let key = KeySpace::of(options).keys(trial.name()).text(Key::Lock);
+        probe.transport.send(node_ref, &["DEL", &counter(&key)]).await?;
+    }
+    ran
 }
 
 /// Whether this user tells others, and hears what they say.

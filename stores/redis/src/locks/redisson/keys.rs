@@ -23,7 +23,7 @@ pub(crate) fn channel(kind: ChannelKind, key: &str) -> String {
 pub(super) const RESERVED: &str = "redisson_";
 
 /// The counter of a fenced lock.
-pub(super) fn counter(key: &str) -> String {
+pub(crate) fn counter(key: &str) -> String {
     prefixed("redisson_lock_token", key)
 }
 
