@@ -3,6 +3,7 @@
 mod acquire;
 pub(crate) mod handoff;
 pub(crate) mod holds;
+mod layouts;
 mod quorum;
 
 use std::path::Path;
@@ -21,6 +22,7 @@ pub(crate) fn measure(dir: &Path, shorter: usize) -> Result<Report, Failure> {
     drop(server);
     report.extend(acquire::measure(dir, 30 / shorter)?);
     report.extend(handoff::measure(dir, 500 / shorter)?);
+    report.extend(layouts::measure(dir, 20 / shorter)?);
     report.extend(holds::measure(dir, (60 / shorter as u64).max(20))?);
     report.add(quorum::measure(dir, 50 / shorter)?);
     Ok(report)

@@ -335,3 +335,27 @@ async fn a_user_that_may_not_hear_of_releases_connects_no_more_than_before() {
     let hints = found.into_iter().find(|diagnostic| diagnostic.what == "hints").unwrap();
     assert!(hints.found.contains("no message"), "{hints:?}");
 }
+
+#[tokio::test]
+async fn a_look_at_the_server_names_the_locks_of_other_libraries() {
+    let server = RedisServer::start();
+    let other_libraries = async |url: &str| {
+        let found = tenure(url).health().await.unwrap();
+        let one = found.into_iter().find(|diagnostic| diagnostic.what == "other libraries");
+        one.map(|diagnostic| diagnostic.found)
+    };
+    server.command(&["HSET", "session:1", "user", "somebody"]);
+    server.command(&["PEXPIRE", "session:1", "60000"]);
+    server.command(&["SET", "page", "<html>", "PX", "60000"]);
+    assert_eq!(other_libraries(&server.url()).await, None);
+    java_holds(&server, &[JAVA, "1"]);
+    let shed = "ADDED:2026-11-27T10:00:00.000Z@worker-7";
+    server.command(&["SET", "job-lock:default:nightly", shed, "PX", "60000"]);
+    server.command(&["SET", "plain", "0fe07e3c-5bbd-4e24-8ee7-6a5d4c3b2a19", "PX", "60000"]);
+    let found = other_libraries(&server.url()).await.unwrap();
+    assert!(found.contains("\"stock:42\" looks like a lock of Redisson's"), "{found}");
+    assert!(found.contains("nightly\" looks like a lock of ShedLock's"), "{found}");
+    assert!(found.contains("\"plain\" looks like a plain lock"), "{found}");
+    let in_its_layout = format!("{}?layout=redisson", server.url());
+    assert_eq!(other_libraries(&in_its_layout).await, None);
+}

@@ -1,6 +1,7 @@
 //! A look at the real server, and which promise holds there.
 
 mod encryption;
+mod foreign;
 mod nodes;
 mod persistence;
 mod records;
@@ -46,6 +47,7 @@ pub(crate) async fn look(probe: ProbeContext<'_>) -> Result<Vec<Diagnostic>, Fau
     let (cycle, renewal) = tried::full_cycle(&probe).await;
     diagnostics.extend([cycle, tried::hints(&probe).await]);
     diagnostics.extend(records::unread(&probe).await);
+    diagnostics.extend(foreign::found(&probe).await);
     match &*transport.route {
         Topology::Cluster(cluster) => {
             diagnostics.extend(nodes::look(transport, cluster, renewal).await?)

@@ -161,7 +161,8 @@ fn keys_in(told: &str, database: u32) -> Option<u64> {
     }
 }
 
-fn page(value: Value) -> Option<(String, Vec<String>)> {
+/// The next cursor, and the keys of this step.
+pub(crate) fn page(value: Value) -> Option<(String, Vec<String>)> {
     let Value::Array(parts) = value else { return None };
     let [Value::Bytes(cursor), Value::Array(keys)] = parts.as_slice() else { return None };
     let text = |value: &Value| match value {

@@ -29,6 +29,17 @@ const WRITER: &str = ":write";
 /// How people are shown a holder of tenure whose grant makes no sense.
 const UNREADABLE: &str = "(unreadable)";
 
+/// Whether this is the field of a holder, of Redisson's or tenure's: both begin with a UUID.
+pub(crate) fn is_holder(field: &str) -> bool {
+    let dashes = |uuid: &str| {
+        uuid.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+    };
+    field.split_at_checked(UUID).is_some_and(|(uuid, rest)| dashes(uuid) && rest.starts_with(':'))
+}
+
 /// What the fields of this owner begin with.
 pub(crate) fn field_start(owner: &OwnerText) -> String {
     let text = String::from_utf8_lossy(owner);

@@ -23,7 +23,7 @@ use tenure_core::{
     store::Renewal,
 };
 
-pub(crate) use self::holder::field_start;
+pub(crate) use self::holder::{field_start, is_holder};
 use self::keys::ChannelKind;
 use crate::{
     client::{Script, ScriptCall},
