@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use tenure_core::store::{Capabilities, LeaseScope, Reason, Reasons};
 
-use crate::{ZookeeperOptions, validity};
+use crate::{
+    ZookeeperOptions,
+    contenders::{layout::NO_PERMITS, node::Layout},
+    validity,
+};
 
 const NO_DETACHING: Reason = Reason {
     what: "on ZooKeeper a hold belongs to the session that acquired it, and ends with it",
@@ -14,11 +18,11 @@ const NO_DETACHING: Reason = Reason {
 pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
     Capabilities {
         shared: true,
-        permits: true,
+        permits: options.layout == Layout::Curator,
         fifo: true,
         handoff: true,
         implicit_handoff: true,
-        pass_bits: true,
+        pass_bits: options.tokens.has_pass_bits(),
         lease: LeaseScope::Session {
             longest: validity::guaranteed_validity(options.session, options.tick),
         },
@@ -30,7 +34,7 @@ pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
         raise: false,
         together: false,
         detach: false,
-        kinds_may_mix: false,
+        kinds_may_mix: options.layout == Layout::Kazoo,
         incarnation: false,
         tells_evictions: true,
         tells_release_requests: true,
@@ -39,6 +43,10 @@ pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
         claim_window: options.session,
         max_waiters: options.max_waiters,
         max_holders: options.max_holders,
-        reasons: Reasons { detach: Some(NO_DETACHING), ..Reasons::NONE },
+        reasons: Reasons {
+            permits: (options.layout == Layout::Kazoo).then_some(NO_PERMITS),
+            detach: Some(NO_DETACHING),
+            ..Reasons::NONE
+        },
     }
 }

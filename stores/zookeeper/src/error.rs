@@ -139,11 +139,46 @@ pub(crate) fn other_kind(used_as: Kind) -> Fault {
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 
-pub(crate) fn other_program(path: &str, program: &str) -> Fault {
+/// What helps against any other program.
+pub(crate) const KEEP_APART: &str = "let one library use each name, and give the other one another name or base path; a \
+    node that no program needs any more can be deleted";
+/// What helps against kazoo's nodes among those of Curator.
+pub(crate) const KAZOO_HELP: &str = "if only kazoo and tenure use this base path, write layout=kazoo in the URL of each \
+    tenure; or let Python write Curator's nodes, by a subclass with _NODE_NAME = \"-lock-\" and _EXCLUDE_NAMES = \
+    [\"lock-\"], as docs/together.md says. extra_lock_patterns=[\"lock-\"] alone is not enough: Curator does not wait \
+    for kazoo's own nodes";
+/// What helps against Curator's nodes among those of kazoo.
+pub(crate) const CURATOR_HELP: &str = "use layout=kazoo where only kazoo and tenure with layout=kazoo share the base \
+    path, and leave it out elsewhere, as docs/together.md says; kazoo does not wait for such nodes";
+
+pub(crate) fn other_program(path: &str, program: &str, help: &'static str) -> Fault {
     let what = format!(
         "the name is used by another program: {path} is a node of {program}, which tenure's locks do not exclude"
     );
-    let help = "let one library use each name, and give the other one another name or base path; a node that no program needs any more can be deleted";
+    Fault::new(FaultKind::Misconfigured, what, help)
+}
+
+pub(crate) fn no_token() -> Fault {
+    let what = "no fencing token is left for this transaction";
+    Fault::new(FaultKind::Misconfigured, what, "lower epoch= in the URL")
+}
+
+/// Other programs make tokens of another form.
+pub(crate) fn other_tokens(base: &str, recorded: &str, ours: &str) -> Fault {
+    let what = format!(
+        "the tokens of all locks at the base path are tokens={recorded}, as the data of {base} record, and this program \
+         has tokens={ours}"
+    );
+    let help = "write tokens= in the URL as the other programs do (shifted is the default), or use another base path. To \
+                change it, stop all programs that use the path, reset the fences, and delete the record: \
+                zkCli.sh set PATH \"\"";
+    Fault::new(FaultKind::Misconfigured, what, help)
+}
+
+/// There is no room to record that tokens are bare.
+pub(crate) fn no_token_record(base: &str) -> Fault {
+    let what = format!("tokens=czxid is recorded as the data of {base}, which has other data");
+    let help = "use a base path without data, or, if no program needs them, remove them: zkCli.sh set PATH \"\"";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 

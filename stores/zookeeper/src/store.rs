@@ -18,7 +18,10 @@ use tenure_core::{
 use crate::{
     ZookeeperOptions,
     capabilities::capabilities,
-    contenders::{alone::OwnerLocks, entries::Acquisitions, full::FullQueues},
+    contenders::{
+        alone::OwnerLocks, entries::Acquisitions, full::FullQueues, layout::base_of,
+        node::NodePrefix, queue::ContenderQueue,
+    },
     error,
     session::{Session, probe, sessions::Sessions},
 };
@@ -118,6 +121,21 @@ impl ZookeeperStore {
 }
 
 impl Shared {
+    /// What is made for an ask.
+    pub(crate) fn base_of(&self, ask: &Ask) -> Result<NodePrefix, Fault> {
+        base_of(ask.kind, ask.mode, self.options.layout, self.options.semaphore_mutex)
+    }
+
+    /// The contenders among the children of a directory, in their order.
+    pub(crate) fn queue_of(&self, children: Vec<String>) -> ContenderQueue {
+        ContenderQueue::of(children, self.options.layout)
+    }
+
+    /// The token of a node that was made by this transaction.
+    pub(crate) fn token_of(&self, czxid: i64) -> Option<Token> {
+        self.options.tokens.token_of(czxid, self.options.epoch)
+    }
+
     /// The session, with enough time to try more than one server, unless all of them refuse.
     pub(crate) async fn first_session(&self) -> Result<Arc<Session>, Fault> {
         let limit = self.options.session.max(self.options.response_timeout);

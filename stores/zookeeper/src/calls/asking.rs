@@ -13,7 +13,7 @@ use crate::{
     contenders::{
         data,
         entries::{Acquisition, CreatedNode, OwnerState},
-        layout::{self, LockPath},
+        layout::LockPath,
         node::{self, Node, NodePrefix},
         queue::{ContenderQueue, Standing},
     },
@@ -66,7 +66,7 @@ impl Shared {
     }
 
     async fn ask_once(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
-        let base = layout::base_of(ask.kind, ask.mode, self.options.semaphore_mutex)?;
+        let base = self.base_of(ask)?;
         let session = self.sessions.get().await?;
         // Not before that wait, in which a place that is counted from here could end before it is made.
         let begun = SystemClock.now();
@@ -107,6 +107,7 @@ impl PendingAsk<'_> {
             }
             self.refuse_other_programs(&[(&self.place.dir, &queue)]).await?;
             self.refuse_other_kinds(&queue).await?;
+            self.refuse_other_tokens(queue.tokens())?;
             if !queue.is_open_to(self.ask.mode) || queue.nodes().len() >= self.limits().1 {
                 let holder = queue.holding().first();
                 return self.busy_trying(holder, queue.waiting().len()).await.map(Some);
@@ -236,6 +237,9 @@ impl PendingAsk<'_> {
         self.refuse_other_programs(&[(&self.place.dir, &queue)]).await?;
         if !self.is_checked() {
             self.refuse_other_kinds(&queue).await?;
+            if queue.has(placed.name()) && !self.agree_on_tokens(queue.tokens()).await? {
+                return Ok(None);
+            }
             self.entries().change(&self.ask.owner, |entry| entry.checked = true);
         }
         let (max_waiters, max_holders) = self.limits();
@@ -354,13 +358,8 @@ impl PendingAsk<'_> {
             self.confirm_missing(placed).await?;
             return Ok(None);
         }
-        let Some(token) = data::token_of(placed.czxid, self.shared.options.epoch) else {
-            let help = "lower epoch= in the URL";
-            return Err(Fault::new(
-                tenure_core::FaultKind::Misconfigured,
-                "no fencing token is left for this transaction",
-                help,
-            ));
+        let Some(token) = self.shared.token_of(placed.czxid) else {
+            return Err(error::no_token());
         };
         let until = self.begun.saturating_add(self.ask.ttl);
         let noted = self.entries().change(&self.ask.owner, |entry| {
@@ -444,12 +443,12 @@ impl PendingAsk<'_> {
     }
 
     fn downgrades(&self) -> bool {
-        let held = self.entries().with(&self.ask.owner, |entry| entry.base);
-        self.base == NodePrefix::Read && held == Some(NodePrefix::Write)
+        let held = self.entries().with(&self.ask.owner, |entry| entry.base.downgraded());
+        held == Some(Some(self.base))
     }
 
     pub(crate) async fn list(&self, dir: &str) -> Result<ContenderQueue, Fault> {
-        self.shared.list_line(self.session, dir).await
+        self.shared.list_with_record(self.session, dir).await
     }
 
     /// Whether what was made for this owner goes again unless it is granted at once, also after an ask without an

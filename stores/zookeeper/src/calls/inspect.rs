@@ -36,7 +36,7 @@ impl Shared {
         dir: &str,
     ) -> Result<ContenderQueue, Fault> {
         match session.read(session.client().list_children(dir)).await? {
-            Ok(children) => Ok(ContenderQueue::of(children)),
+            Ok(children) => Ok(self.queue_of(children)),
             Err(_) => Ok(ContenderQueue::default()),
         }
     }
@@ -57,8 +57,8 @@ impl Shared {
     fn seen(&self, node: Node, data: &[u8], stat: &Stat) -> ContenderNode {
         let (label, token) = data::read(data);
         // What a writer became keeps the writer's, which stands in it.
-        let token = token.filter(|_| node.base() == NodePrefix::Read);
-        let token = token.or_else(|| data::token_of(stat.czxid, self.options.epoch));
+        let token = token.filter(|_| node.base().is_reader());
+        let token = token.or_else(|| self.token_of(stat.czxid));
         let since = u64::try_from(stat.ctime).ok().map(|millis| millis.saturating_mul(1000));
         ContenderNode { node, label, token, since }
     }
@@ -178,7 +178,7 @@ impl Shared {
             .zip(places)
             .map(|(result, (_, base))| match result {
                 MultiReadResult::Children { children } => {
-                    let queue = ContenderQueue::of(children);
+                    let queue = self.queue_of(children);
                     let waits =
                         if *base == NodePrefix::Lease { queue.nodes() } else { queue.waiting() };
                     !waits.is_empty()
@@ -317,7 +317,7 @@ fn contender(seen: ContenderNode, mode: Option<Mode>) -> Contender {
     let mut contender = Contender::new(seen.label, mode.unwrap_or(seen.node.base().mode()));
     contender.token = seen.token;
     contender.since = seen.since;
-    contender.kind = Some(seen.node.base().kind());
+    contender.kind = seen.node.base().shown_kind();
     contender.id = Some(id_of(&seen.node));
     contender
 }
@@ -325,6 +325,6 @@ fn contender(seen: ContenderNode, mode: Option<Mode>) -> Contender {
 fn waiter(seen: ContenderNode) -> Waiting {
     let mut waiting = Waiting::new(seen.label, seen.node.base().mode());
     waiting.since = seen.since;
-    waiting.kind = Some(seen.node.base().kind());
+    waiting.kind = seen.node.base().shown_kind();
     waiting
 }

@@ -45,8 +45,7 @@ impl PendingAsk<'_> {
             return Box::pin(self.owner_state()).await;
         }
         let (token, placed, used_up) = has;
-        let is_downgrade =
-            token.is_some() && base == NodePrefix::Write && self.base == NodePrefix::Read;
+        let is_downgrade = token.is_some() && base.downgraded() == Some(self.base);
         if base != self.base && !is_downgrade || takes(mode) != takes(self.ask.mode) {
             return Err(error::other_mode());
         }
@@ -77,10 +76,10 @@ impl PendingAsk<'_> {
         };
         let found = queue.into_iter().next();
         let is_read = |placed: &CreatedNode| {
-            Node::parse(placed.name().to_owned()).is_ok_and(|node| node.base() == NodePrefix::Read)
+            Node::parse_any(placed.name()).is_some_and(|node| node.base().is_reader())
         };
         // A writer that became a reader.
-        if base == NodePrefix::Write
+        if base.downgraded().is_some()
             && let Some(reader) = found.clone().filter(is_read)
         {
             self.shared.record_downgrade(self.session, owner, reader);

@@ -10,4 +10,5 @@ pub(crate) mod refusing;
 pub(crate) mod release;
 pub(crate) mod renewal;
 pub(crate) mod strangers;
+pub(crate) mod token_form;
 pub(crate) mod watch;

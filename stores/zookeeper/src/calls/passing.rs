@@ -13,7 +13,7 @@ use crate::{
     contenders::{
         data,
         entries::{Acquisition, CreatedNode},
-        layout::{self, LockPath},
+        layout::LockPath,
         node::{self, Node, NodePrefix},
     },
     error,
@@ -32,10 +32,10 @@ impl Shared {
     ) -> Result<(), Fault> {
         let seen = self.entries.with(&ask.owner, |entry| (entry.place.clone(), entry.token));
         let Some((Some(writer), token)) = seen else { return Ok(()) };
-        let Ok(number) = Node::parse(writer.name().to_owned()) else { return Ok(()) };
+        let Some(number) = Node::parse_any(writer.name()) else { return Ok(()) };
+        let Some(base) = number.base().downgraded() else { return Ok(()) };
         let dir = LockPath::new(&self.options.base, name).dir;
-        let path =
-            format!("{dir}/{}{}", node::prefix(&ask.owner, NodePrefix::Read), number.number());
+        let path = format!("{dir}/{}{}", node::prefix(&ask.owner, base), number.number());
         let refused = |error| session.fault(error, true);
         let mut writer_of = session.client().new_multi_writer();
         let plain = session.creates(CreateMode::Ephemeral);
@@ -71,8 +71,8 @@ impl Shared {
 
     pub(crate) fn record_downgrade(&self, session: &Session, owner: &Owner, reader: CreatedNode) {
         self.entries.change(owner, |entry| {
-            entry.base = NodePrefix::Read;
-            entry.mode = NodePrefix::Read.mode();
+            entry.base = entry.base.downgraded().unwrap_or(entry.base);
+            entry.mode = entry.base.mode();
             entry.in_doubt = false;
             entry.place = Some(reader.clone());
             entry.watched = None;
@@ -87,7 +87,7 @@ impl Shared {
         old: &Owner,
         ask: &Ask,
     ) -> Result<Answer, Fault> {
-        let base = layout::base_of(ask.kind, ask.mode, self.options.semaphore_mutex)?;
+        let base = self.base_of(ask)?;
         let _alone = self.asks.lock_owner(&ask.owner).await;
         let session = self.sessions.get().await?;
         let nodes = self.entries.with(old, |entry| {

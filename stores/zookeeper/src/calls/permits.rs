@@ -89,6 +89,12 @@ impl PendingAsk<'_> {
             self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
             return Err(error::other_kind(other));
         }
+        if !self.is_checked()
+            && queue.has(placed.name())
+            && !self.agree_on_tokens(beside.tokens()).await?
+        {
+            return Ok(None);
+        }
         self.entries().change(&self.ask.owner, |entry| entry.checked = true);
         match queue.standing(placed.name()) {
             Standing::Missing => {

@@ -8,11 +8,19 @@ use tenure_core::{
 
 use crate::{
     client::Stat,
-    contenders::{data, layout::LockPath, node, queue::ContenderQueue},
+    contenders::{
+        data,
+        layout::LockPath,
+        node::{self, Layout, Node},
+        queue::ContenderQueue,
+    },
     error,
     session::Session,
     store::Shared,
 };
+
+const KAZOO: &str = "kazoo";
+const CURATOR: &str = "Curator, go-zookeeper, or tenure without layout=kazoo";
 
 /// How many nodes are looked at at the same time.
 const AT_ONCE: usize = 64;
@@ -41,7 +49,7 @@ impl ForeignNode {
 
     /// Why the name is refused.
     pub(crate) fn refusal(&self) -> Fault {
-        error::other_program(&self.path, self.program())
+        error::other_program(&self.path, self.program(), self.help())
     }
 
     /// Whose it is, as far as its name tells.
@@ -52,10 +60,25 @@ impl ForeignNode {
         let is_hex =
             id.len() == 32 && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         let recipe = rest.trim_end_matches(|letter: char| letter.is_ascii_digit());
-        if is_hex && matches!(recipe, "" | "__lock__" | "__rlock__") {
-            "kazoo"
+        match recipe {
+            "" | "__lock__" | "__rlock__" if is_hex => KAZOO,
+            _ if self.is_in_layout(Layout::Curator) => CURATOR,
+            _ => "a program that tenure does not know",
+        }
+    }
+
+    fn is_in_layout(&self, layout: Layout) -> bool {
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        Node::parse(name.to_owned(), layout).is_ok()
+    }
+
+    fn help(&self) -> &'static str {
+        if self.is_in_layout(Layout::Kazoo) {
+            error::KAZOO_HELP
+        } else if self.is_in_layout(Layout::Curator) {
+            error::CURATOR_HELP
         } else {
-            "a program that tenure does not know"
+            error::KEEP_APART
         }
     }
 }
@@ -155,7 +178,7 @@ mod tests {
     use super::*;
 
     fn stat(ephemeral_owner: i64, num_children: i32, cversion: i32) -> Stat {
-        Stat { czxid: 1, ctime: 1, cversion, ephemeral_owner, num_children }
+        Stat { czxid: 1, ctime: 1, version: 0, cversion, ephemeral_owner, num_children }
     }
 
     #[test]

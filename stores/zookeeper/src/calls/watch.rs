@@ -65,7 +65,7 @@ impl Shared {
         self.wake_after(owner, dir, async move {
             watcher.changed().await;
         });
-        Ok(Some(ContenderQueue::of(children)))
+        Ok(Some(self.queue_of(children)))
     }
 
     fn wake_after(

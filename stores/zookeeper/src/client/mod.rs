@@ -50,6 +50,8 @@ pub(crate) enum CreateMode {
     EphemeralSequential,
     /// Until nothing is in it any more.
     Container,
+    /// Until somebody deletes it.
+    Persistent,
 }
 
 impl CreateMode {
@@ -79,6 +81,7 @@ impl CreateOptions<'_> {
             CreateMode::Ephemeral => 1,
             CreateMode::EphemeralSequential => 3,
             CreateMode::Container => 4,
+            CreateMode::Persistent => 0,
         });
     }
 }
@@ -177,6 +180,21 @@ impl Client {
         body.text(path);
         body.int(version.unwrap_or(-1));
         let sent = self.send(op::DELETE, body, None);
+        async move { sent.await.map(|_| ()) }
+    }
+
+    /// Changes the data of a node that has this version.
+    pub(crate) fn set_data(
+        &self,
+        path: &str,
+        data: &[u8],
+        version: i32,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        let mut body = Writer::default();
+        body.text(path);
+        body.bytes(data);
+        body.int(version);
+        let sent = self.send(op::SET_DATA, body, None);
         async move { sent.await.map(|_| ()) }
     }
 

@@ -17,8 +17,8 @@ pub(crate) enum MultiReadResult {
     Children {
         children: Vec<String>,
     },
-    /// It found nothing.
-    Nothing,
+    /// It found nothing, or may not look.
+    Failed(Error),
 }
 
 /// What one of the writes did.
@@ -153,10 +153,7 @@ impl<'a> MultiReader<'a> {
                         MultiReadResult::Data { data, stat: Stat::read(reader)? }
                     }
                     op::GET_CHILDREN => MultiReadResult::Children { children: reader.texts()? },
-                    op::ERROR => {
-                        reader.int()?;
-                        MultiReadResult::Nothing
-                    }
+                    op::ERROR => MultiReadResult::Failed(Error::of(reader.int()?)),
                     _ => return Err(OTHERWISE),
                 })
             })

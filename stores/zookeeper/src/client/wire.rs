@@ -8,6 +8,7 @@ pub(super) mod op {
     pub(crate) const DELETE: i32 = 2;
     pub(crate) const EXISTS: i32 = 3;
     pub(crate) const GET_DATA: i32 = 4;
+    pub(crate) const SET_DATA: i32 = 5;
     pub(crate) const GET_CHILDREN: i32 = 8;
     pub(crate) const SYNC: i32 = 9;
     pub(crate) const PING: i32 = 11;
@@ -121,6 +122,8 @@ pub(crate) struct Stat {
     pub(crate) czxid: i64,
     /// When that was, in milliseconds since 1970.
     pub(crate) ctime: i64,
+    /// How often its data changed.
+    pub(crate) version: i32,
     /// How often its children changed.
     pub(crate) cversion: i32,
     /// The session that it belongs to.
@@ -135,12 +138,12 @@ impl Stat {
         let ctime = reader.long()?;
         let _mtime = reader.long()?;
         // Of the data, of the children, of the rights.
-        let [_, cversion, _] = [reader.int()?, reader.int()?, reader.int()?];
+        let [version, cversion, _] = [reader.int()?, reader.int()?, reader.int()?];
         let ephemeral_owner = reader.long()?;
         let _length = reader.int()?;
         let num_children = reader.int()?;
         let _pzxid = reader.long()?;
-        Ok(Self { czxid, ctime, cversion, ephemeral_owner, num_children })
+        Ok(Self { czxid, ctime, version, cversion, ephemeral_owner, num_children })
     }
 }
 

@@ -5,9 +5,11 @@ use std::time::Duration;
 use tenure_core::{Fault, FaultKind};
 use tenure_url::{Certificates, Password};
 
-use crate::client::{Acl, Acls};
-
-use crate::validity;
+use crate::{
+    client::{Acl, Acls},
+    contenders::{node::Layout, tokens::TokenForm},
+    validity,
+};
 
 /// Which clients may see and change what tenure creates.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +85,8 @@ pub struct ZookeeperOptions {
     pub(crate) tick: Duration,
     pub(crate) response_timeout: Duration,
     pub(crate) epoch: u32,
+    pub(crate) tokens: TokenForm,
+    pub(crate) layout: Layout,
     pub(crate) access: AclPolicy,
     pub(crate) complies: bool,
     pub(crate) semaphore_mutex: bool,
@@ -124,6 +128,8 @@ impl ZookeeperOptions {
             tick: Self::DEFAULT_TICK,
             response_timeout: Duration::from_secs(2),
             epoch: 0,
+            tokens: TokenForm::default(),
+            layout: Layout::default(),
             access: AclPolicy::World,
             complies: false,
             semaphore_mutex: false,
@@ -224,6 +230,17 @@ impl ZookeeperOptions {
         Ok(self)
     }
 
+    /// Sets whether a token is the bare `czxid` of the holder's node, as programs compare it that use Curator, kazoo or
+    /// go-zookeeper. Otherwise it is 1,024 times that, which leaves room for hand-overs inside one process. Default:
+    /// `false`.
+    ///
+    /// All programs that use one base path must agree: the first one records its form there, and others are refused.
+    #[must_use]
+    pub const fn czxid_tokens(mut self, czxid: bool) -> Self {
+        self.tokens = if czxid { TokenForm::Czxid } else { TokenForm::Shifted };
+        self
+    }
+
     /// Sets whether a holder loses its lock at once, and learns so, when Curator's `Revoker` asks it to release.
     /// Otherwise it keeps the lock until it releases it. In both cases
     /// [`Guard::release_requested`](tenure_core::Guard::release_requested) notifies it of the request. Default:
@@ -231,6 +248,16 @@ impl ZookeeperOptions {
     #[must_use]
     pub const fn complies_with_revocation(mut self, complies: bool) -> Self {
         self.complies = complies;
+        self
+    }
+
+    /// Sets whether to write the nodes of a lock as kazoo's `Lock`, `ReadLock`, `WriteLock` and `Election` do, instead of
+    /// as Curator does. Locks of the two layouts refuse each other. Default: `false`.
+    ///
+    /// There are no permits then, and Curator and go-zookeeper are refused.
+    #[must_use]
+    pub const fn kazoo_layout(mut self, kazoo: bool) -> Self {
+        self.layout = if kazoo { Layout::Kazoo } else { Layout::Curator };
         self
     }
 
@@ -284,6 +311,10 @@ impl ZookeeperOptions {
         if cfg!(not(feature = "tls")) && self.tls.is_some() {
             let help = "build it with the feature zookeeper-tls";
             return Err(Fault::new(FaultKind::Unsupported, "TLS is not built in", help));
+        }
+        if self.layout == Layout::Kazoo && self.semaphore_mutex {
+            let help = "leave one of them out";
+            return Err(wrong("layout=kazoo has no semaphores, and mutex=semaphore is one", help));
         }
         let sasl = login.is_some_and(|login| login.method == LoginMethod::Sasl);
         if cfg!(not(feature = "sasl")) && sasl {

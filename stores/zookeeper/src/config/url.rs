@@ -6,6 +6,7 @@ use tenure_url::{Certificates, Dialect, Password, Settings, Url};
 use crate::{
     client::{Acl, AuthId, Permission},
     config::options::{AclPolicy, LoginMethod, ZookeeperOptions},
+    contenders::{node::Layout, tokens::TokenForm},
 };
 
 const DEFAULT_PORT: u16 = 2181;
@@ -25,10 +26,12 @@ impl ZookeeperOptions {
     /// |---|---|
     /// | `session=10s`, `tick=2s`, `response_timeout=2s` | [`ZookeeperOptions::session`], [`ZookeeperOptions::tick`], [`ZookeeperOptions::response_timeout`], as `10s`, `500ms` or `1m30s` |
     /// | `epoch=0` | [`ZookeeperOptions::epoch`] |
+    /// | `tokens=czxid` | [`ZookeeperOptions::czxid_tokens`]; `tokens=shifted` is the default |
     /// | `auth=digest`, `auth=sasl` | how to log in: with ZooKeeper's `digest`, or with SASL and DIGEST-MD5 |
     /// | `password_file=` | a file with the password, which is read at each login; only its owner may read it |
     /// | `acl=world`, `acl=creator`, `acl=digest:user:hash:cdrwa,…` | which clients may see and change what tenure creates; the last form is that of `zkCli` |
     /// | `tls=yes`, `ca=`, `cert=`, `key=` | TLS, with PEM files that are read at once: the authorities to trust, which are required, and a client certificate with its key |
+    /// | `layout=kazoo` | [`ZookeeperOptions::kazoo_layout`]; `layout=curator` is the default |
     /// | `mutex=semaphore` | [`ZookeeperOptions::semaphore_mutex`] |
     /// | `revocation=comply` | [`ZookeeperOptions::complies_with_revocation`] |
     /// | `max_waiters=1000`, `max_holders=1000` | [`ZookeeperOptions::bounds`] |
@@ -57,6 +60,8 @@ impl ZookeeperOptions {
         if let Some(epoch) = settings.number("epoch")? {
             options = options.epoch(epoch)?;
         }
+        let forms = [TokenForm::Shifted, TokenForm::Czxid].map(|form| (form.text(), form));
+        options.tokens = settings.word("tokens", &forms)?.unwrap_or_default();
         if let Some(bound) = bound(settings, "max_waiters")? {
             options.max_waiters = bound;
         }
@@ -67,6 +72,8 @@ impl ZookeeperOptions {
         options.complies = complies.unwrap_or(false);
         let semaphore = settings.word("mutex", &[("mutex", false), ("semaphore", true)])?;
         options.semaphore_mutex = semaphore.unwrap_or(false);
+        let layouts = Layout::ALL.map(|layout| (layout.text(), layout));
+        options.layout = settings.word("layout", &layouts)?.unwrap_or_default();
         let methods = [("digest", LoginMethod::Digest), ("sasl", LoginMethod::Sasl)];
         let method = settings.word("auth", &methods)?.unwrap_or_default();
         options.access = match settings.take("acl").as_deref() {
@@ -187,6 +194,9 @@ mod tests {
         assert_eq!(options.session, Duration::from_secs(20));
         assert_eq!(options.tick, Duration::from_millis(500));
         assert!(options.complies && options.semaphore_mutex);
+        assert_eq!((options.tokens, options.layout), (TokenForm::Shifted, Layout::Curator));
+        let kazoo = ZookeeperOptions::from_url("zookeeper://a?tokens=czxid&layout=kazoo").unwrap();
+        assert_eq!((kazoo.tokens, kazoo.layout), (TokenForm::Czxid, Layout::Kazoo));
         assert!(matches!(options.access, AclPolicy::Creator));
         assert_eq!(options.password, Some(Password::from("pa@ss")));
         assert_eq!(options.location(), "zookeeper://a:2181,b:7,[::1]:8/x/y");
@@ -235,6 +245,9 @@ mod tests {
             ("zookeeper://a/../y".to_owned(), "path"),
             ("zookeeper://a/zookeeper".to_owned(), "path"),
             ("zookeeper://a?max_waiters=0".to_owned(), "max_waiters"),
+            ("zookeeper://a?tokens=bare".to_owned(), "tokens"),
+            ("zookeeper://a?layout=plain".to_owned(), "layout"),
+            ("zookeeper://a?layout=kazoo&mutex=semaphore".to_owned(), "leave one of them out"),
             (format!("zookeeper://me:{SENTINEL}@host:port"), "port"),
             (format!("zookeeper://me:{SENTINEL}@host?what=ever"), "unknown setting \"what\""),
             (format!("zookeeper://me:a@{SENTINEL}@host"), "%40"),

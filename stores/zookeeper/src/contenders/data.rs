@@ -29,12 +29,6 @@ pub(crate) fn read(data: &[u8]) -> (String, Option<Token>) {
     (label, token)
 }
 
-/// The token of a node that was made by this transaction, on an ensemble of this epoch.
-pub(crate) fn token_of(czxid: i64, epoch: u32) -> Option<Token> {
-    let transaction = u64::try_from(czxid).ok()?.checked_add(u64::from(epoch) << 32)?;
-    Token::from_time(transaction)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,16 +42,6 @@ mod tests {
         assert_eq!(read(b"\x1b[31m\xff"), ("[31m\u{fffd}".to_owned(), None));
         assert_eq!(read(b"a\ntoken x").1, None);
         assert_eq!(read(REVOKE), (String::new(), None));
-    }
-
-    #[test]
-    fn a_rebuilt_ensemble_goes_on_above_the_last_one() {
-        let old = token_of(0x0000_0007_ffff_ffff, 0).unwrap();
-        let rebuilt = token_of(1, 8).unwrap();
-        assert!(rebuilt > old);
-        assert_eq!(token_of(5, 0).unwrap().time(), 5);
-        assert_eq!(token_of(-1, 0), None);
-        assert_eq!(token_of(i64::MAX, 0), None);
     }
 
     #[test]

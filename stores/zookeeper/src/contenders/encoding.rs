@@ -6,6 +6,14 @@ use tenure_core::LockName;
 /// A node that belongs to the server itself.
 const RESERVED: &str = "zookeeper";
 
+/// What the name of a probe begins with, of which there is one for each session. No lock's name is written so.
+pub(crate) const PROBE: &str = "%probe-";
+
+/// Whether a node with this name is a probe.
+pub(crate) fn is_probe(name: &str) -> bool {
+    name.starts_with(PROBE)
+}
+
 /// The name of the node that stands for a lock.
 ///
 /// Everything stands as it is but what ZooKeeper refuses in a name, `/`, and `%`, which announces such a

@@ -60,7 +60,7 @@ impl CreatedNode {
 
     /// Whether nobody can tell by its number who came first.
     pub(crate) fn is_used_up(&self) -> bool {
-        Node::parse(self.name().to_owned()).map_or(true, |node| node.is_used_up())
+        Node::parse_any(self.name()).is_none_or(|node| node.is_used_up())
     }
 }
 

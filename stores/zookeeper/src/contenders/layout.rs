@@ -3,10 +3,14 @@
 use tenure_core::{
     Fault, LockName,
     proto::queue::{Kind, Mode},
+    store::Reason,
 };
 
 use crate::{
-    contenders::{encoding::node_of, node::NodePrefix},
+    contenders::{
+        encoding::node_of,
+        node::{Layout, NodePrefix},
+    },
     error,
 };
 
@@ -42,8 +46,27 @@ impl LockPath {
     }
 }
 
+pub(crate) const NO_PERMITS: Reason = Reason {
+    what: "with layout=kazoo there are mutexes, read-write locks and elections",
+    help: "leave layout=kazoo out for other kinds, at another base path",
+};
+
 /// What is made for an ask: the layout is chosen by the kind, and by how it is held.
-pub(crate) fn base_of(kind: Kind, mode: Mode, semaphore_mutex: bool) -> Result<NodePrefix, Fault> {
+pub(crate) fn base_of(
+    kind: Kind,
+    mode: Mode,
+    layout: Layout,
+    semaphore_mutex: bool,
+) -> Result<NodePrefix, Fault> {
+    if layout == Layout::Kazoo {
+        return match (kind, mode) {
+            (Kind::Mutex | Kind::Election | Kind::ReadWrite, Mode::Exclusive) => {
+                Ok(NodePrefix::KazooLock)
+            }
+            (Kind::ReadWrite, Mode::Shared) => Ok(NodePrefix::KazooRead),
+            _ => Err(error::cannot(NO_PERMITS.what, NO_PERMITS.help)),
+        };
+    }
     match (kind, mode) {
         (_, Mode::Permits { take, of }) if take == 0 || take > of => Err(error::permits(take, of)),
         (Kind::Semaphore, Mode::Permits { .. }) => Ok(NodePrefix::Lease),
@@ -73,7 +96,7 @@ mod tests {
 
     #[test]
     fn each_kind_has_the_layout_of_a_recipe() {
-        let of = |kind, mode| base_of(kind, mode, false).ok();
+        let of = |kind, mode| base_of(kind, mode, Layout::Curator, false).ok();
         let two = Mode::Permits { take: 1, of: 2 };
         assert_eq!(of(Kind::Mutex, Mode::Exclusive), Some(NodePrefix::Lock));
         assert_eq!(of(Kind::Election, Mode::Exclusive), Some(NodePrefix::Latch));
@@ -83,7 +106,14 @@ mod tests {
         assert_eq!(of(Kind::Latch, Mode::Shared), None);
         assert_eq!(of(Kind::Mutex, two), None);
         assert_eq!(of(Kind::Semaphore, Mode::Permits { take: 3, of: 2 }), None);
-        assert_eq!(base_of(Kind::Mutex, Mode::Exclusive, true).ok(), Some(NodePrefix::Lease));
+        let semaphore_mutex = base_of(Kind::Mutex, Mode::Exclusive, Layout::Curator, true);
+        assert_eq!(semaphore_mutex.ok(), Some(NodePrefix::Lease));
+        let kazoo = |kind, mode| base_of(kind, mode, Layout::Kazoo, false).ok();
+        for kind in [Kind::Mutex, Kind::Election, Kind::ReadWrite] {
+            assert_eq!(kazoo(kind, Mode::Exclusive), Some(NodePrefix::KazooLock));
+        }
+        assert_eq!(kazoo(Kind::ReadWrite, Mode::Shared), Some(NodePrefix::KazooRead));
+        assert_eq!(kazoo(Kind::Semaphore, two), None);
         let place = LockPath::new("/tenure", &LockName::new("a/b").unwrap());
         assert_eq!(place.queue(NodePrefix::Lock), "/tenure/a%2Fb");
         assert_eq!(place.queue(NodePrefix::Lease), "/tenure/a%2Fb/locks");

@@ -8,3 +8,4 @@ pub(crate) mod full;
 pub(crate) mod layout;
 pub(crate) mod node;
 pub(crate) mod queue;
+pub(crate) mod tokens;

@@ -5,12 +5,11 @@ use tenure_core::proto::{
     queue::{Kind, Mode},
 };
 
-use crate::{
-    contenders::{
-        layout::{LEASES, LOCKS},
-        node::{Node, NodePrefix},
-    },
-    session,
+use crate::contenders::{
+    encoding::is_probe,
+    layout::{LEASES, LOCKS},
+    node::{Layout, Node},
+    tokens::TokenRecord,
 };
 
 /// The contenders of one directory in their order.
@@ -21,6 +20,8 @@ pub(crate) struct ContenderQueue {
     has_permits: bool,
     /// What is neither.
     unknown: Vec<String>,
+    /// What was recorded when it was listed, if that was read.
+    tokens: Option<TokenRecord>,
 }
 
 /// Where a contender stands.
@@ -46,7 +47,7 @@ pub(crate) enum Standing<'a> {
 
 impl ContenderQueue {
     /// Sorts what the server listed.
-    pub(crate) fn of(children: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn of(children: impl IntoIterator<Item = String>, layout: Layout) -> Self {
         let mut queue = Self::default();
         for child in children {
             if matches!(child.as_str(), LOCKS | LEASES) {
@@ -54,16 +55,25 @@ impl ContenderQueue {
                 continue;
             }
             // Where another base path is below this lock.
-            if session::is_probe(&child) {
+            if is_probe(&child) {
                 continue;
             }
-            match Node::parse(child) {
+            match Node::parse(child, layout) {
                 Ok(node) => queue.nodes.push(node),
                 Err(unknown) => queue.unknown.push(unknown),
             }
         }
         queue.nodes.sort_by(Node::order);
         queue
+    }
+
+    pub(crate) fn with_tokens(self, tokens: Option<TokenRecord>) -> Self {
+        Self { tokens, ..self }
+    }
+
+    /// What the base path says of the tokens. Nothing if it was not there.
+    pub(crate) const fn tokens(&self) -> Option<&TokenRecord> {
+        self.tokens.as_ref()
     }
 
     /// What is no contender: directories, and nodes of other programs.
@@ -97,7 +107,7 @@ impl ContenderQueue {
 
     /// How many have the name: one writer, or all readers before the first writer.
     fn holders(&self) -> usize {
-        let readers = self.nodes.iter().take_while(|node| node.base() == NodePrefix::Read).count();
+        let readers = self.nodes.iter().take_while(|node| node.base().is_reader()).count();
         readers.max(1).min(self.nodes.len())
     }
 
@@ -126,10 +136,9 @@ impl ContenderQueue {
             return Standing::Has { others_wait: self.nodes.len() > holders };
         }
         let before = self.nodes.get(..at).unwrap_or_default();
-        let is_reader = self.nodes.get(at).is_some_and(|node| node.base() == NodePrefix::Read);
+        let is_reader = self.nodes.get(at).is_some_and(|node| node.base().is_reader());
         // A reader minds writers alone.
-        let nearest =
-            before.iter().rev().find(|node| !is_reader || node.base() != NodePrefix::Read);
+        let nearest = before.iter().rev().find(|node| !is_reader || !node.base().is_reader());
         match (nearest, before.first()) {
             (Some(waits_for), Some(holder)) => {
                 Standing::Behind { waits_for, holder, ahead: at - holders }
@@ -141,7 +150,7 @@ impl ContenderQueue {
     /// Whether one who comes now would have the name at once.
     pub(crate) fn is_open_to(&self, mode: Mode) -> bool {
         match mode {
-            Mode::Shared => self.nodes.iter().all(|node| node.base() == NodePrefix::Read),
+            Mode::Shared => self.nodes.iter().all(|node| node.base().is_reader()),
             Mode::Exclusive | Mode::Permits { .. } => self.nodes.is_empty(),
         }
     }
@@ -152,7 +161,7 @@ mod tests {
     use super::*;
 
     fn queue(names: &[&str]) -> ContenderQueue {
-        ContenderQueue::of(names.iter().map(|&name| name.to_owned()))
+        ContenderQueue::of(names.iter().map(|&name| name.to_owned()), Layout::Curator)
     }
 
     fn behind(queue: &ContenderQueue, own: &str) -> Option<(String, usize)> {
@@ -196,6 +205,18 @@ mod tests {
         );
         assert_eq!((queue.holding().len(), queue.waiting().len()), (2, 5));
         assert!(!queue.is_open_to(Mode::Shared) && !queue.is_open_to(Mode::Exclusive));
+    }
+
+    #[test]
+    fn nodes_of_another_layout_are_none_of_the_queue() {
+        let names = ["a__rlock__0000000001", "b__lock__0000000002", "c-lock-0000000003"];
+        let of = |layout| ContenderQueue::of(names.map(str::to_owned), layout);
+        let kazoo = of(Layout::Kazoo);
+        assert_eq!((kazoo.holding().len(), kazoo.waiting().len()), (1, 1));
+        assert_eq!(behind(&kazoo, "b__lock__0000000002").unwrap().0, "a__rlock__0000000001");
+        assert_eq!(kazoo.unknown(), ["c-lock-0000000003"]);
+        assert!(!kazoo.is_open_to(Mode::Shared) && kazoo.other_than(Kind::ReadWrite).is_none());
+        assert_eq!(of(Layout::Curator).unknown(), &names[..2]);
     }
 
     /// What a writer becomes has its number, before everybody who came behind it.

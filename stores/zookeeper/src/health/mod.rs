@@ -11,7 +11,7 @@ use tenure_core::{Clock, Fault, SystemClock, store::Diagnostic};
 use crate::{
     calls::strangers::ForeignNode,
     client::{CreateMode, Error},
-    contenders::layout::LockPath,
+    contenders::{layout::LockPath, tokens::TokenRecord},
     session::{Session, probe},
     store::Shared,
 };
@@ -41,6 +41,7 @@ impl Shared {
         diagnostics.push(self.response_timeout(&session));
         diagnostics.push(self.full_cycle(&session).await);
         diagnostics.push(self.containers(&session).await);
+        diagnostics.push(self.token_form(&session).await);
         diagnostics.push(self.other_programs(&session).await);
         Ok(diagnostics)
     }
@@ -107,6 +108,24 @@ impl Shared {
             }
             Err(fault) => Diagnostic::failed("full cycle", &fault).touches("S1"),
         }
+    }
+
+    /// Whether all programs make tokens of one form.
+    async fn token_form(&self, session: &Session) -> Diagnostic {
+        const WHAT: &str = "tokens";
+        let record = match self.token_record(session).await {
+            Ok(record) => record,
+            Err(fault) => return Diagnostic::failed(WHAT, &fault).touches("S2"),
+        };
+        if let Err(fault) = self.refuse_other_tokens(session, record.as_ref()) {
+            return Diagnostic::failed(WHAT, &fault).touches("S2");
+        }
+        let (form, base) = (self.options.tokens.text(), session.base());
+        let found = match record {
+            Some(TokenRecord::Form(_)) => format!("tokens={form}, as the data of {base} record"),
+            _ => format!("tokens={form}, which is not recorded"),
+        };
+        Diagnostic::good(WHAT, found)
     }
 
     /// Whether another program uses names of locks.

@@ -20,20 +20,13 @@ use tokio::time::timeout;
 use crate::{
     ZookeeperOptions,
     client::{Client, CreateMode, CreateOptions, Error, MultiWriteError, SessionState, Stat},
+    contenders::encoding::PROBE,
     error,
     validity::{self, Heartbeats},
 };
 
 /// How many nodes are looked at by one call.
 pub(crate) const BATCH: usize = 250;
-
-/// What the name of a probe begins with, of which there is one for each session. No lock's name is written so.
-const PROBE: &str = "%probe-";
-
-/// Whether a node with this name is a probe.
-pub(crate) fn is_probe(name: &str) -> bool {
-    name.starts_with(PROBE)
-}
 
 /// How often a call that found a node missing is sent for the others.
 const TRIES: u32 = 8;
@@ -199,7 +192,9 @@ impl Session {
         let answer = timeout(self.limit, call).await;
         match answer.map_err(|_| error::timed_out(&self.place, writes))? {
             Ok(answer) => Ok(Ok(answer)),
-            Err(told @ (Error::NoNode | Error::NodeExists | Error::NotEmpty)) => Ok(Err(told)),
+            Err(
+                told @ (Error::NoNode | Error::NodeExists | Error::NotEmpty | Error::BadVersion),
+            ) => Ok(Err(told)),
             Err(error) => Err(self.fault(error, writes)),
         }
     }
@@ -327,8 +322,9 @@ impl Session {
         if path == "/" {
             return Ok(());
         }
-        let made =
-            self.write(self.client.mkdir(path, &self.creates(CreateMode::Container))).await?;
+        let made = self
+            .write(self.client.mkdir(path, &self.creates(self.options.layout.directories())))
+            .await?;
         made.map_err(|told| self.fault(told, false))
     }
 

@@ -21,6 +21,7 @@ mod kinds;
 mod lagging_server;
 mod lost_answers;
 mod passwords;
+mod peers;
 mod places;
 mod refusals;
 mod repeated_asks;

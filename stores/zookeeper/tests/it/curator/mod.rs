@@ -16,3 +16,10 @@ mod revoked;
 mod scene;
 mod seen;
 mod work;
+
+use std::time::Duration;
+
+/// A JVM that runs a command of the program, with the latest Curator.
+pub(crate) fn jvm(servers: &str, session: Duration, command: &[&str]) -> program::Peer {
+    program::Peer::start(program::Curator::Five, servers, session, command)
+}

@@ -20,7 +20,7 @@ use crate::support::PATIENCE;
 
 /// A version of Curator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Curator {
+pub(crate) enum Curator {
     /// The last of the fourth generation.
     Four,
     /// The latest.
@@ -49,7 +49,7 @@ const JAVA: [&str; 4] =
 
 /// A JVM that runs one command of the program. It is killed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(crate) struct Peer {
     child: Child,
     input: ChildStdin,
     /// What it prints, but `state …`; and its log.
@@ -130,7 +130,7 @@ impl Peer {
     }
 
     /// What it says until `done`, which it has to come to.
-    pub(super) async fn says_until_done(&mut self, patience: Duration) -> Vec<String> {
+    pub(crate) async fn says_until_done(&mut self, patience: Duration) -> Vec<String> {
         let mut all = Vec::new();
         while let Some(said) = self.says_within(patience).await {
             if said.starts_with("done") {
