@@ -27,3 +27,4 @@ mod refusals;
 mod repeated_asks;
 mod strangers;
 mod support;
+mod token_form;

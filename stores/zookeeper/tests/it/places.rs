@@ -47,6 +47,12 @@ impl Place {
         Self::of(&THREE.get_or_init(ZookeeperEnsemble::start).url(), LONG)
     }
 
+    /// On one server, with more settings, each with a `&` in front.
+    pub(crate) fn on_one_with(settings: &str) -> Self {
+        let place = Self::on_one();
+        Self { url: format!("{}{settings}", place.url) }
+    }
+
     fn of(url: &str, session: &str) -> Self {
         static PLACES: AtomicU64 = AtomicU64::new(0);
         let place = PLACES.fetch_add(1, Ordering::Relaxed);
