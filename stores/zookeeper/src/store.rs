@@ -19,8 +19,13 @@ use crate::{
     ZookeeperOptions,
     capabilities::capabilities,
     contenders::{
-        alone::OwnerLocks, entries::Acquisitions, full::FullQueues, layout::base_of,
-        node::NodePrefix, queue::ContenderQueue,
+        alone::OwnerLocks,
+        data,
+        entries::Acquisitions,
+        full::FullQueues,
+        layout::base_of,
+        node::{Layout, NodePrefix},
+        queue::ContenderQueue,
     },
     error,
     session::{Session, probe, sessions::Sessions},
@@ -124,6 +129,12 @@ impl Shared {
     /// What is made for an ask.
     pub(crate) fn base_of(&self, ask: &Ask) -> Result<NodePrefix, Fault> {
         base_of(ask.kind, ask.mode, self.options.layout, self.options.semaphore_mutex)
+    }
+
+    /// What stands in the node of an ask.
+    pub(crate) fn data_of(&self, ask: &Ask, token: Option<Token>) -> Vec<u8> {
+        let is_open = self.options.layout == Layout::Kazoo;
+        data::encode_data(&ask.label, is_open.then_some(ask.kind), token)
     }
 
     /// The contenders among the children of a directory, in their order.

@@ -11,7 +11,6 @@ use tenure_core::{
 use crate::{
     client::{CreateMode, Error, Stat},
     contenders::{
-        data,
         entries::{Acquisition, CreatedNode, OwnerState},
         layout::LockPath,
         node::{self, Node, NodePrefix},
@@ -140,7 +139,7 @@ impl PendingAsk<'_> {
     /// Makes a node of this owner.
     pub(crate) async fn create(&self, dir: &str, base: NodePrefix) -> Result<CreatedNode, Fault> {
         let prefix = format!("{dir}/{}", node::prefix(&self.ask.owner, base));
-        let data = data::encode_data(&self.ask.label, None);
+        let data = self.shared.data_of(self.ask, None);
         let options = self.session.creates(CreateMode::EphemeralSequential);
         for _ in 0..TRIES {
             let stays = self

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use tenure_core::{
     Fault, HoldId, LockName,
-    proto::queue::{Contender, Mode, Snapshot, Waiting},
+    proto::queue::{Contender, Kind, Mode, Snapshot, Waiting},
     store::Listing,
 };
 
@@ -23,6 +23,7 @@ use crate::{
 struct ContenderNode {
     node: Node,
     label: String,
+    kind: Option<Kind>,
     token: Option<tenure_core::Token>,
     /// In microseconds since 1970.
     since: Option<u64>,
@@ -55,12 +56,15 @@ impl Shared {
     }
 
     fn seen(&self, node: Node, data: &[u8], stat: &Stat) -> ContenderNode {
-        let (label, token) = data::read(data);
+        let data = data::read(data);
         // What a writer became keeps the writer's, which stands in it.
-        let token = token.filter(|_| node.base().is_reader());
+        let token = data.token.filter(|_| node.base().is_reader());
         let token = token.or_else(|| self.token_of(stat.czxid));
         let since = u64::try_from(stat.ctime).ok().map(|millis| millis.saturating_mul(1000));
-        ContenderNode { node, label, token, since }
+        // A reader of kazoo's own has no data of ours.
+        let reads = node.base().is_reader().then_some(Kind::ReadWrite);
+        let kind = node.base().shown_kind().or(data.kind).or(reads);
+        ContenderNode { node, label: data.label, kind, token, since }
     }
 
     pub(crate) async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
@@ -317,7 +321,7 @@ fn contender(seen: ContenderNode, mode: Option<Mode>) -> Contender {
     let mut contender = Contender::new(seen.label, mode.unwrap_or(seen.node.base().mode()));
     contender.token = seen.token;
     contender.since = seen.since;
-    contender.kind = seen.node.base().shown_kind();
+    contender.kind = seen.kind;
     contender.id = Some(id_of(&seen.node));
     contender
 }
@@ -325,6 +329,6 @@ fn contender(seen: ContenderNode, mode: Option<Mode>) -> Contender {
 fn waiter(seen: ContenderNode) -> Waiting {
     let mut waiting = Waiting::new(seen.label, seen.node.base().mode());
     waiting.since = seen.since;
-    waiting.kind = seen.node.base().shown_kind();
+    waiting.kind = seen.kind;
     waiting
 }

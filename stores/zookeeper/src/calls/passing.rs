@@ -11,7 +11,6 @@ use tokio::time::timeout;
 use crate::{
     client::{CreateMode, Error, MultiWriteError, MultiWriteResult},
     contenders::{
-        data,
         entries::{Acquisition, CreatedNode},
         layout::LockPath,
         node::{self, Node, NodePrefix},
@@ -39,7 +38,7 @@ impl Shared {
         let refused = |error| session.fault(error, true);
         let mut writer_of = session.client().new_multi_writer();
         let plain = session.creates(CreateMode::Ephemeral);
-        let written = data::encode_data(&ask.label, token);
+        let written = self.data_of(ask, token);
         writer_of.add_create(&path, &written, &plain).map_err(refused)?;
         writer_of.add_delete(&writer.path, None).map_err(refused)?;
         let stays = self.entries.change(&ask.owner, |entry| {
@@ -120,7 +119,7 @@ impl Shared {
         let refused = |error| session.fault(error, true);
         let mut writer = session.client().new_multi_writer();
         let options = session.creates(CreateMode::EphemeralSequential);
-        let written = data::encode_data(&ask.label, None);
+        let written = self.data_of(ask, None);
         writer.add_create(&prefix, &written, &options).map_err(refused)?;
         for node in nodes {
             writer.add_delete(node, None).map_err(refused)?;

@@ -159,7 +159,7 @@ impl Shared {
         let looks = those.iter().map(|stranger| async move {
             let looked = session.read(session.client().get_data(&stranger.path)).await;
             let said = match looked {
-                Ok(Ok((said, _))) => data::read(&said).0,
+                Ok(Ok((said, _))) => data::read(&said).label,
                 // It is there all the same.
                 _ => String::new(),
             };

@@ -47,8 +47,8 @@ impl LockPath {
 }
 
 pub(crate) const NO_PERMITS: Reason = Reason {
-    what: "with layout=kazoo there are mutexes, read-write locks and elections",
-    help: "leave layout=kazoo out for other kinds, at another base path",
+    what: "with layout=kazoo there are no permits",
+    help: "leave layout=kazoo out, at another base path",
 };
 
 /// What is made for an ask: the layout is chosen by the kind, and by how it is held.
@@ -59,12 +59,11 @@ pub(crate) fn base_of(
     semaphore_mutex: bool,
 ) -> Result<NodePrefix, Fault> {
     if layout == Layout::Kazoo {
-        return match (kind, mode) {
-            (Kind::Mutex | Kind::Election | Kind::ReadWrite, Mode::Exclusive) => {
-                Ok(NodePrefix::KazooLock)
-            }
-            (Kind::ReadWrite, Mode::Shared) => Ok(NodePrefix::KazooRead),
-            _ => Err(error::cannot(NO_PERMITS.what, NO_PERMITS.help)),
+        // By the mode alone: all uses of kazoo's nodes exclude each other.
+        return match mode {
+            Mode::Exclusive => Ok(NodePrefix::KazooLock),
+            Mode::Shared => Ok(NodePrefix::KazooRead),
+            Mode::Permits { .. } => Err(error::cannot(NO_PERMITS.what, NO_PERMITS.help)),
         };
     }
     match (kind, mode) {

@@ -94,7 +94,7 @@ impl NodePrefix {
     /// The same for people; nothing where the node does not tell.
     pub(crate) const fn shown_kind(self) -> Option<Kind> {
         match self {
-            Self::KazooLock => None,
+            Self::KazooLock | Self::KazooRead => None,
             _ => Some(self.kind()),
         }
     }

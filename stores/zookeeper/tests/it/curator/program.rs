@@ -109,7 +109,7 @@ impl Peer {
     }
 
     /// Waits until it holds what it was told to: the node, and the transaction that made it.
-    pub(super) async fn says_held(&mut self) -> Held {
+    pub(crate) async fn says_held(&mut self) -> Held {
         let said = self.says().await.unwrap_or_default();
         let mut words = said.split(' ');
         match (words.next(), words.next(), words.next().and_then(|czxid| czxid.parse().ok())) {
@@ -124,7 +124,7 @@ impl Peer {
     }
 
     /// Tells it something, and hears the answer.
-    pub(super) async fn asked(&mut self, order: &str) -> String {
+    pub(crate) async fn asked(&mut self, order: &str) -> String {
         self.tell(order).await;
         self.says().await.unwrap_or_default()
     }
@@ -162,7 +162,7 @@ impl Peer {
 
 /// A lock that a JVM holds.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(crate) struct Held {
     pub(super) node: String,
     pub(super) czxid: u64,
 }

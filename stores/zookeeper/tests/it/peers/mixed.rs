@@ -1,13 +1,13 @@
-//! Four languages on one lock.
+//! Four languages on one lock, and two libraries that do not share one.
 
 use std::fs;
 
 use tempfile::tempdir;
 
-use super::{Library, Scene, TURNS, count};
+use super::{Library, NAME, Scene, TURNS, count};
 use crate::{
     curator::jvm,
-    support::{PATIENCE, quiet_server},
+    support::{PATIENCE, hold, name, quiet_server},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,4 +28,32 @@ async fn java_python_go_and_rust_lose_no_increment() {
         peer.says("done").await;
     }
     assert_eq!(fs::read_to_string(file).unwrap().trim(), (4 * TURNS).to_string());
+}
+
+/// This is why a name with both is refused: Curator sorts what follows `lock-`, and kazoo's names have none.
+#[tokio::test]
+async fn curator_does_not_wait_for_a_lock_of_kazoo_which_waits_with_patterns_alone() {
+    let scene = Scene::new();
+    let mut kazoo = scene.theirs(Library::KazooPatterns);
+    kazoo.tell("hold").await;
+    kazoo.says_held().await;
+    let server = quiet_server().address().to_string();
+    let mut java = jvm(&server, super::SESSION, &["hold", "mutex", &scene.path()]);
+    java.says_held().await;
+    let tenure = scene.ours_with("");
+    tenure.mutex(NAME).try_lock().await.unwrap_err();
+    kazoo.tell("release").await;
+    kazoo.says("released").await;
+    // The other way round it does.
+    kazoo.tell("hold").await;
+    crate::support::until("it waits", async || {
+        let seen = tenure.store().inspect(&name(NAME)).await.unwrap();
+        seen.holders.len() == 2
+    })
+    .await;
+    assert_eq!(java.asked("release").await, "released");
+    kazoo.says_held().await;
+    kazoo.tell("release").await;
+    kazoo.says("released").await;
+    hold(&tenure, NAME).await.release().await.unwrap();
 }
