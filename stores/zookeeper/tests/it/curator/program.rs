@@ -163,8 +163,8 @@ impl Peer {
 /// A lock that a JVM holds.
 #[derive(Debug)]
 pub(crate) struct Held {
-    pub(super) node: String,
-    pub(super) czxid: u64,
+    pub(crate) node: String,
+    pub(crate) czxid: u64,
 }
 
 fn lines_of(output: impl AsyncRead + Unpin + Send + 'static) -> UnboundedReceiver<String> {

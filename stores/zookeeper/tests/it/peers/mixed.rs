@@ -7,6 +7,7 @@ use tempfile::tempdir;
 use super::{Library, NAME, Scene, TURNS, count};
 use crate::{
     curator::jvm,
+    fenced::Fenced,
     support::{PATIENCE, hold, name, quiet_server},
 };
 
@@ -56,4 +57,30 @@ async fn curator_does_not_wait_for_a_lock_of_kazoo_which_waits_with_patterns_alo
     kazoo.tell("release").await;
     kazoo.says("released").await;
     hold(&tenure, NAME).await.release().await.unwrap();
+}
+
+/// With shifted tokens the resource would refuse Java's for ever.
+#[tokio::test]
+async fn a_resource_that_compares_czxids_refuses_the_late_holder_of_either_side_alone() {
+    let (scene, folder) = (Scene::new(), tempdir().unwrap());
+    let resource = Fenced::create(&folder.path().join("counter"));
+    let tenure = scene.ours_with("&tokens=czxid");
+    let server = quiet_server().address().to_string();
+    let command = ["hold", "mutex", &scene.path()];
+    let mut late = Vec::new();
+    for turn in 0..2 {
+        let guard = hold(&tenure, NAME).await;
+        let ours = guard.token().get();
+        assert_eq!(resource.open(ours), Some(2 * turn));
+        assert!(resource.write(ours, 2 * turn + 1));
+        guard.release().await.unwrap();
+        let mut java = jvm(&server, super::SESSION, &command);
+        let theirs = java.says_held().await.czxid;
+        assert_eq!(resource.open(theirs), Some(2 * turn + 1));
+        assert!(resource.write(theirs, 2 * turn + 2));
+        assert_eq!(java.asked("release").await, "released");
+        late.extend([ours, theirs]);
+    }
+    late.pop();
+    assert!(late.iter().all(|token| resource.open(*token).is_none() && !resource.write(*token, 0)));
 }
