@@ -236,10 +236,9 @@ impl PendingAsk<'_> {
         self.refuse_other_programs(&[(&self.place.dir, &queue)]).await?;
         if !self.is_checked() {
             self.refuse_other_kinds(&queue).await?;
-            if queue.has(placed.name()) && !self.agree_on_tokens(queue.tokens()).await? {
+            if queue.has(placed.name()) && !self.check_tokens(queue.tokens()).await? {
                 return Ok(None);
             }
-            self.entries().change(&self.ask.owner, |entry| entry.checked = true);
         }
         let (max_waiters, max_holders) = self.limits();
         let is_crowded = |queue: &ContenderQueue| {

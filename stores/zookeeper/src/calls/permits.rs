@@ -91,11 +91,10 @@ impl PendingAsk<'_> {
         }
         if !self.is_checked()
             && queue.has(placed.name())
-            && !self.agree_on_tokens(beside.tokens()).await?
+            && !self.check_tokens(beside.tokens()).await?
         {
             return Ok(None);
         }
-        self.entries().change(&self.ask.owner, |entry| entry.checked = true);
         match queue.standing(placed.name()) {
             Standing::Missing => {
                 self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;

@@ -13,11 +13,15 @@ use crate::{
 
 impl PendingAsk<'_> {
     /// Whether all programs on this base path make tokens of one form, by what was recorded while a node of this ask
-    /// was there: the record cannot go before that node does. If not yet, it is to be looked again.
-    pub(crate) async fn agree_on_tokens(
-        &self,
-        record: Option<&TokenRecord>,
-    ) -> Result<bool, Fault> {
+    /// was there: the record cannot go before that node does. Then what this ask has to check once is checked; if not
+    /// yet, it is to be looked again.
+    pub(crate) async fn check_tokens(&self, record: Option<&TokenRecord>) -> Result<bool, Fault> {
+        let agreed = self.agree_on_tokens(record).await?;
+        self.entries().change(&self.ask.owner, |entry| entry.checked |= agreed);
+        Ok(agreed)
+    }
+
+    async fn agree_on_tokens(&self, record: Option<&TokenRecord>) -> Result<bool, Fault> {
         if let Err(fault) = self.refuse_other_tokens(record) {
             self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
             return Err(fault);
