@@ -73,3 +73,27 @@ fn a_release_after_a_loss_is_said_to_come_with_the_end_of_the_session() {
     // It was lost, so no later answer releases it.
     assert!(!said.contains("lease ends") && !said.contains("when the store answers"), "{said}");
 }
+
+/// With room for passes, 1,024 neighbours would be one token.
+#[test]
+fn a_bare_token_is_given_shown_and_taken_as_it_is_and_another_form_is_refused() {
+    let server = ZookeeperServer::start();
+    let scene = |tokens| Scene::with_store(&format!("{}/locks?tick=500ms{tokens}", server.url()));
+    let (bare, shifted) = (scene("&tokens=czxid"), scene(""));
+    let running = bare.start("lock", "echo $TENURE_TOKEN > token; exec sleep 1000");
+    let token: u64 = bare.line("token").parse().unwrap();
+    assert!(token < 1024, "the transactions of a new server are few: {token}");
+    let shown = &bare.show("lock")["holders"][0]["token"];
+    assert_eq!(shown.to_string().trim_matches('"'), token.to_string());
+
+    let output = shifted.run("--no-wait other", "exit 7");
+    let said = text(&output.stderr);
+    assert_eq!(code(&output), 125, "{said}");
+    for says in ["tokens=czxid, as the data of /locks record", "tokens=shifted", "help:"] {
+        assert!(said.contains(says), "{said}");
+    }
+    let other = (token + 1).to_string();
+    assert_ne!(code(&bare.output(["break", "lock", "--yes", "--token", &other])), 0);
+    assert_eq!(code(&bare.output(["break", "lock", "--yes", "--token", &token.to_string()])), 0);
+    assert_eq!(code(&running.wait()), 123);
+}
