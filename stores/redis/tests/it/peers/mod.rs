@@ -1,14 +1,17 @@
-//! The plain layout beside the real libraries that it shares keys with, on a real server.
+//! Locks that tenure shares with the real libraries whose layout they have, on a real server.
 
+mod library;
+mod ours;
 mod program;
+mod redisson;
 
 use std::{fs, path::Path, time::Duration};
 
-use tenure_core::{AcquireError, Tenure};
+use tenure_core::AcquireError;
 use tenure_servers::{RedisServer, redis::Reply};
 
-use self::program::{Library, Peer};
-use crate::support::{PATIENCE, hold, tenure, until};
+use self::{library::Library, ours::Ours, program::Peer};
+use crate::support::{PATIENCE, hold, until};
 
 const KEY: &str = "stock:42";
 const TTL: Duration = Duration::from_secs(2);
@@ -16,112 +19,131 @@ const TTL: Duration = Duration::from_secs(2);
 /// How often each process takes the lock.
 const TURNS: usize = 25;
 
-fn ours(server: &RedisServer) -> Tenure {
-    tenure(&format!("{}?layout=plain", server.url()))
-}
-
-fn beside(library: Library, server: &RedisServer) -> Tenure {
-    match library {
-        Library::SpringPubSub => {
-            tenure(&format!("{}?layout=plain&unlock_channel=stock-channel:*", server.url()))
-        }
-        _ => ours(server),
-    }
-}
-
 fn theirs(library: Library, server: &RedisServer) -> Peer {
     Peer::start(library, server.address().port(), TTL, KEY)
 }
 
-async fn count(tenure: Tenure, turns: usize, file: &Path) {
+/// Counts in a file that nothing else protects, and returns which number was found by which token.
+async fn count(ours: Ours, key: &str, turns: usize, file: &Path) -> Vec<(usize, u64)> {
+    let mut tokens = Vec::new();
     for _ in 0..turns {
-        let guard = hold(&tenure, KEY, TTL).await;
+        let held = ours.hold(key, TTL).await;
         let number: usize = fs::read_to_string(file).unwrap().parse().unwrap();
         fs::write(file, (number + 1).to_string()).unwrap();
-        guard.release().await.unwrap();
+        tokens.push((number, held.token().get()));
+        held.release().await;
     }
+    tokens
 }
 
-async fn no_increment_is_lost(library: Library) {
-    let server = RedisServer::start();
+/// Two processes of theirs and two clients of ours count in one file.
+async fn no_increment_is_lost(
+    server: &RedisServer,
+    peers: &mut [Peer; 2],
+    library: Library,
+    key: &str,
+) {
     let file = server.folder().join("counter");
     fs::write(&file, "0").unwrap();
-    let mut peers = [(); 2].map(|()| theirs(library, &server));
-    for peer in &mut peers {
+    for peer in &mut *peers {
         peer.tell(&format!("count {TURNS} {}", file.display())).await;
     }
-    let [one, other] = [(); 2].map(|()| beside(library, &server));
-    tokio::join!(count(one, TURNS, &file), count(other, TURNS, &file));
-    for peer in &mut peers {
-        peer.says("done").await;
+    let [one, other] = [(); 2].map(|()| Ours::beside(library, server));
+    let (one, other) = tokio::join!(count(one, key, TURNS, &file), count(other, key, TURNS, &file));
+    let mut tokens = [one, other].concat();
+    for peer in peers {
+        let said = peer.says("done").await;
+        let theirs = said.split_whitespace().map(|turn| {
+            let (number, token) = turn.split_once(':').unwrap();
+            (number.parse().unwrap(), token.parse().unwrap())
+        });
+        tokens.extend(theirs);
     }
-    assert_eq!(fs::read_to_string(file).unwrap(), (4 * TURNS).to_string());
+    assert_eq!(fs::read_to_string(file).unwrap(), (4 * TURNS).to_string(), "{library:?}");
+    assert_eq!(tokens.len(), if library.has_tokens() { 4 * TURNS } else { 2 * TURNS });
+    // In the order of the holds.
+    tokens.sort_unstable();
+    assert!(tokens.is_sorted_by(|one, next| one.1 < next.1), "{library:?}: {tokens:?}");
 }
 
-async fn each_waits_for_the_other(library: Library) {
-    let server = RedisServer::start();
-    let (tenure, mut peer) = (beside(library, &server), theirs(library, &server));
-    peer.tell("hold").await;
-    peer.says("held").await;
-    let busy = tenure.mutex(KEY).lock().wait(Duration::from_millis(200)).await.unwrap_err();
+/// The peer ends by `kill -9`.
+async fn each_waits_for_the_other(
+    server: &RedisServer,
+    peer: &mut Peer,
+    library: Library,
+    key: &str,
+) {
+    let ours = Ours::beside(library, server);
+    peer.asked("hold", "held").await;
+    let busy = ours.wait(key, TTL, Duration::from_millis(200)).await.err().unwrap();
     let AcquireError::TimedOut(busy) = busy else { panic!("{busy:?}") };
-    assert_eq!(busy.holder.unwrap().label, "(another library)");
-    peer.tell("release").await;
-    peer.says("released").await;
-    let guard = hold(&tenure, KEY, TTL).await;
+    assert!(busy.holder.unwrap().label.starts_with(library.label()));
+    peer.asked("release", "released").await;
+    let held = ours.hold(key, TTL).await;
     peer.tell("hold").await;
     // Longer than a ttl: it is renewed, and they see that.
     tokio::time::sleep(TTL + TTL / 4).await;
-    guard.check().unwrap();
-    guard.release().await.unwrap();
+    held.check().unwrap();
+    held.release().await;
     peer.says("held").await;
     // A killed one frees the lock at the end of its lease.
     peer.kill().await;
-    hold(&tenure, KEY, TTL).await.release().await.unwrap();
+    ours.hold(key, TTL).await.release().await;
 }
 
-async fn an_operator_takes_the_lock_of_the_hold_that_was_seen(library: Library) {
-    let server = RedisServer::start();
-    let (tenure, mut peer) = (beside(library, &server), theirs(library, &server));
-    peer.tell("hold").await;
-    peer.says("held").await;
-    let seen = tenure.inspect(KEY).await.unwrap();
+async fn an_operator_takes_the_lock_of_the_hold_that_was_seen(
+    server: &RedisServer,
+    peer: &mut Peer,
+    library: Library,
+    key: &str,
+) {
+    let tenure = Ours::beside(library, server).tenure;
+    peer.asked("hold", "held").await;
+    let seen = tenure.inspect(key).await.unwrap();
     assert!(seen.holders[0].left.unwrap() <= TTL);
-    let listed = tenure.list("stock:").await.unwrap().names;
-    assert_eq!(listed.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), [KEY]);
-    assert_eq!(tenure.evict_seen(KEY, &seen).await.unwrap().len(), 1);
-    peer.tell("release").await;
-    peer.says("lost").await;
+    let listed = tenure.list(key).await.unwrap().names;
+    assert_eq!(listed.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), [key]);
+    assert_eq!(tenure.evict_seen(key, &seen).await.unwrap().len(), 1);
+    peer.asked("release", "lost").await;
     if library.has_one_value() {
         // Then its next hold cannot be told from the one before.
         return;
     }
     // What another one holds by now stays.
-    peer.tell("hold").await;
-    peer.says("held").await;
-    assert!(tenure.evict_seen(KEY, &seen).await.unwrap().is_empty());
-    peer.tell("release").await;
-    peer.says("released").await;
+    peer.asked("hold", "held").await;
+    assert!(tenure.evict_seen(key, &seen).await.unwrap().is_empty());
+    peer.asked("release", "released").await;
 }
 
 macro_rules! peers {
     ($($module:ident: $library:ident;)+) => {$(
         mod $module {
-            use super::Library;
+            use super::{KEY, Library, RedisServer, theirs};
+
+            const LIBRARY: Library = Library::$library;
 
             #[tokio::test(flavor = "multi_thread")]
             async fn no_increment_is_lost() {
-                super::no_increment_is_lost(Library::$library).await;
+                let server = RedisServer::start();
+                let mut peers = [(); 2].map(|()| theirs(LIBRARY, &server));
+                super::no_increment_is_lost(&server, &mut peers, LIBRARY, KEY).await;
             }
 
             #[tokio::test]
             async fn each_waits_for_the_other() {
-                super::each_waits_for_the_other(Library::$library).await;
+                let server = RedisServer::start();
+                let mut peer = theirs(LIBRARY, &server);
+                super::each_waits_for_the_other(&server, &mut peer, LIBRARY, KEY).await;
             }
 
             #[tokio::test]
             async fn an_operator_takes_the_lock_of_the_hold_that_was_seen() {
-                super::an_operator_takes_the_lock_of_the_hold_that_was_seen(Library::$library).await;
+                let server = RedisServer::start();
+                let mut peer = theirs(LIBRARY, &server);
+                super::an_operator_takes_the_lock_of_the_hold_that_was_seen(
+                    &server, &mut peer, LIBRARY, KEY,
+                )
+                .await;
             }
         }
     )+};
@@ -140,7 +162,7 @@ peers! {
 #[tokio::test]
 async fn a_release_wakes_a_waiter_that_hears_of_it_alone() {
     let server = RedisServer::start();
-    let tenure = beside(Library::SpringPubSub, &server);
+    let tenure = Ours::beside(Library::SpringPubSub, &server).tenure;
     let guard = hold(&tenure, KEY, PATIENCE).await;
     let ttl = Duration::from_secs(600);
     let mut peer = Peer::start(Library::SpringPubSub, server.address().port(), ttl, KEY);
@@ -151,7 +173,6 @@ async fn a_release_wakes_a_waiter_that_hears_of_it_alone() {
     guard.release().await.unwrap();
     peer.says("held").await;
     // And what they release is free for us.
-    peer.tell("release").await;
-    peer.says("released").await;
+    peer.asked("release", "released").await;
     hold(&tenure, KEY, PATIENCE).await.release().await.unwrap();
 }

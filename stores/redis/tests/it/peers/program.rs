@@ -15,60 +15,18 @@ use tokio::{
     time::timeout,
 };
 
+use super::library::{Language, Library};
+
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers");
 
 /// A small machine that starts quickly.
 const JAVA: [&str; 3] = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 
+/// What the programs in Java share.
+const JVM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/jvm");
+
 /// How long a program may be silent.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A library with a lock of its own on a plain key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Library {
-    RedisPy,
-    Redsync,
-    BsmRedislock,
-    NodeRedlock,
-    SpringSpin,
-    SpringPubSub,
-}
-
-/// The language that its program is written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Language {
-    Python,
-    Go,
-    Node,
-    Java,
-}
-
-impl Library {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::RedisPy => "redis-py",
-            Self::Redsync => "redsync",
-            Self::BsmRedislock => "redislock",
-            Self::NodeRedlock => "node-redlock",
-            Self::SpringSpin => "spring-spin",
-            Self::SpringPubSub => "spring-pub-sub",
-        }
-    }
-
-    /// Whether all holds of one of its processes have the same value.
-    pub(super) const fn has_one_value(self) -> bool {
-        matches!(self, Self::SpringSpin | Self::SpringPubSub)
-    }
-
-    const fn language(self) -> Language {
-        match self {
-            Self::RedisPy => Language::Python,
-            Self::Redsync | Self::BsmRedislock => Language::Go,
-            Self::NodeRedlock => Language::Node,
-            Self::SpringSpin | Self::SpringPubSub => Language::Java,
-        }
-    }
-}
 
 /// A process that locks one key by another library. It is killed when this is dropped.
 #[derive(Debug)]
@@ -81,8 +39,20 @@ pub(super) struct Peer {
 
 impl Peer {
     pub(super) fn start(library: Library, port: u16, ttl: Duration, key: &str) -> Self {
+        Self::with_prefix(library, port, ttl, key, None)
+    }
+
+    /// One that puts a prefix before each key: Redisson's NameMapper.
+    pub(super) fn with_prefix(
+        library: Library,
+        port: u16,
+        ttl: Duration,
+        key: &str,
+        prefix: Option<&str>,
+    ) -> Self {
         let mut command = tokio::process::Command::from(library.language().program());
         command.arg(library.name()).args([port.to_string(), ttl.as_millis().to_string()]).arg(key);
+        command.args(prefix);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -94,11 +64,28 @@ impl Peer {
         self.input.flush().await.unwrap();
     }
 
-    /// Waits until it says this.
-    pub(super) async fn says(&mut self, expected: &str) {
+    /// Waits until it says this, and returns what it says behind it.
+    pub(super) async fn says(&mut self, expected: &str) -> String {
         let said = timeout(PATIENCE, self.lines.next_line()).await;
         let said = said.unwrap_or_else(|_| panic!("{:?} does not say {expected:?}", self.library));
-        assert_eq!(said.unwrap().as_deref(), Some(expected), "{:?}", self.library);
+        let said = said.unwrap().unwrap_or_else(|| "(nothing more)".to_owned());
+        let rest = said.strip_prefix(expected);
+        let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with(' '));
+        let rest = rest.unwrap_or_else(|| panic!("{:?}: {said} is not {expected}", self.library));
+        rest.trim_start().to_owned()
+    }
+
+    /// Gives an order, and waits for this answer.
+    pub(super) async fn asked(&mut self, order: &str, answer: &str) -> String {
+        self.tell(order).await;
+        self.says(answer).await
+    }
+
+    /// Locks this key by another library of the same program from now on.
+    pub(super) async fn uses(&mut self, library: Library, key: &str) {
+        assert_eq!(library.language(), self.library.language());
+        self.library = library;
+        self.asked(&format!("use {} {key}", library.name()), "using").await;
     }
 
     /// Ends it as `kill -9` does.
@@ -108,30 +95,24 @@ impl Peer {
 }
 
 impl Language {
-    const fn folder(self) -> &'static str {
-        match self {
-            Self::Python => "python",
-            Self::Go => "go",
-            Self::Node => "node",
-            Self::Java => "java",
-        }
-    }
-
     /// What starts its program, which is built if its sources have changed since.
     fn program(self) -> Command {
         static BUILT: Mutex<BTreeSet<Language>> = Mutex::new(BTreeSet::new());
         let source = Path::new(SOURCES).join(self.folder());
-        let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("peers").join(self.folder());
+        let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("peers").join(self.build_folder());
         let mut done = BUILT.lock().unwrap();
         if done.insert(self) {
             fs::create_dir_all(&built).unwrap();
             // Other test programs build it, too.
             let lock = File::create(built.join("lock")).unwrap();
             lock.lock().unwrap();
-            let (stamp, texts) = (built.join("stamp"), texts(&source));
-            if fs::read(&stamp).ok().as_ref() != Some(&texts) {
+            let (stamp, mut sources) = (built.join("stamp"), texts(&source));
+            if self.is_jvm() {
+                sources.extend(texts(JVM.as_ref()));
+            }
+            if fs::read(&stamp).ok().as_ref() != Some(&sources) {
                 self.build(&source, &built);
-                fs::write(stamp, texts).unwrap();
+                fs::write(stamp, sources).unwrap();
             }
         }
         let start = |program: &Path, script: Option<PathBuf>| {
@@ -143,7 +124,7 @@ impl Language {
             Self::Python => start(&built.join("bin/python"), Some(source.join("peer.py"))),
             Self::Go => start(&built.join("peer"), None),
             Self::Node => start("node".as_ref(), Some(built.join("peer.mjs"))),
-            Self::Java => {
+            Self::Java | Self::Redisson(_) => {
                 let mut java = Command::new("java");
                 java.args(JAVA).arg("-cp").arg(format!("{0}/classes:{0}/lib/*", built.display()));
                 java.arg("Peer");
@@ -175,9 +156,13 @@ impl Language {
                 let mut npm = Command::new("npm");
                 run(npm.args(["ci", "--ignore-scripts", "--no-audit", "--prefix"]).arg(built));
             }
-            Self::Java => {
-                let folder = format!("-DbuildDirectory={}", built.display());
-                run(Command::new("mvn").args(["-q", "-B", &folder, "compile"]));
+            Self::Java | Self::Redisson(_) => {
+                let mut mvn = Command::new("mvn");
+                mvn.args(["-q", "-B"]).arg(format!("-DbuildDirectory={}", built.display()));
+                if let Self::Redisson(version) = self {
+                    mvn.arg(format!("-Dredisson={}", version.text()));
+                }
+                run(mvn.arg("compile"));
             }
         }
     }

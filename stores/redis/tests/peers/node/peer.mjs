@@ -1,7 +1,9 @@
 // node-redlock, as its users call it. ../README.md has the protocol.
 
 import { readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { createInterface } from "node:readline";
+import { setTimeout } from "node:timers/promises";
 
 import { Redlock } from "@sesamecare-oss/redlock";
 import { Redis } from "ioredis";
@@ -22,6 +24,9 @@ async function obey(words) {
         await lock.release();
       }
       return "done";
+    case "write":
+      await write(Number(words[1]), Number(words[2]));
+      return "done";
     case "hold":
       held = await acquire();
       return "held";
@@ -29,6 +34,31 @@ async function obey(words) {
       // Once: it would try to release a lost lock as often as to take one.
       return redlock.release(held, { retryCount: 0 }).then(() => "released", () => "lost");
   }
+}
+
+async function write(turns, resource) {
+  const socket = connect(resource, "127.0.0.1").setNoDelay();
+  const answers = createInterface({ input: socket })[Symbol.asyncIterator]();
+  const ask = async (...words) => {
+    socket.write(`${words.join(" ")}\n`);
+    return (await answers.next()).value;
+  };
+  const holder = [process.pid, "-"];
+  for (let turn = 0; turn < turns; turn += 1) {
+    try {
+      const lock = await acquire();
+      const number = await ask("open", ...holder);
+      if (number !== "refused") {
+        await setTimeout(20);
+        await ask("write", ...holder, Number(number) + 1);
+      }
+      await redlock.release(lock, { retryCount: 0 });
+    } catch {
+      // It was stopped, or its lock was lost: the next turn is another one.
+    }
+    await setTimeout(100);
+  }
+  socket.destroy();
 }
 
 try {

@@ -1,6 +1,9 @@
 """redis-py's Lock, as its users call it. ../README.md has the protocol."""
 
+import os
+import socket
 import sys
+import time
 
 import redis
 from redis.exceptions import LockError
@@ -24,6 +27,9 @@ def main():
                         with open(path, "w") as file:
                             file.write(str(number + 1))
                 answer = "done"
+            case ["write", turns, resource]:
+                write(lock, int(turns), int(resource))
+                answer = "done"
             case ["hold"]:
                 held = lock()
                 held.acquire()
@@ -35,6 +41,30 @@ def main():
                 except LockError:
                     answer = "lost"
         print(answer, flush=True)
+
+
+def write(lock, turns, port):
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        lines = connection.makefile("rw", newline="\n")
+
+        def ask(*words):
+            print(*words, file=lines, flush=True)
+            return lines.readline().strip()
+
+        holder = (os.getpid(), "-")
+        for _ in range(turns):
+            held = lock()
+            try:
+                held.acquire()
+                number = ask("open", *holder)
+                if number != "refused":
+                    time.sleep(0.02)
+                    ask("write", *holder, int(number) + 1)
+                held.release()
+            except redis.RedisError:
+                # It was stopped, or its lock was lost: the next turn is another one.
+                pass
+            time.sleep(0.1)
 
 
 try:

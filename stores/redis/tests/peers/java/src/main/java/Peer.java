@@ -3,6 +3,7 @@ import java.io.InputStreamReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ConcurrentModificationException;
+import java.util.concurrent.Callable;
 import java.util.concurrent.locks.Lock;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.integration.redis.util.RedisLockRegistry;
@@ -43,6 +44,12 @@ public final class Peer {
                     }
                 }
                 return "done";
+            case "write":
+                Callable<Long> acquire = () -> {
+                    lock.lock();
+                    return null;
+                };
+                return Resource.write(acquire, lock::unlock, Integer.parseInt(order[1]), Integer.parseInt(order[2]));
             case "hold":
                 lock.lock();
                 return "held";

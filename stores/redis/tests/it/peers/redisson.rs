@@ -1,0 +1,353 @@
+//! tenure beside Redisson, in the layout of Redisson.
+//!
+//! A virtual machine takes long to start: one process is asked for many kinds, each on a name of its own.
+
+use std::{fs, path::Path, time::Duration};
+
+use tenure_core::Tenure;
+use tenure_servers::{RedisServer, redis::Reply};
+
+use super::{
+    TTL, TURNS, an_operator_takes_the_lock_of_the_hold_that_was_seen, each_waits_for_the_other,
+    library::{Kind, Library, Version},
+    no_increment_is_lost,
+    ours::Ours,
+    program::Peer,
+    theirs,
+};
+use crate::support::{PATIENCE, lost, scripts, until};
+
+const VERSIONS: [Version; 2] = [Version::V3_52, Version::V4_7];
+
+/// Only a message can wake who waits for the end of such a lease.
+const LONG: Duration = Duration::from_secs(600);
+
+/// How often a waiter of ours is woken: by its own looks this would take longer than patience lasts.
+const WAKES: usize = 10;
+
+fn of(version: Version, kind: Kind) -> Library {
+    Library::Redisson(version, kind)
+}
+
+fn newest(kind: Kind) -> Library {
+    of(Version::V4_7, kind)
+}
+
+/// Those that exclude each other as one holder does.
+fn exclusive(version: Version) -> Vec<Library> {
+    let mut kinds = vec![Kind::Lock, Kind::Fenced, Kind::Write, Kind::Spin];
+    if version == Version::V4_7 {
+        kinds.push(Kind::NonReentrant);
+    }
+    kinds.into_iter().map(|kind| of(version, kind)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_increment_of_theirs_or_ours_is_lost() {
+    for version in VERSIONS {
+        let server = RedisServer::start();
+        let mut peers = [(); 2].map(|()| theirs(of(version, Kind::Lock), &server));
+        for library in exclusive(version) {
+            for peer in &mut peers {
+                peer.uses(library, library.name()).await;
+            }
+            no_increment_is_lost(&server, &mut peers, library, library.name()).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_kind_waits_for_the_other_side() {
+    for version in VERSIONS {
+        let server = RedisServer::start();
+        for kind in [Kind::Lock, Kind::Write] {
+            let library = of(version, kind);
+            let mut peer = theirs(library, &server);
+            peer.uses(library, library.name()).await;
+            each_waits_for_the_other(&server, &mut peer, library, library.name()).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_operator_takes_each_kind() {
+    let server = RedisServer::start();
+    let mut peer = theirs(newest(Kind::Lock), &server);
+    for library in exclusive(Version::V4_7) {
+        let key = library.name();
+        peer.uses(library, key).await;
+        an_operator_takes_the_lock_of_the_hold_that_was_seen(&server, &mut peer, library, key)
+            .await;
+    }
+}
+
+/// Each side tries and finds what the other one holds, and finds it free after that.
+#[tokio::test]
+async fn every_kind_excludes() {
+    let server = RedisServer::start();
+    let mut peer = theirs(newest(Kind::Lock), &server);
+    for library in exclusive(Version::V4_7) {
+        let (ours, key) = (Ours::beside(library, &server), library.name());
+        peer.uses(library, key).await;
+        peer.asked("try", "held").await;
+        assert!(!ours.is_free(key).await, "{library:?}");
+        peer.asked("release", "released").await;
+        let held = ours.hold(key, PATIENCE).await;
+        peer.asked("try", "busy").await;
+        held.release().await;
+        peer.asked("try", "held").await;
+        peer.asked("release", "released").await;
+    }
+    // Two of their locks as one.
+    let library = newest(Kind::Multi);
+    let ours = Ours::beside(library, &server);
+    peer.uses(library, "multi").await;
+    let held = ours.hold("multi:too", PATIENCE).await;
+    peer.asked("try", "busy").await;
+    assert!(ours.is_free("multi").await, "it keeps one of two");
+    held.release().await;
+    peer.asked("hold", "held").await;
+    assert!(!ours.is_free("multi").await);
+    assert!(!ours.is_free("multi:too").await);
+    peer.asked("release", "released").await;
+    assert!(ours.is_free("multi:too").await);
+}
+
+/// Among themselves Redisson's kinds do not: its readers and writers take a name that its mutex has.
+#[tokio::test]
+async fn a_lock_of_ours_keeps_every_kind_out() {
+    let server = RedisServer::start();
+    let mut peer = theirs(newest(Kind::Lock), &server);
+    for ours in [Kind::Lock, Kind::Fenced, Kind::Write] {
+        let key = newest(ours).name();
+        let held = Ours::beside(newest(ours), &server).hold(key, PATIENCE).await;
+        for kind in [
+            Kind::Lock,
+            Kind::Spin,
+            Kind::NonReentrant,
+            Kind::Fenced,
+            Kind::Fair,
+            Kind::Read,
+            Kind::Write,
+            Kind::Multi,
+        ] {
+            peer.uses(newest(kind), key).await;
+            peer.asked("try", "busy").await;
+        }
+        held.check().unwrap();
+        held.release().await;
+    }
+}
+
+/// Theirs asks again on its own only at the end of our lease, and ours so rarely that this would take too long.
+#[tokio::test]
+async fn a_release_of_either_side_wakes_the_other() {
+    let server = RedisServer::start();
+    let mut peer = Peer::start(newest(Kind::Lock), server.address().port(), LONG, "unused");
+    for kind in [Kind::Lock, Kind::Fenced, Kind::Write] {
+        let (library, key) = (newest(kind), newest(kind).name());
+        let channel = match kind {
+            Kind::Write => format!("redisson_rwlock:{{{key}}}"),
+            _ => format!("redisson_lock__channel:{{{key}}}"),
+        };
+        let is_heard = || {
+            let nobody = [channel.clone(), "0".to_owned()].map(Reply::Text);
+            server.command(&["PUBSUB", "NUMSUB", &channel]) != Reply::List(nobody.to_vec())
+        };
+        let ours = Ours::beside(library, &server);
+        peer.uses(library, key).await;
+        // Then the server knows its scripts.
+        peer.asked("hold", "held").await;
+        peer.asked("release", "released").await;
+        let held = ours.hold(key, LONG).await;
+        let before = scripts(&server);
+        peer.tell("hold").await;
+        // It tries once before it listens, and once after that.
+        until("it waits", async || scripts(&server) >= before + 2 && is_heard()).await;
+        held.release().await;
+        peer.says("held").await;
+        let wakes = async {
+            for _ in 0..WAKES {
+                let waiting = ours.clone();
+                let before = scripts(&server);
+                let waiting = tokio::spawn(async move { waiting.hold(key, LONG).await });
+                until("ours waits", async || scripts(&server) > before && is_heard()).await;
+                peer.asked("release", "released").await;
+                waiting.await.unwrap().release().await;
+                peer.asked("hold", "held").await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, wakes).await.unwrap();
+    }
+}
+
+/// Their forced unlock, which asks nobody.
+#[tokio::test]
+async fn a_forced_unlock_is_noticed_by_our_holder() {
+    let server = RedisServer::start();
+    let mut peer = theirs(newest(Kind::Lock), &server);
+    for kind in [Kind::Lock, Kind::Fenced, Kind::Write] {
+        let (library, key) = (newest(kind), newest(kind).name());
+        peer.uses(library, key).await;
+        let ours = Ours::beside(library, &server);
+        let held = ours.hold(key, TTL).await;
+        peer.asked("force", "forced").await;
+        lost(&held).await;
+        // And where it has another holder by then.
+        let held = ours.hold(key, TTL).await;
+        peer.asked("force", "forced").await;
+        peer.asked("try", "held").await;
+        lost(&held).await;
+        drop(held);
+        peer.asked("release", "released").await;
+    }
+}
+
+async fn compare(tenure: Tenure, key: &str, file: &Path) {
+    for _ in 0..TURNS {
+        let guard = tenure.rwlock(key).read().ttl(TTL).wait(PATIENCE).await.unwrap();
+        let before = fs::read_to_string(file).unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(fs::read_to_string(file).unwrap(), before);
+        assert_ne!(before, "", "a writer has just emptied it");
+        guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_see_nothing_half_written() {
+    for version in VERSIONS {
+        let server = RedisServer::start();
+        let file = server.folder().join("counter");
+        fs::write(&file, "0").unwrap();
+        let key = "read-write";
+        let [mut reader, mut writer] =
+            [Kind::Read, Kind::Write].map(|kind| theirs(of(version, kind), &server));
+        reader.uses(of(version, Kind::Read), key).await;
+        writer.uses(of(version, Kind::Write), key).await;
+        reader.tell(&format!("compare {TURNS} {}", file.display())).await;
+        writer.tell(&format!("count {TURNS} {}", file.display())).await;
+        let [read, write] =
+            [Kind::Read, Kind::Write].map(|kind| Ours::beside(of(version, kind), &server));
+        tokio::join!(compare(read.tenure, key, &file), super::count(write, key, TURNS, &file),);
+        writer.says("done").await;
+        reader.says("done").await;
+        assert_eq!(fs::read_to_string(file).unwrap(), (2 * TURNS).to_string());
+    }
+}
+
+/// Their last reader deletes the hash, unless it sees the time that each of our readers has left.
+#[tokio::test]
+async fn readers_of_both_sides_share() {
+    let server = RedisServer::start();
+    let (library, key) = (newest(Kind::Read), "read-write");
+    let tenure = Ours::beside(library, &server).tenure;
+    let mut peer = theirs(library, &server);
+    peer.uses(library, key).await;
+    let lock = tenure.rwlock(key);
+    let ours = lock.read().ttl(TTL).await.unwrap();
+    peer.asked("try", "held").await;
+    assert!(lock.try_write().await.unwrap().is_none());
+    peer.asked("release", "released").await;
+    // Ours is still there, also for longer than its first lease.
+    peer.uses(newest(Kind::Write), key).await;
+    peer.asked("try", "busy").await;
+    tokio::time::sleep(TTL + TTL / 4).await;
+    peer.asked("try", "busy").await;
+    ours.check().unwrap();
+    // And theirs after ours has gone.
+    peer.uses(library, key).await;
+    peer.asked("try", "held").await;
+    ours.release().await.unwrap();
+    assert!(lock.try_write().await.unwrap().is_none());
+    assert!(lock.try_read().await.unwrap().is_some());
+    tokio::time::sleep(TTL + TTL / 4).await;
+    assert!(lock.try_write().await.unwrap().is_none());
+    peer.asked("release", "released").await;
+    let write = lock.try_write().await.unwrap().unwrap();
+    peer.asked("try", "busy").await;
+    write.release().await.unwrap();
+    peer.asked("try", "held").await;
+}
+
+/// We keep no place in it: a lock of ours would come before those who wait there.
+#[tokio::test]
+async fn a_free_lock_with_a_fair_queue_is_refused() {
+    let server = RedisServer::start();
+    let (library, key) = (newest(Kind::Fair), "queued");
+    let tenure = Ours::beside(newest(Kind::Lock), &server).tenure;
+    let [mut one, mut other] = [(); 2].map(|()| theirs(library, &server));
+    for peer in [&mut one, &mut other] {
+        peer.uses(library, key).await;
+    }
+    one.asked("hold", "held").await;
+    assert!(tenure.mutex(key).try_lock().await.unwrap().is_none());
+    other.tell("hold").await;
+    let queue = format!("redisson_lock_queue:{{{key}}}");
+    until("it waits", async || server.keys().contains(&queue)).await;
+    assert!(tenure.mutex(key).try_lock().await.unwrap().is_none());
+    // Its place outlives it.
+    other.kill().await;
+    one.asked("release", "released").await;
+    let refused = tenure.mutex(key).lock().wait(PATIENCE).await.unwrap_err();
+    assert!(format!("{refused:#}").contains("RFairLock"), "{refused:#}");
+    assert!(server.keys().contains(&queue) && !server.keys().contains(&key.to_owned()));
+}
+
+/// Each side names the same keys, whatever a name has in it: else both would have the lock.
+#[tokio::test]
+async fn both_sides_call_a_name_the_same() {
+    let names = ["a{b}c", "a b", "a:b/c", "\u{e9}\u{1f512}", "}a", "{}"];
+    for prefix in [None, Some("app:"), Some("{app}:")] {
+        let server = RedisServer::start();
+        let library = newest(Kind::Fenced);
+        let port = server.address().port();
+        let mut peer = Peer::with_prefix(library, port, TTL, "unused", prefix);
+        let prefixed = prefix.map(|prefix| format!("&key_prefix={prefix}")).unwrap_or_default();
+        let prefixed = prefixed.replace('{', "%7B").replace('}', "%7D");
+        let url = format!("{}?{}{prefixed}", server.url(), library.settings());
+        let ours = Ours::at(&url, library.is_write());
+        for name in names {
+            peer.uses(library, name).await;
+            let first: u64 = peer.asked("hold", "held").await.parse().unwrap();
+            assert!(!ours.is_free(name).await, "{name}");
+            assert_eq!(ours.tenure.list("").await.unwrap().names[0].0.as_str(), name);
+            peer.asked("release", "released").await;
+            let held = ours.hold(name, TTL).await;
+            assert_eq!(held.token().get(), first + 1, "{name}");
+            peer.asked("try", "busy").await;
+            held.release().await;
+            let last: u64 = peer.asked("hold", "held").await.parse().unwrap();
+            assert_eq!(last, first + 2, "{name}");
+            peer.asked("release", "released").await;
+        }
+    }
+}
+
+/// Each side keeps a hold for ten leases, as the other one sees.
+#[tokio::test]
+#[ignore = "takes two minutes"]
+async fn each_side_renews_for_ten_leases() {
+    let server = RedisServer::start();
+    for version in VERSIONS {
+        let mut peer = theirs(of(version, Kind::Lock), &server);
+        for kind in [Kind::Lock, Kind::Fenced, Kind::Write] {
+            let (library, key) = (of(version, kind), of(version, kind).name());
+            let ours = Ours::beside(library, &server);
+            peer.uses(library, key).await;
+            let held = ours.hold(key, TTL).await;
+            for _ in 0..20 {
+                tokio::time::sleep(TTL / 2).await;
+                held.check().unwrap();
+                peer.asked("try", "busy").await;
+            }
+            held.release().await;
+            peer.asked("hold", "held").await;
+            for _ in 0..20 {
+                tokio::time::sleep(TTL / 2).await;
+                assert!(!ours.is_free(key).await);
+            }
+            peer.asked("release", "released").await;
+        }
+    }
+}
