@@ -21,7 +21,7 @@ use std::{
 
 const ROLE: &str = "TENURE_TEST_ROLE";
 /// What a role says begins with this, so that the test harness's own lines are told apart.
-const SAID: &str = "@";
+pub const SAID: &str = "@";
 
 /// A child that runs; it is killed when this is dropped.
 #[derive(Debug)]

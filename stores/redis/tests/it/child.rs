@@ -9,6 +9,7 @@ use tenure_testkit::child::{order, role, say};
 use crate::{
     dropping::drop_for_ever,
     fenced::Fenced,
+    peers::beside_peers,
     support::{PATIENCE, hold, micros, tenure},
 };
 
@@ -29,6 +30,10 @@ fn plays_its_role() {
         ["drop acquires", url, kept] => {
             let kept = Duration::from_millis(kept.parse().unwrap());
             runtime.block_on(drop_for_ever(url, kept, || say("dropping")));
+        }
+        ["beside peers", url, is_write, ttl, key] => {
+            let ttl = Duration::from_millis(ttl.parse().unwrap());
+            runtime.block_on(beside_peers(url, is_write.parse().unwrap(), ttl, key));
         }
         ["leave", url] => {
             let guard = runtime.block_on(async {

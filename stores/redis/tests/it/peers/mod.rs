@@ -1,5 +1,6 @@
 //! Locks that tenure shares with the real libraries whose layout they have, on a real server.
 
+mod drill;
 mod library;
 mod ours;
 mod program;
@@ -10,6 +11,7 @@ use std::{fs, path::Path, time::Duration};
 use tenure_core::AcquireError;
 use tenure_servers::{RedisServer, redis::Reply};
 
+pub(crate) use self::drill::beside_peers;
 use self::{library::Library, ours::Ours, program::Peer};
 use crate::support::{PATIENCE, hold, until};
 

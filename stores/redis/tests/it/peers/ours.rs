@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, time::Duration};
 
-use tenure_core::{AcquireError, Guard, Tenure, WriteGuard};
+use tenure_core::{AcquireError, Guard, ReleaseError, Tenure, WriteGuard};
 use tenure_servers::RedisServer;
 
 use super::library::Library;
@@ -59,9 +59,13 @@ impl Ours {
 
 impl Held {
     pub(super) async fn release(self) {
+        self.try_release().await.unwrap();
+    }
+
+    pub(super) async fn try_release(self) -> Result<(), ReleaseError> {
         match self {
-            Self::Mutex(guard) => guard.release().await.unwrap(),
-            Self::Write(guard) => guard.release().await.unwrap(),
+            Self::Mutex(guard) => guard.release().await,
+            Self::Write(guard) => guard.release().await,
         }
     }
 }

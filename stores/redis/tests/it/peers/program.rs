@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    env,
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -9,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use tenure_testkit::child::{SAID, command};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
     process::{Child, ChildStdin, ChildStdout},
@@ -35,6 +37,8 @@ pub(super) struct Peer {
     child: Child,
     input: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
+    /// What the lines that it says begin with; all others are not for us.
+    mark: &'static str,
 }
 
 impl Peer {
@@ -53,10 +57,23 @@ impl Peer {
         let mut command = tokio::process::Command::from(library.language().program());
         command.arg(library.name()).args([port.to_string(), ttl.as_millis().to_string()]).arg(key);
         command.args(prefix);
+        Self::run(command, library, "")
+    }
+
+    /// A process of tenure beside them, which obeys some of the same orders.
+    pub(super) fn ours(library: Library, url: &str, ttl: Duration, key: &str) -> Self {
+        let url = format!("{url}?{}", library.settings());
+        let is_write = library.is_write().to_string();
+        let role = ["beside peers", &url, &is_write, &ttl.as_millis().to_string(), key];
+        let command = command(&[], &env::current_exe().unwrap(), &role);
+        Self::run(command.into(), library, SAID)
+    }
+
+    fn run(mut command: tokio::process::Command, library: Library, mark: &'static str) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { library, input: child.stdin.take().unwrap(), child, lines }
+        Self { library, input: child.stdin.take().unwrap(), child, lines, mark }
     }
 
     pub(super) async fn tell(&mut self, order: &str) {
@@ -66,13 +83,22 @@ impl Peer {
 
     /// Waits until it says this, and returns what it says behind it.
     pub(super) async fn says(&mut self, expected: &str) -> String {
-        let said = timeout(PATIENCE, self.lines.next_line()).await;
+        let said = timeout(PATIENCE, self.line()).await;
         let said = said.unwrap_or_else(|_| panic!("{:?} does not say {expected:?}", self.library));
-        let said = said.unwrap().unwrap_or_else(|| "(nothing more)".to_owned());
+        let said = said.unwrap_or_else(|| "(nothing more)".to_owned());
         let rest = said.strip_prefix(expected);
         let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with(' '));
         let rest = rest.unwrap_or_else(|| panic!("{:?}: {said} is not {expected}", self.library));
         rest.trim_start().to_owned()
+    }
+
+    async fn line(&mut self) -> Option<String> {
+        while let Some(line) = self.lines.next_line().await.unwrap() {
+            if let Some((_, said)) = line.split_once(self.mark) {
+                return Some(said.to_owned());
+            }
+        }
+        None
     }
 
     /// Gives an order, and waits for this answer.
@@ -86,6 +112,16 @@ impl Peer {
         assert_eq!(library.language(), self.library.language());
         self.library = library;
         self.asked(&format!("use {} {key}", library.name()), "using").await;
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
+    /// Sends a signal as `kill` names it: `-STOP`.
+    pub(super) async fn signal(&self, signal: &str) {
+        let mut kill = tokio::process::Command::new("kill");
+        assert!(kill.args([signal, &self.id().to_string()]).status().await.unwrap().success());
     }
 
     /// Ends it as `kill -9` does.

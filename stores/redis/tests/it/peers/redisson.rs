@@ -326,7 +326,7 @@ async fn both_sides_call_a_name_the_same() {
 
 /// Each side keeps a hold for ten leases, as the other one sees.
 #[tokio::test]
-#[ignore = "takes two minutes"]
+#[ignore = "takes a minute: scripts/drill peers"]
 async fn each_side_renews_for_ten_leases() {
     let server = RedisServer::start();
     for version in VERSIONS {
