@@ -43,7 +43,12 @@ pub(super) struct Peer {
 
 impl Peer {
     pub(super) fn start(library: Library, port: u16, ttl: Duration, key: &str) -> Self {
-        Self::with_prefix(library, port, ttl, key, None)
+        Self::at(library, &port.to_string(), ttl, key, None)
+    }
+
+    /// One in the cluster that has a node at this port.
+    pub(super) fn in_cluster(library: Library, port: u16, ttl: Duration, key: &str) -> Self {
+        Self::at(library, &format!("cluster:{port}"), ttl, key, None)
     }
 
     /// One that puts a prefix before each key: Redisson's NameMapper.
@@ -52,10 +57,14 @@ impl Peer {
         port: u16,
         ttl: Duration,
         key: &str,
-        prefix: Option<&str>,
+        prefix: &str,
     ) -> Self {
+        Self::at(library, &port.to_string(), ttl, key, Some(prefix))
+    }
+
+    fn at(library: Library, place: &str, ttl: Duration, key: &str, prefix: Option<&str>) -> Self {
         let mut command = tokio::process::Command::from(library.language().program());
-        command.arg(library.name()).args([port.to_string(), ttl.as_millis().to_string()]).arg(key);
+        command.arg(library.name()).args([place, &ttl.as_millis().to_string(), key]);
         command.args(prefix);
         Self::run(command, library, "")
     }

@@ -5,7 +5,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use tenure_core::Tenure;
-use tenure_servers::{RedisServer, redis::Reply};
+use tenure_servers::{RedisCluster, RedisServer, redis::Reply};
 
 use super::{
     TTL, TURNS, an_operator_takes_the_lock_of_the_hold_that_was_seen, each_waits_for_the_other,
@@ -139,45 +139,80 @@ async fn a_lock_of_ours_keeps_every_kind_out() {
     }
 }
 
+/// Where the locks are: one server, or the nodes of a cluster.
+type Nodes<'a> = [&'a RedisServer];
+
+fn asked_of(nodes: &Nodes) -> u64 {
+    nodes.iter().map(|server| scripts(server)).sum()
+}
+
+/// Whether somebody listens on the channel, of the lock's node alone or of all.
+fn is_heard(nodes: &Nodes, channel: &str) -> bool {
+    let nobody = Reply::List(vec![Reply::Text(channel.to_owned()), Reply::Text("0".into())]);
+    ["NUMSUB", "SHARDNUMSUB"]
+        .into_iter()
+        .any(|ways| nodes.iter().any(|server| server.command(&["PUBSUB", ways, channel]) != nobody))
+}
+
 /// Theirs asks again on its own only at the end of our lease, and ours so rarely that this would take too long.
+async fn each_wakes_the_other(nodes: &Nodes<'_>, peer: &mut Peer, library: Library, ours: Ours) {
+    let key = library.name();
+    let channel = if library.is_write() {
+        format!("redisson_rwlock:{{{key}}}")
+    } else {
+        format!("redisson_lock__channel:{{{key}}}")
+    };
+    peer.uses(library, key).await;
+    // Then the server knows its scripts.
+    peer.asked("hold", "held").await;
+    peer.asked("release", "released").await;
+    let held = ours.hold(key, LONG).await;
+    let before = asked_of(nodes);
+    peer.tell("hold").await;
+    // It tries once before it listens, and once after that.
+    until("it waits", async || asked_of(nodes) >= before + 2 && is_heard(nodes, &channel)).await;
+    held.release().await;
+    peer.says("held").await;
+    let wakes = async {
+        for _ in 0..WAKES {
+            let waiting = ours.clone();
+            let before = asked_of(nodes);
+            let waiting = tokio::spawn(async move { waiting.hold(key, LONG).await });
+            until("ours waits", async || asked_of(nodes) > before && is_heard(nodes, &channel))
+                .await;
+            peer.asked("release", "released").await;
+            waiting.await.unwrap().release().await;
+            peer.asked("hold", "held").await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, wakes).await.unwrap();
+    peer.asked("release", "released").await;
+}
+
 #[tokio::test]
 async fn a_release_of_either_side_wakes_the_other() {
     let server = RedisServer::start();
     let mut peer = Peer::start(newest(Kind::Lock), server.address().port(), LONG, "unused");
     for kind in [Kind::Lock, Kind::Fenced, Kind::Write] {
-        let (library, key) = (newest(kind), newest(kind).name());
-        let channel = match kind {
-            Kind::Write => format!("redisson_rwlock:{{{key}}}"),
-            _ => format!("redisson_lock__channel:{{{key}}}"),
-        };
-        let is_heard = || {
-            let nobody = [channel.clone(), "0".to_owned()].map(Reply::Text);
-            server.command(&["PUBSUB", "NUMSUB", &channel]) != Reply::List(nobody.to_vec())
-        };
-        let ours = Ours::beside(library, &server);
-        peer.uses(library, key).await;
-        // Then the server knows its scripts.
-        peer.asked("hold", "held").await;
-        peer.asked("release", "released").await;
-        let held = ours.hold(key, LONG).await;
-        let before = scripts(&server);
-        peer.tell("hold").await;
-        // It tries once before it listens, and once after that.
-        until("it waits", async || scripts(&server) >= before + 2 && is_heard()).await;
-        held.release().await;
-        peer.says("held").await;
-        let wakes = async {
-            for _ in 0..WAKES {
-                let waiting = ours.clone();
-                let before = scripts(&server);
-                let waiting = tokio::spawn(async move { waiting.hold(key, LONG).await });
-                until("ours waits", async || scripts(&server) > before && is_heard()).await;
-                peer.asked("release", "released").await;
-                waiting.await.unwrap().release().await;
-                peer.asked("hold", "held").await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, wakes).await.unwrap();
+        let ours = Ours::beside(newest(kind), &server);
+        each_wakes_the_other(&[&server], &mut peer, newest(kind), ours).await;
+    }
+}
+
+/// Redisson listens and speaks at the node of a lock alone.
+#[tokio::test]
+async fn in_a_cluster_a_release_of_either_side_wakes_the_other() {
+    let cluster = RedisCluster::start();
+    let nodes: Vec<_> = cluster.running().collect();
+    let port = nodes[0].address().port();
+    for version in VERSIONS {
+        let mut peer = Peer::in_cluster(of(version, Kind::Lock), port, LONG, "unused");
+        for kind in [Kind::Lock, Kind::Fenced, Kind::Write] {
+            let library = of(version, kind);
+            let url = format!("{}?{}", cluster.url(), library.settings());
+            let ours = Ours::at(&url, library.is_write());
+            each_wakes_the_other(&nodes, &mut peer, library, ours).await;
+        }
     }
 }
 
@@ -302,7 +337,10 @@ async fn both_sides_call_a_name_the_same() {
         let server = RedisServer::start();
         let library = newest(Kind::Fenced);
         let port = server.address().port();
-        let mut peer = Peer::with_prefix(library, port, TTL, "unused", prefix);
+        let mut peer = match prefix {
+            None => Peer::start(library, port, TTL, "unused"),
+            Some(prefix) => Peer::with_prefix(library, port, TTL, "unused", prefix),
+        };
         let prefixed = prefix.map(|prefix| format!("&key_prefix={prefix}")).unwrap_or_default();
         let prefixed = prefixed.replace('{', "%7B").replace('}', "%7D");
         let url = format!("{}?{}{prefixed}", server.url(), library.settings());
@@ -324,29 +362,44 @@ async fn both_sides_call_a_name_the_same() {
     }
 }
 
-/// Each side keeps a hold for ten leases, as the other one sees.
+/// Each side keeps its holds for ten leases, as the other one sees.
 #[tokio::test]
-#[ignore = "takes a minute: scripts/drill peers"]
+#[ignore = "takes more than a minute: scripts/drill peers"]
 async fn each_side_renews_for_ten_leases() {
     let server = RedisServer::start();
     for version in VERSIONS {
+        let locks = [Kind::Lock, Kind::Fenced, Kind::Write].map(|kind| {
+            let library = of(version, kind);
+            (library, library.name(), Ours::beside(library, &server))
+        });
         let mut peer = theirs(of(version, Kind::Lock), &server);
-        for kind in [Kind::Lock, Kind::Fenced, Kind::Write] {
-            let (library, key) = (of(version, kind), of(version, kind).name());
-            let ours = Ours::beside(library, &server);
-            peer.uses(library, key).await;
-            let held = ours.hold(key, TTL).await;
-            for _ in 0..20 {
-                tokio::time::sleep(TTL / 2).await;
+        let mut held = Vec::new();
+        for (_, key, ours) in &locks {
+            held.push(ours.hold(key, TTL).await);
+        }
+        for _ in 0..20 {
+            tokio::time::sleep(TTL / 2).await;
+            for ((library, key, _), held) in locks.iter().zip(&held) {
                 held.check().unwrap();
+                peer.uses(*library, key).await;
                 peer.asked("try", "busy").await;
             }
+        }
+        for held in held {
             held.release().await;
+        }
+        for (library, key, _) in &locks {
+            peer.uses(*library, key).await;
             peer.asked("hold", "held").await;
-            for _ in 0..20 {
-                tokio::time::sleep(TTL / 2).await;
+        }
+        for _ in 0..20 {
+            tokio::time::sleep(TTL / 2).await;
+            for (_, key, ours) in &locks {
                 assert!(!ours.is_free(key).await);
             }
+        }
+        for (library, key, _) in &locks {
+            peer.uses(*library, key).await;
             peer.asked("release", "released").await;
         }
     }

@@ -23,11 +23,18 @@ public final class Peer {
     public static void main(String[] words) throws Exception {
         var config = new Config();
         config.setThreads(2).setNettyThreads(2).setLockWatchdogTimeout(Long.parseLong(words[2]));
-        var server = config.useSingleServer().setAddress("redis://127.0.0.1:" + words[1]);
-        server.setConnectionPoolSize(4).setConnectionMinimumIdleSize(1);
-        server.setSubscriptionConnectionPoolSize(4).setSubscriptionConnectionMinimumIdleSize(1);
-        if (words.length > 4) {
-            prepend(words[4], server);
+        if (words[1].startsWith("cluster:")) {
+            var servers = config.useClusterServers();
+            servers.addNodeAddress("redis://127.0.0.1:" + words[1].substring("cluster:".length()));
+            servers.setMasterConnectionPoolSize(4).setMasterConnectionMinimumIdleSize(1);
+            servers.setSubscriptionConnectionPoolSize(4).setSubscriptionConnectionMinimumIdleSize(1);
+        } else {
+            var server = config.useSingleServer().setAddress("redis://127.0.0.1:" + words[1]);
+            server.setConnectionPoolSize(4).setConnectionMinimumIdleSize(1);
+            server.setSubscriptionConnectionPoolSize(4).setSubscriptionConnectionMinimumIdleSize(1);
+            if (words.length > 4) {
+                prepend(words[4], server);
+            }
         }
         var peer = new Peer(Redisson.create(config));
         peer.use(words[0], words[3]);
