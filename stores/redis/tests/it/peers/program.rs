@@ -28,7 +28,7 @@ const JAVA: [&str; 3] = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1
 const JVM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/jvm");
 
 /// How long a program may be silent.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A process that locks one key by another library. It is killed when this is dropped.
 #[derive(Debug)]

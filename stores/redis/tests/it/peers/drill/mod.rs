@@ -109,9 +109,9 @@ async fn disturb(place: &Place, side: Side) -> Disturbances {
     let (began, mut disturbances) = (Instant::now(), [0, 0]);
     while began.elapsed() < DISTURBED {
         tokio::time::sleep(Duration::from_millis(200)).await;
-        let aimed = Instant::now();
+        let (aimed, aims) = (Instant::now(), random(4) > 0);
         let mut victim = random(PROCESSES);
-        while random(4) > 0 && aimed.elapsed() < TTL {
+        while aims && aimed.elapsed() < TTL {
             let inside = place.resource.judge(|judgement| judgement.inside(side));
             if let Some(index) = peers.iter().position(|peer| Some(peer.id()) == inside) {
                 victim = index;
