@@ -25,6 +25,7 @@ use crate::{
         },
         scripts::BATCHES,
         wakeups::WakeupSubscription,
+        yields::YieldedNames,
     },
     options::{Layout, RedisOptions, Replicas},
     servers::{BatchedReply, NodeRef, Topology, Transport},
@@ -52,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) records: GrantedRecordCache,
     /// Names at which others were met, so that asking for them takes one command.
     pub(crate) crowded_names: BoundedHintSet<LockName>,
+    /// In Redisson's layout: names that others heard the release of.
+    pub(crate) yielded: YieldedNames,
 }
 
 impl Context {
@@ -76,6 +79,7 @@ impl Context {
             crowded_holds: BoundedHintSet::new(),
             records: GrantedRecordCache::default(),
             crowded_names: BoundedHintSet::new(),
+            yielded: YieldedNames::default(),
         };
         let transport = Arc::new(Transport::new(options, route, &BATCHES));
         Ok(Self { shared: Arc::new(shared), transport })

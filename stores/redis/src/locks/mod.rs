@@ -15,5 +15,6 @@ pub(crate) mod redisson;
 pub(crate) mod scripted;
 pub(crate) mod scripts;
 pub(crate) mod wakeups;
+pub(crate) mod yields;
 
 pub(crate) use self::{context::Context, method::LockingMethod};

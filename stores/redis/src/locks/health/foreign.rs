@@ -7,7 +7,7 @@ use tenure_core::store::Diagnostic;
 use super::ProbeContext;
 use crate::{
     client::{Value, text},
-    locks::{listing::walk::page, redisson::is_holder},
+    locks::{layout::redisson::holder::is_holder, listing::walk::page},
     options::Layout,
     servers::NodeRef,
 };

@@ -10,8 +10,8 @@ use tenure_core::{
 
 use super::ProbeContext;
 use crate::{
-    locks::{
-        layout::keys::{Key, KeySpace},
+    locks::layout::{
+        keys::{Key, KeySpace},
         redisson::keys::counter,
     },
     servers::{NodeRef, cluster::written},

@@ -18,5 +18,6 @@
 pub(crate) mod fields;
 pub(crate) mod keys;
 pub(crate) mod records;
+pub(crate) mod redisson;
 pub(crate) mod reply;
 pub(crate) mod wire;

@@ -3,8 +3,6 @@
 //! A mutex is an `RLock`, and with `tokens=fenced` an `RFencedLock`; a read-write lock is an `RReadWriteLock`. Each
 //! hold has a field of its own whose count is one, so that every step can be repeated.
 
-mod holder;
-pub(crate) mod keys;
 mod reply;
 
 use std::time::Duration;
@@ -23,8 +21,6 @@ use tenure_core::{
     store::Renewal,
 };
 
-pub(crate) use self::holder::{field_start, is_holder};
-use self::keys::ChannelKind;
 use crate::{
     client::{Script, ScriptCall},
     locks::{
@@ -32,6 +28,10 @@ use crate::{
         layout::{
             fields::{ParseResult, ReplyError},
             keys::Key,
+            redisson::{
+                holder::field_start,
+                keys::{self, ChannelKind},
+            },
             reply::Reply,
             wire::{self, OwnerText},
         },
@@ -40,9 +40,6 @@ use crate::{
         scripts,
     },
 };
-
-/// For how long a process that released a name lets others go first that heard of it.
-const YIELD: Duration = Duration::from_millis(5);
 
 /// Locks names by the keys of Redisson: mutexes and read-write locks, without queues.
 pub(crate) struct RedissonMethod {
@@ -184,6 +181,7 @@ impl LockingMethod for RedissonMethod {
                 .fifo
                 .map_or_else(|| error::no_counterpart(ask.kind), Fault::from));
         }
+        self.context.shared.yielded.let_others_go_first(name).await;
         let owner = wire::owner(&ask.owner);
         let mut call = self.granting_call(name, &key);
         call.argument(&[&owner]).argument(&[field_start(&owner).as_bytes()]);
@@ -236,16 +234,23 @@ impl LockingMethod for RedissonMethod {
         if !keep.is_zero() {
             return Err(error::no_keeping());
         }
-        self.let_go(name, owner).await.map(|(released, _)| released)
+        let (released, heard) = self.let_go(name, owner).await?;
+        let key = self.key_of(name)?;
+        // This process is one of them if it waited for the name a while ago.
+        let own = [ChannelKind::Lock, ChannelKind::ReadWrite]
+            .into_iter()
+            .map(|kind| self.context.shared.watch.subscriptions(name, &key, kind))
+            .max();
+        if heard > own.unwrap_or(0) {
+            self.context.shared.yielded.insert(name);
+        }
+        Ok(released)
     }
 
     /// Releases what this owner has, lets others go first that heard of it, and asks again.
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
         self.manner(ask.kind, ask.mode)?;
-        let (released, heard) = self.let_go(name, owner).await?;
-        if heard > 0 {
-            tokio::time::sleep(YIELD).await;
-        }
+        let released = self.release(name, owner, Duration::ZERO).await?;
         let asked = self.acquire(name, ask).await;
         asked
             .map_err(|fault| if released == Released::Released { half_done(&fault) } else { fault })

@@ -7,9 +7,9 @@ use tenure_core::{
     proto::queue::{Answer, Contender, Grant, QueueError, Released, TakenOver},
 };
 
-use super::holder::{self, HoldKind};
 use crate::locks::layout::{
     fields::{ParseResult, ReplyError, ReplyFields, rows},
+    redisson::holder::{self, HoldKind},
     reply::Reply,
 };
 

@@ -16,9 +16,9 @@ use crate::{
         layout::{
             fields::{ParseResult, ReplyError, ReplyFields},
             keys::{self, Key},
+            redisson::holder::field_start,
             wire,
         },
-        redisson,
         scripted::ScriptedMethod,
         scripts,
     },
@@ -197,7 +197,7 @@ impl ScriptedMethod {
         let mut call = self.0.call(&hold.name, keys);
         call.argument(&[&owner]);
         if self.0.layout() == Layout::Redisson {
-            call.argument(&[redisson::field_start(&owner).as_bytes()]);
+            call.argument(&[field_start(&owner).as_bytes()]);
         }
         call.number(ceil_millis(hold.ttl));
         match self.0.layout() {

@@ -52,7 +52,9 @@ fn part(_: &str, text: &'static str) -> &'static str {
 #[cfg(feature = "broken-scripts")]
 fn part(file: &str, text: &'static str) -> String {
     let folder = std::env::var_os("TENURE_BROKEN_SCRIPTS").map(std::path::PathBuf::from);
-    let name = file.rsplit('/').next().unwrap_or(file);
+    // Those on the keys of Redisson are called as others are.
+    let name = file.replace("redisson/", "redisson-");
+    let name = name.rsplit('/').next().unwrap_or(file);
     let broken =
         folder.map(|folder| std::fs::read_to_string(folder.join(name).with_extension("lua")));
     broken.and_then(Result::ok).unwrap_or_else(|| text.to_owned())

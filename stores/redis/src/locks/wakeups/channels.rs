@@ -77,6 +77,13 @@ impl LockChannels {
         plain && (sharded || !self.needs_both)
     }
 
+    /// In how many ways this process is subscribed to it.
+    pub(crate) fn subscriptions(&self, name: &LockName, channel: &str) -> u64 {
+        let all = self.lock();
+        let known = all.get(channel).filter(|known| known.names.contains(name));
+        known.map_or(0, |known| known.is_heard.iter().map(|heard| u64::from(*heard)).sum())
+    }
+
     /// The locks whose channel this is; none where it is no lock's.
     pub(crate) fn names_of(&self, channel: &str) -> Vec<LockName> {
         self.lock().get(channel).map(|known| known.names.clone()).unwrap_or_default()
@@ -187,6 +194,7 @@ mod tests {
         assert_eq!(channels.subscribed(Plain, &["c:a".into(), "c:b".into()]), [name("a")]);
         assert!(channels.subscribed(Plain, &["c:a".into()]).is_empty(), "it was before");
         assert!(heard("a") && unheard().is_empty());
+        assert_eq!(channels.subscriptions(&name("a"), "c:a"), 1);
         assert!(!heard("{a}"), "nobody wakes it");
         channels.want(&name("{a}"), "c:a".into(), now);
         assert!(heard("{a}"));

@@ -23,12 +23,10 @@ use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 use self::channels::{LockChannels, SubscriptionKind::Plain};
 use crate::{
     client::{Connection, Value, command, error},
-    locks::{
-        layout::{
-            keys::{self, KeySpace},
-            wire,
-        },
+    locks::layout::{
+        keys::{self, KeySpace},
         redisson::keys::{ChannelKind, channel},
+        wire,
     },
     options::{Layout, RedisOptions},
     servers::{
@@ -97,6 +95,11 @@ impl WakeupSubscription {
     /// Whether it hears of them.
     pub(crate) fn hears(&self, name: &LockName, key: &str, kind: ChannelKind) -> bool {
         self.channels.is_heard(name, &channel(kind, key))
+    }
+
+    /// How many of those who hear of releases of the lock are this process.
+    pub(crate) fn subscriptions(&self, name: &LockName, key: &str, kind: ChannelKind) -> u64 {
+        self.channels.subscriptions(name, &channel(kind, key))
     }
 
     /// Sees to it that somebody listens. The task runs in the runtime of the caller, and in

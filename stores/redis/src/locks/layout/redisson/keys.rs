@@ -20,7 +20,7 @@ pub(crate) fn channel(kind: ChannelKind, key: &str) -> String {
 }
 
 /// What begins the names of all that Redisson keeps beside locks.
-pub(super) const RESERVED: &str = "redisson_";
+pub(crate) const RESERVED: &str = "redisson_";
 
 /// The counter of a fenced lock.
 pub(crate) fn counter(key: &str) -> String {
@@ -28,12 +28,12 @@ pub(crate) fn counter(key: &str) -> String {
 }
 
 /// The queue of a fair lock.
-pub(super) fn queue(key: &str) -> String {
+pub(crate) fn queue(key: &str) -> String {
     prefixed("redisson_lock_queue", key)
 }
 
 /// Whether all that belongs to a lock with this key is in one slot: Redisson tells hash tags by an opening brace alone.
-pub(super) fn is_whole_in_cluster(key: &str) -> bool {
+pub(crate) fn is_whole_in_cluster(key: &str) -> bool {
     slot_of_key(key) == slot_of_key(&counter(key))
 }
 

@@ -65,7 +65,7 @@ fn ours(field: &str) -> Option<(Owner, &str)> {
 }
 
 /// The token of a grant with this number, and since when it is held.
-pub(super) fn token_of(number: &str) -> ParseResult<(Token, Option<u64>)> {
+pub(crate) fn token_of(number: &str) -> ParseResult<(Token, Option<u64>)> {
     let counted = number.strip_prefix('=');
     let number: u64 = counted.unwrap_or(number).parse().map_err(|_| ReplyError::Corrupt)?;
     let token = if counted.is_some() { Token::from_raw(number) } else { Token::from_time(number) };
@@ -74,7 +74,7 @@ pub(super) fn token_of(number: &str) -> ParseResult<(Token, Option<u64>)> {
 
 /// How one who is seen has the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HoldKind {
+pub(crate) enum HoldKind {
     /// Alone, in a lock without readers.
     Alone,
     Writes,
@@ -82,7 +82,7 @@ pub(super) enum HoldKind {
 }
 
 /// The holder with this field, for so many milliseconds; `lease` is what is kept of a reader of tenure.
-pub(super) fn holder(field: &str, kind: HoldKind, lease: &str, left: i64) -> Contender {
+pub(crate) fn holder(field: &str, kind: HoldKind, lease: &str, left: i64) -> Contender {
     let mode = if kind == HoldKind::Reads { Mode::Shared } else { Mode::Exclusive };
     let known = ours(field).and_then(|(owner, rest)| {
         let grant = match kind {
@@ -123,7 +123,7 @@ pub(super) fn holder(field: &str, kind: HoldKind, lease: &str, left: i64) -> Con
 }
 
 /// By what an operator names the hold with this field.
-pub(super) fn id_of(field: &str) -> HoldId {
+pub(crate) fn id_of(field: &str) -> HoldId {
     if let Some((owner, _)) = ours(field) {
         return HoldId::of_owner(&owner);
     }

@@ -1,0 +1,4 @@
+//! The keys, channels and fields of Redisson.
+
+pub(crate) mod holder;
+pub(crate) mod keys;
