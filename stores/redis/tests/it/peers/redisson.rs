@@ -2,7 +2,11 @@
 //!
 //! A virtual machine takes long to start: one process is asked for many kinds, each on a name of its own.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use tenure_core::Tenure;
 use tenure_servers::{RedisCluster, RedisServer, redis::Reply};
@@ -401,6 +405,51 @@ async fn each_side_renews_for_ten_leases() {
         for (library, key, _) in &locks {
             peer.uses(*library, key).await;
             peer.asked("release", "released").await;
+        }
+    }
+}
+
+/// How soon each side goes on after a release of the other, told and not judged.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a figure: scripts/drill peers"]
+async fn how_soon_each_wakes_the_other() {
+    const ROUNDS: usize = 200;
+    let server = RedisServer::start();
+    let mut peer = Peer::start(newest(Kind::Lock), server.address().port(), LONG, "unused");
+    for kind in [Kind::Lock, Kind::Fenced, Kind::Write] {
+        let library = newest(kind);
+        let (ours, key) = (Ours::beside(library, &server), library.name());
+        peer.uses(library, key).await;
+        let (mut theirs, mut own) = (Vec::new(), Vec::new());
+        let mut held = ours.hold(key, LONG).await;
+        for _ in 0..ROUNDS {
+            peer.tell("hold").await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let released = Instant::now();
+            held.release().await;
+            peer.says("held").await;
+            theirs.push(released.elapsed());
+            let waiting = ours.clone();
+            let waiting = tokio::spawn(async move {
+                let held = waiting.hold(key, LONG).await;
+                (held, Instant::now())
+            });
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let released = Instant::now();
+            peer.tell("release").await;
+            let (again, since) = waiting.await.unwrap();
+            own.push(since - released);
+            peer.says("released").await;
+            held = again;
+        }
+        held.release().await;
+        for (who, mut took) in [("theirs", theirs), ("ours", own)] {
+            took.sort_unstable();
+            let (half, most) = (took[ROUNDS / 2], took[ROUNDS * 95 / 100]);
+            println!(
+                "{}: {who} after a release of the other's: p50 {half:?}, p95 {most:?}",
+                library.name()
+            );
         }
     }
 }
