@@ -18,8 +18,10 @@ pub(super) const LOOK_AT_FOREIGN: Duration = Duration::from_millis(50);
 pub(super) const LAST: &str = "1023";
 const READ: usize = 1024;
 
-/// How people are shown such a holder.
+/// How people are shown such a holder, unless its value tells more.
 const LABEL: &str = "(another library)";
+/// What begins a value of ShedLock, before a time and, behind `@`, a host.
+const SHEDLOCK: &str = "ADDED:";
 
 /// Whether this value is one of tenure's.
 pub(super) fn is_ours(value: &[u8]) -> bool {
@@ -28,10 +30,18 @@ pub(super) fn is_ours(value: &[u8]) -> bool {
 
 /// The holder with this value, and for how many milliseconds.
 pub(super) fn holder(value: &[u8], left: i64) -> Contender {
-    let mut holder = Contender::new(LABEL.to_owned(), Mode::Exclusive);
+    let mut holder = Contender::new(label(value), Mode::Exclusive);
     holder.left = u64::try_from(left).ok().map(Duration::from_millis);
     holder.id = Some(id(value));
     holder
+}
+
+fn label(value: &[u8]) -> String {
+    let shedlock = std::str::from_utf8(value).ok().and_then(|value| value.strip_prefix(SHEDLOCK));
+    match shedlock.and_then(|rest| rest.split_once('@')) {
+        Some((_, host)) => format!("(ShedLock) {}", host.chars().take(64).collect::<String>()),
+        None => LABEL.to_owned(),
+    }
 }
 
 /// By what an operator names the hold with this value. The value itself would release it.
@@ -91,5 +101,8 @@ mod tests {
         assert_ne!(holder(b"a", 1_500).id, holder(b"b", 1_500).id);
         assert_eq!(holder(b"a", 1_500).left, Some(Duration::from_millis(1_500)));
         assert_eq!(holder(b"a", -1).left, None);
+        assert_eq!(holder(b"a", 1_500).label, LABEL);
+        let shedlock = b"ADDED:2026-11-27T10:00:00.000Z@worker-7";
+        assert_eq!(holder(shedlock, 1_500).label, "(ShedLock) worker-7");
     }
 }
