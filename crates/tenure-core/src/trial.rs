@@ -59,6 +59,12 @@ impl TrialLock {
         Ok(name.map(|name| Self { name, holder, waiter }))
     }
 
+    /// Returns an owner that only this trial has, and that holds nothing once it has run.
+    #[must_use]
+    pub fn owner(&self) -> Owner {
+        self.holder
+    }
+
     /// Returns the name of the lock.
     #[must_use]
     pub fn name(&self) -> &LockName {

@@ -119,7 +119,12 @@ fn too_long(settings: &ValidatedSettings, longest: Duration) -> Fault {
     } else {
         format!("hold_at_least is {least:?}, and this store keeps a name for {longest:?} at most")
     };
-    Fault::new(FaultKind::Misconfigured, what, "choose a shorter hold_at_least, or another store")
+    let help = if longest.is_zero() {
+        "leave hold_at_least out, or use another store"
+    } else {
+        "choose a shorter hold_at_least, or another store"
+    };
+    Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 impl fmt::Debug for LockTarget {

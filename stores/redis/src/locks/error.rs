@@ -30,7 +30,7 @@ pub(crate) fn foreign(place: &str) -> Fault {
 pub(crate) fn other_type(place: &str) -> Fault {
     let what =
         format!("the key of this lock on Redis at {place} is no string, so it is no plain lock");
-    let help = "choose another name or key_prefix; Redisson's locks are hashes, which layout=plain does not support";
+    let help = "choose another name or key_prefix; Redisson's locks are hashes: share them with layout=redisson";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 
@@ -44,9 +44,10 @@ pub(crate) fn no_redisson_lock(place: &str) -> Fault {
 /// A name is one kind of lock.
 pub(crate) fn other_kind(place: &str) -> Fault {
     let what = format!(
-        "this name on Redis at {place} is used as another kind of lock: RLock and RReadWriteLock do not exclude each other"
+        "this name on Redis at {place} is used as another kind of lock, and Redisson's RLock and RReadWriteLock do not exclude each other"
     );
-    Fault::new(FaultKind::Misconfigured, what, "use one kind of lock for one name")
+    let help = "for a read-write lock use rwlock(), or tenure run with --shared or --write; otherwise choose another name";
+    Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 /// Redisson's fair lock has a queue under this name.
@@ -63,7 +64,11 @@ pub(crate) fn fenced_counter(place: &str) -> Fault {
     let what = format!(
         "this name on Redis at {place} is used with Redisson's RFencedLock, whose tokens are much smaller than tenure's: a fence would refuse its holders for ever"
     );
-    Fault::new(FaultKind::Misconfigured, what, "add tokens=fenced, or choose another name")
+    Fault::new(
+        FaultKind::Misconfigured,
+        what,
+        "add tokens=fenced; or choose another name; or, if no program uses RFencedLock for it, delete redisson_lock_token:{NAME}",
+    )
 }
 
 /// Redisson's own keys of a lock with this key would be in several slots.

@@ -169,9 +169,13 @@ async fn a_fair_queue_is_refused_and_left_alone() {
     let server = RedisServer::start();
     let queue = format!("redisson_lock_queue:{{{KEY}}}");
     server.command(&["RPUSH", &queue, JAVA]);
-    refused(&ours(&server), "RFairLock").await;
-    assert_eq!(number(&server, &["LLEN", &queue]), 1);
+    let tenure = ours(&server);
+    refused(&tenure, "RFairLock").await;
     assert_eq!(number(&server, &["EXISTS", KEY]), 0);
+    // As soon as it is asked for, whoever holds it.
+    java_holds(&server, &[JAVA, "1"]);
+    refused(&tenure, "RFairLock").await;
+    assert_eq!(number(&server, &["LLEN", &queue]), 1);
 }
 
 #[tokio::test]

@@ -43,13 +43,13 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "NOPERM",
         FaultKind::Misconfigured,
         "does not permit this user what a lock needs",
-        "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md, and +wait for replicas=",
+        "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md, or with layout= that of https://github.com/tenure-rs/tenure/blob/main/docs/together.md, and +wait for replicas=",
     ),
     (
         "TORN",
         FaultKind::InDoubt,
         "refused a command that a lock needs in the middle of a script",
-        "give this user the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md",
+        "give this user the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md, or with layout= that of https://github.com/tenure-rs/tenure/blob/main/docs/together.md",
     ),
     (
         "MISCONF",

@@ -114,6 +114,9 @@ fn layout(options: &LayoutOptions) -> Option<Diagnostic> {
         }
     };
     let help = match options.layout {
+        Layout::Redisson if options.fenced_tokens => {
+            "reset the fences after a loss of data; use tenure's own layout if waiters need an order"
+        }
         Layout::Redisson => {
             "fence by a version that every program raises, or use RFencedLock in Java and tokens=fenced here; or use tenure's own layout"
         }

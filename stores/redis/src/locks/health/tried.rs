@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Fault, LockName,
+    proto::queue::{Ask, Intent, Kind, Mode, Order},
     store::Diagnostic,
     trial::{self, TrialLock},
 };
@@ -14,6 +15,7 @@ use crate::{
         keys::{Key, KeySpace},
         redisson::keys::counter,
     },
+    options::Layout,
     servers::{NodeRef, cluster::written},
 };
 
@@ -64,13 +66,32 @@ async fn run(
     node_ref: &NodeRef,
     trial: &TrialLock,
 ) -> Result<Duration, Fault> {
-    let ran = trial.run(probe.store).await;
+    let mut ran = trial.run(probe.store).await;
     let options = &probe.transport.options;
+    if options.layout.layout == Layout::Redisson && probe.store.capabilities().shared && ran.is_ok()
+    {
+        // A reader needs rights to keys that a mutex has not.
+        ran = read(probe, trial).await.and(ran);
+    }
     if options.layout.fenced_tokens {
         let key = KeySpace::of(options).keys(trial.name()).text(Key::Lock);
         probe.transport.send(node_ref, &["DEL", &counter(&key)]).await?;
     }
     ran
+}
+
+async fn read(probe: &ProbeContext<'_>, trial: &TrialLock) -> Result<(), Fault> {
+    let ask = Ask {
+        owner: trial.owner(),
+        kind: Kind::ReadWrite,
+        mode: Mode::Shared,
+        order: Order::Barging,
+        intent: Intent::Try,
+        ttl: Duration::from_secs(10),
+        label: "tenure doctor".into(),
+    };
+    probe.store.acquire(trial.name(), &ask).await?;
+    probe.store.release(trial.name(), &ask.owner, Duration::ZERO).await.map(drop)
 }
 
 /// Whether this user tells others, and hears what they say.

@@ -114,6 +114,7 @@ impl RedissonMethod {
         let key = self.key_of(name)?;
         let text = wire::owner(owner);
         let mut call = self.context.call(name, &[Key::Lock]);
+        call.key(&[keys::queue(&key).as_bytes()]);
         call.argument(&[&text]).argument(&[field_start(&text).as_bytes()]);
         self.add_channels(&mut call, &key);
         self.run(&scripts::RELEASE_REDISSON, &text, call, reply::released).await
@@ -127,6 +128,7 @@ impl RedissonMethod {
         let key = self.key_of(name)?;
         let echo = self.context.echo();
         let mut call = self.context.call(name, &[Key::Lock]);
+        call.key(&[keys::queue(&key).as_bytes()]);
         call.argument(&[&echo]).argument(&[field.as_bytes()]);
         self.add_channels(&mut call, &key);
         call.argument(&[self.context.shared.watch.evicted.as_bytes()]);

@@ -131,7 +131,7 @@ scripts! {
     RENEW_REDISSON = "shared/refused" "redisson/holders" "redisson/renew";
     /// Releases a name in Redisson's layout.
     ///
-    /// KEYS: lock. ARGV: owner, what its fields begin with, how releases are announced, the channels of a mutex and of
+    /// KEYS: lock, the fair lock's queue. ARGV: owner, what its fields begin with, how releases are announced, the channels of a mutex and of
     /// readers and writers.
     /// Answers `released` and how many heard of it, or `not-held`. Keeps S4 and S6.
     RELEASE_REDISSON = "shared/refused" "redisson/announce" "redisson/holders" "redisson/leave" "redisson/release";
@@ -143,7 +143,7 @@ scripts! {
     TAKE_OVER_REDISSON = "shared/ahead" "shared/refused" "shared/clock" "redisson/holders" "redisson/grant" "redisson/take_over";
     /// Takes a name from all who hold it in Redisson's layout, or from one.
     ///
-    /// KEYS: lock. ARGV: an echo, the field of the one or nothing, as a release, and the channel of evictions.
+    /// KEYS: as of a release. ARGV: an echo, the field of the one or nothing, as a release, and the channel of evictions.
     /// Answers `evicted` and the holders. Keeps S3 and S6.
     EVICT_REDISSON = "shared/refused" "redisson/announce" "redisson/holders" "redisson/leave" "redisson/evict";
     /// Shows who holds a name in Redisson's layout. It writes nothing.

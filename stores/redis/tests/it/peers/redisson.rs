@@ -203,6 +203,30 @@ async fn a_release_of_either_side_wakes_the_other() {
     }
 }
 
+/// It asked after our grant, and listens on a channel of its own. On its own it would look when our lease ends.
+#[tokio::test]
+async fn a_release_of_ours_wakes_the_first_in_the_queue_of_a_fair_lock() {
+    let server = RedisServer::start();
+    let mut peer = Peer::start(newest(Kind::Fair), server.address().port(), LONG, "unused");
+    let ours = Ours::beside(newest(Kind::Lock), &server);
+    peer.uses(newest(Kind::Fair), "fair").await;
+    let held = ours.hold("fair", LONG).await;
+    peer.tell("hold").await;
+    until("it waits in its queue", async || {
+        match server.command(&["LINDEX", "redisson_lock_queue:{fair}", "0"]) {
+            Reply::Text(first) => {
+                is_heard(&[&server], &format!("redisson_lock__channel:{{fair}}:{first}"))
+            }
+            _ => false,
+        }
+    })
+    .await;
+    held.release().await;
+    peer.says("held").await;
+    peer.asked("release", "released").await;
+    assert!(ours.is_free("fair").await);
+}
+
 /// Redisson listens and speaks at the node of a lock alone.
 #[tokio::test]
 async fn in_a_cluster_a_release_of_either_side_wakes_the_other() {
@@ -311,7 +335,7 @@ async fn readers_of_both_sides_share() {
 
 /// We keep no place in it: a lock of ours would come before those who wait there.
 #[tokio::test]
-async fn a_free_lock_with_a_fair_queue_is_refused() {
+async fn a_lock_with_a_fair_queue_is_refused() {
     let server = RedisServer::start();
     let (library, key) = (newest(Kind::Fair), "queued");
     let tenure = Ours::beside(newest(Kind::Lock), &server).tenure;
@@ -324,7 +348,8 @@ async fn a_free_lock_with_a_fair_queue_is_refused() {
     other.tell("hold").await;
     let queue = format!("redisson_lock_queue:{{{key}}}");
     until("it waits", async || server.keys().contains(&queue)).await;
-    assert!(tenure.mutex(key).try_lock().await.unwrap().is_none());
+    let refused = tenure.mutex(key).try_lock().await.unwrap_err();
+    assert!(format!("{refused:#}").contains("RFairLock"), "{refused:#}");
     // Its place outlives it.
     other.kill().await;
     one.asked("release", "released").await;

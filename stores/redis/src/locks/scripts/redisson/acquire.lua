@@ -4,7 +4,8 @@ local left = attempt('PTTL', lock)
 if left == -2 then
     needs(lock, 1, 'PEXPIRE')
     needs(lock, 2, 'HSET')
-    if attempt('EXISTS', queue) == 1 then return {owner, 'fair'} end
+    local why_not = unfit(how == 'f')
+    if why_not then return {owner, why_not} end
     local fresh, why = grant(how == 'f')
     if not fresh then return {owner, why} end
     local field = mine .. ':' .. letter .. fresh .. ':' .. label
@@ -17,6 +18,8 @@ if not mode then return {owner, 'type'} end
 if writes ~= is_shared(mode) then return {owner, 'kind'} end
 local field = sole(mine)
 if field then return {owner, 'granted', number_of(field, mine), left} end
+local why_not = unfit(how == 'f')
+if why_not then return {owner, why_not} end
 -- Of a lock of Redisson's nobody knows what it is used as.
 for _, other in ipairs(mode == 'lock' and attempt('HKEYS', lock) or {}) do
     local used = string.match(other, '^:tenure:(%a?)=?%d+:', 37)

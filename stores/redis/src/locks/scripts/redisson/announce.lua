@@ -9,3 +9,9 @@ local function announce(verb, channel, payload)
     end
     return heard
 end
+
+-- The same to who is first in the queue of Redisson's fair lock: it listens on a channel of its own.
+local function announce_first(verb, channel, queue)
+    local first = redis.pcall('LINDEX', queue, 0)
+    if type(first) == 'string' then announce(verb, channel .. ':' .. first, '0') end
+end

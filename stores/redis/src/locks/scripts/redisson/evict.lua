@@ -20,6 +20,7 @@ attempt('DEL', lock)
 if is_shared(mode) then
     announce(verb, channel_of_readers, '1')
 else
+    announce_first(verb, channel, KEYS[2])
     announce(verb, channel, '0')
 end
 redis.pcall('PUBLISH', evicted, lock)

@@ -1,5 +1,11 @@
 local clock, counter, queue = KEYS[2], KEYS[3], KEYS[4]
 
+-- Why tenure takes no part in this name; nil when it does.
+local function unfit(fenced)
+    if attempt('EXISTS', queue) == 1 then return 'fair' end
+    return not fenced and attempt('EXISTS', counter) == 1 and 'fenced' or nil
+end
+
 -- The next number of the fenced lock; nil when its counter is none.
 local function count()
     local at = redis.pcall('GET', counter)
@@ -16,7 +22,6 @@ end
 -- before all others.
 local function grant(fenced)
     if fenced then return count(), 'corrupt' end
-    if attempt('EXISTS', counter) == 1 then return nil, 'fenced' end
     local time = attempt('TIME')
     return tick(clock, time[1] * 1000000 + time[2]), 'corrupt'
 end

@@ -25,6 +25,8 @@ if record then
     return {owner, 'granted', string.match(record, '^%d+') or '', left < 0 and its or math.min(its, left)}
 end
 local wrote = mode == 'write' and sole(mine)
+local why_not = not wrote and unfit(false)
+if why_not then return {owner, why_not} end
 if mode == 'write' and not wrote then return busy(owner, mode, left) end
 if mode == 'read' then
     -- Whoever joins others sets a ttl: of what has none, or has other fields, it stays out.
@@ -46,7 +48,6 @@ if wrote then
     announce(verb, channel, '1')
     return {owner, 'granted', number_of(wrote, mine), its}
 end
-if left == -2 and attempt('EXISTS', queue) == 1 then return {owner, 'fair'} end
 local fresh, why = grant(false)
 if not fresh then return {owner, why} end
 redis.call('HSET', lock, 'mode', 'read', mine, 1)

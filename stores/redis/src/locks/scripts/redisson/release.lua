@@ -4,6 +4,7 @@ if not mode then return {owner, 'not-held'} end
 if sole(mine) then
     attempt('DEL', lock)
     if is_shared(mode) then return {owner, 'released', announce(verb, channel_of_readers, '1')} end
+    announce_first(verb, channel, KEYS[2])
     return {owner, 'released', announce(verb, channel, '0')}
 end
 if attempt('HEXISTS', lock, mine) == 0 then return {owner, 'not-held'} end
