@@ -1,5 +1,6 @@
 //! Locks that tenure shares with the real libraries whose layout they have, on a real server.
 
+mod calls;
 mod drill;
 mod library;
 mod ours;

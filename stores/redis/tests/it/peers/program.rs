@@ -92,13 +92,18 @@ impl Peer {
 
     /// Waits until it says this, and returns what it says behind it.
     pub(super) async fn says(&mut self, expected: &str) -> String {
-        let said = timeout(PATIENCE, self.line()).await;
-        let said = said.unwrap_or_else(|_| panic!("{:?} does not say {expected:?}", self.library));
-        let said = said.unwrap_or_else(|| "(nothing more)".to_owned());
+        let said = self.answer(expected).await;
         let rest = said.strip_prefix(expected);
         let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with(' '));
         let rest = rest.unwrap_or_else(|| panic!("{:?}: {said} is not {expected}", self.library));
         rest.trim_start().to_owned()
+    }
+
+    /// What it says next, whatever that is.
+    pub(super) async fn answer(&mut self, expected: &str) -> String {
+        let said = timeout(PATIENCE, self.line()).await;
+        let said = said.unwrap_or_else(|_| panic!("{:?} does not say {expected:?}", self.library));
+        said.unwrap_or_else(|| "(nothing more)".to_owned())
     }
 
     async fn line(&mut self) -> Option<String> {

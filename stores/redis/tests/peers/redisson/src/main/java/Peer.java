@@ -14,10 +14,12 @@ import org.redisson.config.SingleServerConfig;
 /** Redisson's locks, as their users call them. ../../../../README.md has the protocol. */
 public final class Peer {
     private final RedissonClient client;
+    private final Calls calls;
     private RLock lock;
 
-    private Peer(RedissonClient client) {
+    private Peer(RedissonClient client, long watchdogMs) {
         this.client = client;
+        calls = new Calls(client, watchdogMs);
     }
 
     public static void main(String[] words) throws Exception {
@@ -36,7 +38,7 @@ public final class Peer {
                 prepend(words[4], server);
             }
         }
-        var peer = new Peer(Redisson.create(config));
+        var peer = new Peer(Redisson.create(config), Long.parseLong(words[2]));
         peer.use(words[0], words[3]);
         var orders = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = orders.readLine(); line != null; line = orders.readLine()) {
@@ -119,6 +121,13 @@ public final class Peer {
                 return lock.tryLock() ? "held" : "busy";
             case "force":
                 return lock.forceUnlock() ? "forced" : "none";
+            case "cases":
+                return calls.list();
+            case "call":
+                return calls.call(order[1]);
+            case "look":
+                return "looks " + lock.isLocked() + " " + lock.remainTimeToLive() + " " + lock.getHoldCount() + " "
+                        + lock.isHeldByThread(Thread.currentThread().getId());
             case "release":
                 try {
                     lock.unlock();
