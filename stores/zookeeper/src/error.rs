@@ -178,7 +178,8 @@ pub(crate) fn other_tokens(base: &str, recorded: &str, ours: &str) -> Fault {
 /// There is no room to record that tokens are bare.
 pub(crate) fn no_token_record(base: &str) -> Fault {
     let what = format!("tokens=czxid is recorded as the data of {base}, which has other data");
-    let help = "use a base path without data, or, if no program needs them, remove them: zkCli.sh set PATH \"\"";
+    let help = "use another base path, without data. Or, if no program needs the data: stop all programs that use the \
+                path, reset the fences, and delete the data: zkCli.sh set PATH \"\"";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 

@@ -17,6 +17,7 @@ use tenure_core::{
 
 use crate::{
     ZookeeperOptions,
+    calls::token_form::TokenMemory,
     capabilities::capabilities,
     contenders::{
         alone::OwnerLocks,
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) entries: Acquisitions,
     pub(crate) asks: OwnerLocks,
     pub(crate) full: FullQueues,
+    pub(crate) tokens: TokenMemory,
 }
 
 impl Drop for Shared {
@@ -117,6 +119,7 @@ impl ZookeeperStore {
             entries: Acquisitions::default(),
             asks: OwnerLocks::default(),
             full: FullQueues::default(),
+            tokens: TokenMemory::default(),
             place,
             options,
         });

@@ -94,6 +94,7 @@ impl PendingAsk<'_> {
 
     /// Nobody knows the owner yet.
     async fn begin(&self) -> Result<Option<Answer>, Fault> {
+        self.refuse_again().await?;
         if self.base == NodePrefix::Lease {
             return self.begin_permits().await;
         }
@@ -171,7 +172,7 @@ impl PendingAsk<'_> {
                 // An empty directory may be taken away at any time.
                 Err(Error::NoNode) => {
                     self.entries().change(&self.ask.owner, |entry| entry.in_doubt = false);
-                    self.session.make(dir).await?;
+                    self.session.make(dir, &self.new_record()).await?;
                 }
                 Err(error) => return Err(self.session.fault(error, true)),
             }
@@ -236,9 +237,9 @@ impl PendingAsk<'_> {
         self.refuse_other_programs(&[(&self.place.dir, &queue)]).await?;
         if !self.is_checked() {
             self.refuse_other_kinds(&queue).await?;
-            if queue.has(placed.name()) && !self.check_tokens(queue.tokens()).await? {
-                return Ok(None);
-            }
+        }
+        if queue.has(placed.name()) && !self.check_tokens(placed, queue.tokens()).await? {
+            return Ok(None);
         }
         let (max_waiters, max_holders) = self.limits();
         let is_crowded = |queue: &ContenderQueue| {
@@ -443,10 +444,6 @@ impl PendingAsk<'_> {
     fn downgrades(&self) -> bool {
         let held = self.entries().with(&self.ask.owner, |entry| entry.base.downgraded());
         held == Some(Some(self.base))
-    }
-
-    pub(crate) async fn list(&self, dir: &str) -> Result<ContenderQueue, Fault> {
-        self.shared.list_with_record(self.session, dir).await
     }
 
     /// Whether what was made for this owner goes again unless it is granted at once, also after an ask without an

@@ -51,7 +51,7 @@ impl PendingAsk<'_> {
             let holders = usize::from(self.base != NodePrefix::Lease);
             return Ok(Some(children.saturating_sub(holders)));
         }
-        let queue = self.list(dir).await?;
+        let queue = self.list_only(dir).await?;
         // The inner mutex of a semaphore is a mutex.
         let kind = if self.base == NodePrefix::Lease { Kind::Mutex } else { self.base.kind() };
         if !queue.unknown().is_empty() || queue.other_than(kind).is_some() {

@@ -14,6 +14,7 @@ use crate::{
         layout::LockPath,
         node::{Node, NodePrefix},
         queue::ContenderQueue,
+        tokens::TokenForm,
     },
     session::{BATCH, Session},
     store::Shared,
@@ -51,15 +52,18 @@ impl Shared {
     ) -> Result<Option<Contender>, Fault> {
         let path = format!("{dir}/{}", node.name());
         let looked = session.read(session.client().get_data(&path)).await?;
-        let seen = looked.ok().map(|(data, stat)| self.seen(node.clone(), &data, &stat));
+        // Asks are refused where it is another.
+        let form = Some(self.options.tokens);
+        let seen = looked.ok().map(|(data, stat)| self.seen(node.clone(), &data, &stat, form));
         Ok(seen.map(|seen| contender(seen, None)))
     }
 
-    fn seen(&self, node: Node, data: &[u8], stat: &Stat) -> ContenderNode {
+    /// A node whose token is of this form, where that is known.
+    fn seen(&self, node: Node, data: &[u8], stat: &Stat, form: Option<TokenForm>) -> ContenderNode {
         let data = data::read(data);
         // What a writer became keeps the writer's, which stands in it.
         let token = data.token.filter(|_| node.base().is_reader());
-        let token = token.or_else(|| self.token_of(stat.czxid));
+        let token = token.or_else(|| form?.token_of(stat.czxid, self.options.epoch));
         let since = u64::try_from(stat.ctime).ok().map(|millis| millis.saturating_mul(1000));
         // A reader of kazoo's own has no data of ours.
         let reads = node.base().is_reader().then_some(Kind::ReadWrite);
@@ -79,21 +83,33 @@ impl Shared {
         name: &LockName,
     ) -> Result<Snapshot, Fault> {
         let place = LockPath::new(&self.options.base, name);
-        let queue = self.list_line(session, &place.dir).await?;
+        let queue = self.list_with_record(session, &place.dir).await?;
+        let form = self.form_of_others(queue.tokens());
+        self.snapshot(session, &place, &queue, form).await
+    }
+
+    /// Those who have the name of this queue, and those who wait for it.
+    async fn snapshot(
+        &self,
+        session: &Session,
+        place: &LockPath,
+        queue: &ContenderQueue,
+        form: Option<TokenForm>,
+    ) -> Result<Snapshot, Fault> {
         let mut holders: Vec<_> = self
-            .read_all(session, &place.dir, queue.holding())
+            .read_all(session, &place.dir, queue.holding(), form)
             .await?
             .into_iter()
             .map(|seen| contender(seen, None))
             .collect();
-        let waiting = self.read_all(session, &place.dir, queue.waiting()).await?;
+        let waiting = self.read_all(session, &place.dir, queue.waiting(), form).await?;
         let mut waiters: Vec<_> = waiting.into_iter().map(waiter).collect();
         if queue.has_permits() {
-            let (takers, queued) = self.permits_in(session, &place).await?;
+            let (takers, queued) = self.permits_in(session, place, form).await?;
             holders.extend(takers);
             waiters.extend(queued);
         }
-        let strangers = self.list_foreign_nodes(session, &place, &queue).await?;
+        let strangers = self.list_foreign_nodes(session, place, queue).await?;
         holders.extend(self.as_holders(session, &strangers).await);
         Ok(Snapshot::new(holders, waiters))
     }
@@ -103,12 +119,13 @@ impl Shared {
         &self,
         session: &Session,
         place: &LockPath,
+        form: Option<TokenForm>,
     ) -> Result<(Vec<Contender>, Vec<Waiting>), Fault> {
         let dir = place.queue(NodePrefix::Lease);
         let queue = self.list_line(session, &dir).await?;
         let leases = self.list_line(session, &place.leases()).await?;
-        let queued = self.read_all(session, &dir, queue.nodes()).await?;
-        let taken = self.read_all(session, &place.leases(), leases.nodes()).await?;
+        let queued = self.read_all(session, &dir, queue.nodes(), form).await?;
+        let taken = self.read_all(session, &place.leases(), leases.nodes(), form).await?;
         let marks: Vec<_> = queue.nodes().iter().filter_map(Node::mark).collect();
         let mut takers: Vec<(ContenderNode, u32)> = Vec::new();
         for seen in taken {
@@ -144,6 +161,7 @@ impl Shared {
         session: &Session,
         dir: &str,
         nodes: &[Node],
+        form: Option<TokenForm>,
     ) -> Result<Vec<ContenderNode>, Fault> {
         let mut all = Vec::with_capacity(nodes.len());
         for batch in nodes.chunks(BATCH) {
@@ -156,7 +174,7 @@ impl Shared {
             let read = read.map_err(|error| session.fault(error, false))?;
             for (node, result) in batch.iter().zip(read) {
                 if let MultiReadResult::Data { data, stat } = result {
-                    all.push(self.seen(node.clone(), &data, &stat));
+                    all.push(self.seen(node.clone(), &data, &stat, form));
                 }
             }
         }
@@ -229,7 +247,12 @@ impl Shared {
         let mut listing = Listing::default();
         // Empty directories stay for a while, so more are looked at than are listed.
         for some in names.chunks(64) {
-            let looks = some.iter().map(|name| self.inspect_in(&session, name));
+            let form = self.form_of_others(self.token_record(&session).await?.as_ref());
+            let looks = some.iter().map(|name| async {
+                let place = LockPath::new(&self.options.base, name);
+                let queue = self.list_line(&session, &place.dir).await?;
+                self.snapshot(&session, &place, &queue, form).await
+            });
             for (name, seen) in some.iter().zip(join_all(looks).await) {
                 let seen = seen?;
                 if seen == Snapshot::default() {
@@ -255,12 +278,13 @@ impl Shared {
         // Else one that is gone already might be taken for the holder.
         session.sync().await?;
         let place = LockPath::new(&self.options.base, name);
-        let queue = self.list_line(&session, &place.dir).await?;
+        let queue = self.list_with_record(&session, &place.dir).await?;
+        let form = self.form_of_others(queue.tokens());
         let is_meant = |id: HoldId| hold.is_none_or(|hold| hold == id);
         let holding: Vec<_> =
             queue.holding().iter().filter(|node| is_meant(id_of(node))).cloned().collect();
         let mut evicted: Vec<_> = self
-            .read_all(&session, &place.dir, &holding)
+            .read_all(&session, &place.dir, &holding, form)
             .await?
             .into_iter()
             .map(|seen| contender(seen, None))
@@ -277,7 +301,7 @@ impl Shared {
                 .filter(|node| node.mark().is_none_or(|mark| !marks.contains(&mark)))
                 .filter(|node| is_meant(id_of(node)));
             paths.extend(taken.map(|node| format!("{}/{}", place.leases(), node.name())));
-            let takers = self.permits_in(&session, &place).await?.0;
+            let takers = self.permits_in(&session, &place, form).await?.0;
             evicted.extend(takers.into_iter().filter(|taker| taker.id.is_some_and(is_meant)));
         }
         // They are not tenure's to take away.

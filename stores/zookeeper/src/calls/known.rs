@@ -96,7 +96,7 @@ impl PendingAsk<'_> {
     /// The owner's nodes in a directory, as far as they belong to this session.
     async fn nodes_of(&self, dir: &str) -> Result<Vec<CreatedNode>, Fault> {
         let mut found = Vec::new();
-        for node in self.list(dir).await?.of_owner(&self.ask.owner) {
+        for node in self.list_only(dir).await?.of_owner(&self.ask.owner) {
             let path = format!("{dir}/{}", node.name());
             let stat = self.session.read(self.session.client().check_stat(&path)).await?;
             // One of a session that is over is about to be gone.

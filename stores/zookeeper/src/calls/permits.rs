@@ -33,21 +33,21 @@ impl PendingAsk<'_> {
             self.refuse_if_full().await?;
         }
         // What another kind made stands beside the two directories.
-        let beside = self.list(&self.place.dir).await?;
+        let beside = self.list_only(&self.place.dir).await?;
         let tries_for_some = self.ask.intent == Intent::Try && beside.has_permits();
         let is_used = !beside.nodes().is_empty() || !beside.unknown().is_empty();
         if tries_for_some || is_used {
             // Unless this server is behind.
             self.session.sync().await?;
         }
-        let beside = if is_used { self.list(&self.place.dir).await? } else { beside };
+        let beside = if is_used { self.list_only(&self.place.dir).await? } else { beside };
         self.refuse_other_programs(&[(&self.place.dir, &beside)]).await?;
         if let Some(other) = beside.other_than(Kind::Semaphore) {
             return Err(error::other_kind(other));
         }
         if self.ask.intent == Intent::Try && beside.has_permits() {
-            let queue = self.list(&self.place.queue(NodePrefix::Lease)).await?;
-            let leases = self.list(&self.place.leases()).await?;
+            let queue = self.list_only(&self.place.queue(NodePrefix::Lease)).await?;
+            let leases = self.list_only(&self.place.leases()).await?;
             let [dir, of_leases] = self.place.of_permits();
             self.refuse_other_programs(&[(&dir, &queue), (&of_leases, &leases)]).await?;
             let (take, of) = layout::permits(self.ask.mode);
@@ -65,7 +65,7 @@ impl PendingAsk<'_> {
         let [dir, leases] = self.place.of_permits();
         let beside = self.list(&self.place.dir);
         let (queue, leases, beside) =
-            try_join3(self.list(&dir), self.list(&leases), beside).await?;
+            try_join3(self.list_only(&dir), self.list_only(&leases), beside).await?;
         Ok(PermitQueues { queue, leases, beside })
     }
 
@@ -89,10 +89,7 @@ impl PendingAsk<'_> {
             self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
             return Err(error::other_kind(other));
         }
-        if !self.is_checked()
-            && queue.has(placed.name())
-            && !self.check_tokens(beside.tokens()).await?
-        {
+        if queue.has(placed.name()) && !self.check_tokens(placed, beside.tokens()).await? {
             return Ok(None);
         }
         match queue.standing(placed.name()) {
@@ -139,7 +136,8 @@ impl PendingAsk<'_> {
                 self.record(&lease, |entry| entry.leases.push(lease.clone())).await
             };
             let is_last = number + 1 == take as usize;
-            let look = async { if is_last { self.list(&dir).await.map(Some) } else { Ok(None) } };
+            let look =
+                async { if is_last { self.list_only(&dir).await.map(Some) } else { Ok(None) } };
             let (kept, seen) = join(make, look).await;
             kept?;
             looked = seen?;
@@ -149,7 +147,7 @@ impl PendingAsk<'_> {
         // Who gets in at once needs no watch, which would have to be taken back at the server.
         let mut leases = match looked.filter(all_there) {
             Some(leases) => leases,
-            None => self.list(&dir).await?,
+            None => self.list_only(&dir).await?,
         };
         if !fits(leases.nodes().len(), of) {
             if made >= take as usize {

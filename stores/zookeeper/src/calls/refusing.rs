@@ -15,7 +15,7 @@ impl PendingAsk<'_> {
             return Ok(());
         }
         for dir in self.place.of_permits() {
-            let queue = self.list(&dir).await?;
+            let queue = self.list_only(&dir).await?;
             self.refuse_other_programs(&[(&dir, &queue)]).await?;
             if !queue.nodes().is_empty() {
                 self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;

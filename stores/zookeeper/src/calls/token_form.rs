@@ -1,40 +1,146 @@
 //! The form of the tokens, recorded for all programs that use a base path: a fence compares their tokens.
 
-use tenure_core::Fault;
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tenure_core::{Clock, Fault, LockName, SystemClock, Timestamp};
+use tokio::time::timeout;
 
 use crate::{
     calls::asking::PendingAsk,
-    client::{Error, MultiReadResult},
-    contenders::{queue::ContenderQueue, tokens::TokenRecord},
+    client::{Error, MultiReadResult, MultiWriteError},
+    contenders::{
+        entries::CreatedNode,
+        queue::ContenderQueue,
+        tokens::{TokenForm, TokenRecord},
+    },
     error,
     session::Session,
     store::Shared,
 };
 
+/// How long a user who may not write the record does not try to.
+const NO_RIGHT: Duration = Duration::from_secs(60);
+
+/// What this process knows of the record.
+#[derive(Debug, Default)]
+pub(crate) struct TokenMemory(Mutex<Memory>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    /// Whether it was of another form when it was last seen.
+    refused: bool,
+    /// Until when this user is taken to have no right to write it.
+    no_right_until: Timestamp,
+    /// The locks of a diagnosis, which leaves it alone.
+    trials: BTreeSet<LockName>,
+}
+
+impl TokenMemory {
+    pub(crate) fn begin_trial(&self, name: &LockName) {
+        self.lock().trials.insert(name.clone());
+    }
+
+    pub(crate) fn end_trial(&self, name: &LockName) {
+        self.lock().trials.remove(name);
+    }
+
+    fn is_trial(&self, name: &LockName) -> bool {
+        self.lock().trials.contains(name)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Memory> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl PendingAsk<'_> {
-    /// Whether all programs on this base path make tokens of one form, by what was recorded while a node of this ask
-    /// was there: the record cannot go before that node does. Then what this ask has to check once is checked; if not
-    /// yet, it is to be looked again.
-    pub(crate) async fn check_tokens(&self, record: Option<&TokenRecord>) -> Result<bool, Fault> {
-        let agreed = self.agree_on_tokens(record).await?;
+    /// Whether all programs on this base path make tokens of one form, by what was recorded while the node of this ask
+    /// was there: the record cannot go before that node does, but an operator may change it at any time. If not yet, it
+    /// is to be looked again.
+    pub(crate) async fn check_tokens(
+        &self,
+        placed: &CreatedNode,
+        record: Option<&TokenRecord>,
+    ) -> Result<bool, Fault> {
+        let agreed = self.agree_on_tokens(placed, record).await?;
         self.entries().change(&self.ask.owner, |entry| entry.checked |= agreed);
         Ok(agreed)
     }
 
-    async fn agree_on_tokens(&self, record: Option<&TokenRecord>) -> Result<bool, Fault> {
+    async fn agree_on_tokens(
+        &self,
+        placed: &CreatedNode,
+        record: Option<&TokenRecord>,
+    ) -> Result<bool, Fault> {
         if let Err(fault) = self.refuse_other_tokens(record) {
             self.shared.delete_owner_nodes(self.session, &self.ask.owner).await?;
             return Err(fault);
         }
         let Some(TokenRecord::Unwritten { version }) = record else { return Ok(record.is_some()) };
-        let (base, data) = (self.session.base(), self.shared.options.tokens.record());
+        let memory = &self.shared.tokens;
+        if memory.is_trial(self.name) || SystemClock.now() < memory.lock().no_right_until {
+            return Ok(true);
+        }
+        let ours = self.shared.options.tokens;
+        let refused = |error| self.session.fault(error, true);
+        let mut writer = self.session.client().new_multi_writer();
+        // While it is there nobody can have removed the base path and made it anew, with the same version.
+        writer.add_check_version(&placed.path, -1).map_err(refused)?;
         // Unless another program writes it first.
-        let written = self.session.client().set_data(base, &data, *version);
-        Ok(self.session.write(written).await?.is_ok())
+        writer.add_set_data(self.session.base(), &ours.record(), *version).map_err(refused)?;
+        let written = timeout(self.session.limit(), writer.commit()).await;
+        let failed = match written.map_err(|_| error::timed_out(&self.shared.place, true))? {
+            Ok(_) => return Ok(true),
+            Err(MultiWriteError::OperationFailed { index, source }) => (index, source),
+            Err(error) => return Err(refused(Error::from(error))),
+        };
+        match failed {
+            (_, Error::NoNode | Error::BadVersion) => Ok(false),
+            // Without it there can be no record of the other form either, unless another user writes it.
+            (1, Error::NoAuth) if ours == TokenForm::Shifted => {
+                memory.lock().no_right_until = SystemClock.now().saturating_add(NO_RIGHT);
+                Ok(true)
+            }
+            (_, error) => Err(refused(error)),
+        }
     }
 
     pub(crate) fn refuse_other_tokens(&self, record: Option<&TokenRecord>) -> Result<(), Fault> {
-        self.shared.refuse_other_tokens(self.session, record)
+        let answer = self.shared.refuse_other_tokens(self.session, record);
+        self.shared.tokens.lock().refused = answer.is_err();
+        answer
+    }
+
+    /// Refuses one who has no node yet, without making one, where it was refused before and nothing has changed: a node
+    /// keeps the base path there, and with it the record.
+    pub(crate) async fn refuse_again(&self) -> Result<(), Fault> {
+        if !self.shared.tokens.lock().refused {
+            return Ok(());
+        }
+        self.session.sync().await?;
+        let record = self.shared.token_record(self.session).await?;
+        self.refuse_other_tokens(record.as_ref())
+    }
+
+    /// The contenders in a directory, where nothing is granted by it.
+    pub(crate) async fn list_only(&self, dir: &str) -> Result<ContenderQueue, Fault> {
+        self.shared.list_line(self.session, dir).await
+    }
+
+    pub(crate) async fn list(&self, dir: &str) -> Result<ContenderQueue, Fault> {
+        self.shared.list_with_record(self.session, dir).await
+    }
+
+    /// The data that the base path gets where this ask makes it.
+    pub(crate) fn new_record(&self) -> Vec<u8> {
+        if self.shared.tokens.is_trial(self.name) {
+            return Vec::new();
+        }
+        self.shared.options.tokens.record()
     }
 }
 
@@ -49,6 +155,7 @@ impl Shared {
             return Ok(());
         };
         Err(match record {
+            TokenRecord::Unreadable => session.fault(Error::NoAuth, false),
             TokenRecord::Foreign | TokenRecord::Unwritten { .. } => {
                 error::no_token_record(session.base())
             }
@@ -57,6 +164,11 @@ impl Shared {
             }
             TokenRecord::Unknown(form) => error::other_tokens(session.base(), form, ours.text()),
         })
+    }
+
+    /// The form of the tokens that others were handed out; nothing if it is not known.
+    pub(crate) fn form_of_others(&self, record: Option<&TokenRecord>) -> Option<TokenForm> {
+        TokenRecord::form_or(record, self.options.tokens)
     }
 
     /// The contenders in a directory, and what is recorded of their tokens, by one call.
@@ -70,18 +182,15 @@ impl Shared {
         reader.add_get_children(dir).map_err(refused)?;
         reader.add_get_data(session.base()).map_err(refused)?;
         let read = session.read(reader.commit()).await?.map_err(refused)?;
-        let mut queue = ContenderQueue::default();
-        let mut tokens = None;
-        for result in read {
-            match result {
-                MultiReadResult::Children { children } => queue = self.queue_of(children),
-                MultiReadResult::Data { data, stat } => {
-                    tokens = Some(TokenRecord::read(&data, stat.version));
-                }
-                MultiReadResult::Failed(Error::NoNode) => {}
-                MultiReadResult::Failed(error) => return Err(refused(error)),
+        let mut read = read.into_iter();
+        let queue = match read.next() {
+            Some(MultiReadResult::Children { children }) => self.queue_of(children),
+            Some(MultiReadResult::Failed(error)) if error != Error::NoNode => {
+                return Err(refused(error));
             }
-        }
+            _ => ContenderQueue::default(),
+        };
+        let tokens = read.next().map_or(Ok(None), |result| recorded(session, result))?;
         Ok(queue.with_tokens(tokens))
     }
 
@@ -90,7 +199,19 @@ impl Shared {
         &self,
         session: &Session,
     ) -> Result<Option<TokenRecord>, Fault> {
-        let read = session.read(session.client().get_data(session.base())).await?;
-        Ok(read.ok().map(|(data, stat)| TokenRecord::read(&data, stat.version)))
+        let refused = |error| session.fault(error, false);
+        let mut reader = session.client().new_multi_reader();
+        reader.add_get_data(session.base()).map_err(refused)?;
+        let read = session.read(reader.commit()).await?.map_err(refused)?;
+        read.into_iter().next().map_or(Ok(None), |result| recorded(session, result))
+    }
+}
+
+fn recorded(session: &Session, read: MultiReadResult) -> Result<Option<TokenRecord>, Fault> {
+    match read {
+        MultiReadResult::Data { data, stat } => Ok(Some(TokenRecord::read(&data, stat.version))),
+        MultiReadResult::Failed(Error::NoAuth) => Ok(Some(TokenRecord::Unreadable)),
+        MultiReadResult::Failed(Error::NoNode) | MultiReadResult::Children { .. } => Ok(None),
+        MultiReadResult::Failed(error) => Err(session.fault(error, false)),
     }
 }

@@ -183,21 +183,6 @@ impl Client {
         async move { sent.await.map(|_| ()) }
     }
 
-    /// Changes the data of a node that has this version.
-    pub(crate) fn set_data(
-        &self,
-        path: &str,
-        data: &[u8],
-        version: i32,
-    ) -> impl Future<Output = Result<()>> + Send + use<> {
-        let mut body = Writer::default();
-        body.text(path);
-        body.bytes(data);
-        body.int(version);
-        let sent = self.send(op::SET_DATA, body, None);
-        async move { sent.await.map(|_| ()) }
-    }
-
     pub(crate) fn check_stat(
         &self,
         path: &str,
@@ -276,11 +261,16 @@ impl Client {
         async move { sent.await.map(|_| ()) }
     }
 
-    /// Makes a directory, and those above it.
-    pub(crate) async fn mkdir(&self, path: &str, options: &CreateOptions<'_>) -> Result<()> {
+    /// Makes a directory, and those above it, each with the data and options that `how` has for it.
+    pub(crate) async fn mkdir<'a>(
+        &self,
+        path: &str,
+        how: impl Fn(&str) -> (&'a [u8], CreateOptions<'a>),
+    ) -> Result<()> {
         let mut missing = vec![path];
         while let Some(next) = missing.last().copied() {
-            match self.create(next, b"", options).await {
+            let (data, options) = how(next);
+            match self.create(next, data, &options).await {
                 Ok(_) | Err(Error::NodeExists) => {
                     missing.pop();
                 }

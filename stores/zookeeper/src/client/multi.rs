@@ -196,6 +196,15 @@ impl<'a> MultiWriter<'a> {
     }
 
     #[allow(clippy::unnecessary_wraps, reason = "as its neighbours")]
+    pub(crate) fn add_set_data(&mut self, path: &str, data: &[u8], version: i32) -> Result<()> {
+        let body = self.request.begin(op::SET_DATA);
+        body.text(path);
+        body.bytes(data);
+        body.int(version);
+        Ok(())
+    }
+
+    #[allow(clippy::unnecessary_wraps, reason = "as its neighbours")]
     pub(crate) fn add_check_version(&mut self, path: &str, version: i32) -> Result<()> {
         let body = self.request.begin(op::CHECK);
         body.text(path);
@@ -220,6 +229,10 @@ impl<'a> MultiWriter<'a> {
                             Stat::read(reader)?;
                         }
                         Ok(MultiWriteResult::Create { path })
+                    }
+                    op::SET_DATA => {
+                        Stat::read(reader)?;
+                        Ok(MultiWriteResult::Other)
                     }
                     op::DELETE | op::CHECK => Ok(MultiWriteResult::Other),
                     op::ERROR => Err(reader.int()?),

@@ -6,7 +6,7 @@ use tenure_core::{Fault, FaultKind};
 use tenure_url::{Certificates, Password};
 
 use crate::{
-    client::{Acl, Acls},
+    client::{Acl, Acls, CreateMode},
     contenders::{node::Layout, tokens::TokenForm},
     validity,
 };
@@ -286,6 +286,14 @@ impl ZookeeperOptions {
     /// The servers as the client wants them.
     pub(crate) fn hosts(&self) -> String {
         self.servers.iter().map(place_of).collect::<Vec<_>>().join(",")
+    }
+
+    /// How the base path is made: the record that tokens are bare stays also where no lock is used for a while.
+    pub(crate) fn base_path(&self) -> CreateMode {
+        match self.tokens {
+            TokenForm::Shifted => self.layout.directories(),
+            TokenForm::Czxid => CreateMode::Persistent,
+        }
     }
 
     /// The login, if there is one.

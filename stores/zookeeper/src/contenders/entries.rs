@@ -29,7 +29,7 @@ pub(crate) struct Acquisition {
     pub(crate) looked: u32,
     /// Whether it was only tried for, so that nothing of it may stay in the line.
     pub(crate) tries: bool,
-    /// Whether nobody uses the name as another kind, or makes tokens of another form.
+    /// Whether it was seen, with its node there, that nobody uses the name as another kind.
     pub(crate) checked: bool,
     /// Its place in the line.
     pub(crate) place: Option<CreatedNode>,

@@ -59,6 +59,8 @@ pub(crate) enum TokenRecord {
     Unknown(String),
     /// Data of somebody else, which stay.
     Foreign,
+    /// This user may not read it.
+    Unreadable,
 }
 
 impl TokenRecord {
@@ -75,13 +77,24 @@ impl TokenRecord {
 
     /// Whether programs with this form may hand out tokens; nothing where the record is to be written first.
     ///
-    /// Where no record can be, the bare form is refused, so the other one is the only one there.
+    /// Where no record can be seen, the bare form is refused, so the other one is the only one there.
     pub(crate) fn permits(&self, ours: TokenForm) -> Option<bool> {
         match self {
             Self::Unwritten { .. } => None,
             Self::Form(form) => Some(*form == ours),
             Self::Unknown(_) => Some(false),
-            Self::Foreign => Some(ours == TokenForm::Shifted),
+            Self::Foreign | Self::Unreadable => Some(ours == TokenForm::Shifted),
+        }
+    }
+
+    /// The form of the tokens that others were handed out, for a program with `ours`; nothing if it is not known.
+    pub(crate) fn form_or(record: Option<&Self>, ours: TokenForm) -> Option<TokenForm> {
+        match record {
+            Some(Self::Form(form)) => Some(*form),
+            Some(Self::Unknown(_)) => None,
+            // Nobody else is permitted there.
+            Some(Self::Foreign) => Some(TokenForm::Shifted),
+            Some(Self::Unwritten { .. } | Self::Unreadable) | None => Some(ours),
         }
     }
 }
@@ -120,6 +133,22 @@ mod tests {
         let foreign = TokenRecord::read(b"192.168.1.2", 0);
         assert_eq!(foreign.permits(TokenForm::Shifted), Some(true));
         assert_eq!(foreign.permits(TokenForm::Czxid), Some(false));
+        assert_eq!(TokenRecord::Unreadable.permits(TokenForm::Shifted), Some(true));
+        assert_eq!(TokenRecord::Unreadable.permits(TokenForm::Czxid), Some(false));
+    }
+
+    #[test]
+    fn tokens_of_others_have_the_recorded_form() {
+        for ours in TokenForm::ALL {
+            let shown = |record| TokenRecord::form_or(Some(&record), ours);
+            for recorded in TokenForm::ALL {
+                assert_eq!(shown(TokenRecord::Form(recorded)), Some(recorded));
+            }
+            assert_eq!(shown(TokenRecord::Unknown("later".to_owned())), None);
+            assert_eq!(shown(TokenRecord::Foreign), Some(TokenForm::Shifted));
+            assert_eq!(shown(TokenRecord::Unwritten { version: 0 }), Some(ours));
+            assert_eq!(TokenRecord::form_or(None, ours), Some(ours));
+        }
     }
 
     #[test]

@@ -7,11 +7,15 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use tenure_core::{Clock, Fault, SystemClock, store::Diagnostic};
+use tokio::time::timeout;
 
 use crate::{
     calls::strangers::ForeignNode,
-    client::{CreateMode, Error},
-    contenders::{layout::LockPath, tokens::TokenRecord},
+    client::{CreateMode, Error, MultiWriteError},
+    contenders::{
+        layout::LockPath,
+        tokens::{TokenForm, TokenRecord},
+    },
     session::{Session, probe},
     store::Shared,
 };
@@ -123,9 +127,42 @@ impl Shared {
         let (form, base) = (self.options.tokens.text(), session.base());
         let found = match record {
             Some(TokenRecord::Form(_)) => format!("tokens={form}, as the data of {base} record"),
-            _ => format!("tokens={form}, which is not recorded"),
+            Some(TokenRecord::Foreign) => {
+                format!("tokens={form}, which is not recorded: {base} has other data")
+            }
+            Some(TokenRecord::Unreadable) => {
+                return self.not_recorded(session, "read");
+            }
+            Some(TokenRecord::Unwritten { .. }) if !self.may_record(session).await => {
+                return self.not_recorded(session, "write");
+            }
+            _ => format!("tokens={form}, which the first lock records as the data of {base}"),
         };
         Diagnostic::good(WHAT, found)
+    }
+
+    /// The user lacks a right: bare tokens are refused, and nothing keeps programs with these away from others.
+    fn not_recorded(&self, session: &Session, right: &str) -> Diagnostic {
+        let (form, base) = (self.options.tokens.text(), session.base());
+        let found = format!(
+            "tokens={form}, which is not recorded: this user may not {right} the data of {base}"
+        );
+        let help = "give the user read and write (cdrw) on the base path, or see that no program there has another \
+                    tokens= in its URL";
+        match self.options.tokens {
+            TokenForm::Shifted => Diagnostic::warning("tokens", found, "S2", help),
+            TokenForm::Czxid => Diagnostic::bad("tokens", found, "S2", help),
+        }
+    }
+
+    /// Whether this user may write the record, by a write that is refused at any rate.
+    async fn may_record(&self, session: &Session) -> bool {
+        let mut writer = session.client().new_multi_writer();
+        if writer.add_set_data(session.base(), b"", i32::MAX).is_err() {
+            return true;
+        }
+        let written = timeout(session.limit(), writer.commit()).await;
+        !matches!(written, Ok(Err(MultiWriteError::OperationFailed { source: Error::NoAuth, .. })))
     }
 
     /// Whether another program uses names of locks.

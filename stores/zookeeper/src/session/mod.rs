@@ -276,7 +276,7 @@ impl Session {
             // A call before this one made it, and was not answered, or failed by a node that is missing.
             Err(Error::NodeExists) => None,
             Err(Error::NoNode) => {
-                self.make(self.base()).await?;
+                self.make(self.base(), b"").await?;
                 return Ok(Some(Vec::new()));
             }
             Err(error) => return Err(refused(error)),
@@ -317,14 +317,20 @@ impl Session {
         Ok(missing)
     }
 
-    /// Makes a directory and those above it.
-    pub(crate) async fn make(&self, path: &str) -> Result<(), Fault> {
+    /// Makes a directory and those above it. The base path, if it is one of them, gets these data.
+    pub(crate) async fn make(&self, path: &str, record: &[u8]) -> Result<(), Fault> {
         if path == "/" {
             return Ok(());
         }
-        let made = self
-            .write(self.client.mkdir(path, &self.creates(self.options.layout.directories())))
-            .await?;
+        let (base, directories) = (self.options.base_path(), self.options.layout.directories());
+        let how = |dir: &str| {
+            if dir == self.base() {
+                (record, self.creates(base))
+            } else {
+                (&b""[..], self.creates(directories))
+            }
+        };
+        let made = self.write(self.client.mkdir(path, how)).await?;
         made.map_err(|told| self.fault(told, false))
     }
 

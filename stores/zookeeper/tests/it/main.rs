@@ -28,3 +28,4 @@ mod repeated_asks;
 mod strangers;
 mod support;
 mod token_form;
+mod token_record;

@@ -15,41 +15,41 @@ use crate::{
     support::{PATIENCE, hold, name, path, quiet_server, tenure, until},
 };
 
-const FORMS: [&str; 2] = ["shifted", "czxid"];
+pub(crate) const FORMS: [&str; 2] = ["shifted", "czxid"];
 
 /// A base path that nobody else has, and a client that is not the store's.
-struct Scene {
-    raw: Client,
-    base: String,
-    url: String,
+pub(crate) struct Scene {
+    pub(crate) raw: Client,
+    pub(crate) base: String,
+    pub(crate) url: String,
 }
 
 impl Scene {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::on(quiet_server()).await
     }
 
-    async fn on(server: &ZookeeperServer) -> Self {
+    pub(crate) async fn on(server: &ZookeeperServer) -> Self {
         let (base, server) = (path(), server.address());
         let url = format!("zookeeper://{server}{base}?session=4s&tick=500ms");
         let raw = Client::connect(&server.to_string()).await.unwrap();
         Self { raw, base, url }
     }
 
-    fn with(&self, form: &str) -> Tenure {
+    pub(crate) fn with(&self, form: &str) -> Tenure {
         tenure(&format!("{}&tokens={form}", self.url))
     }
 
-    async fn record(&self) -> String {
+    pub(crate) async fn record(&self) -> String {
         String::from_utf8(self.raw.get_data(&self.base).await.unwrap().0).unwrap()
     }
 
-    async fn record_is(&self, form: &str) -> bool {
+    pub(crate) async fn record_is(&self, form: &str) -> bool {
         self.record().await == format!("tokens={form}")
     }
 
     /// The transactions that created the nodes in a directory.
-    async fn czxids(&self, dir: &str) -> Vec<u64> {
+    pub(crate) async fn czxids(&self, dir: &str) -> Vec<u64> {
         let dir = format!("{}/{dir}", self.base);
         let mut all = Vec::new();
         for node in self.raw.list_children(&dir).await.unwrap() {
@@ -60,7 +60,7 @@ impl Scene {
     }
 }
 
-fn refusal<T: std::fmt::Debug>(answer: Result<T, AcquireError>) -> String {
+pub(crate) fn refusal<T: std::fmt::Debug>(answer: Result<T, AcquireError>) -> String {
     match answer {
         Err(error @ AcquireError::Misconfigured(_)) => format!("{error:#}"),
         other => panic!("it is not refused: {other:?}"),
