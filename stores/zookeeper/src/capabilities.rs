@@ -6,7 +6,10 @@ use tenure_core::store::{Capabilities, LeaseScope, Reason, Reasons};
 
 use crate::{
     ZookeeperOptions,
-    contenders::{layout::NO_PERMITS, node::Layout},
+    contenders::{
+        layout::{NO_PERMITS, NO_READERS},
+        node::Layout,
+    },
     validity,
 };
 
@@ -17,7 +20,7 @@ const NO_DETACHING: Reason = Reason {
 
 pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
     Capabilities {
-        shared: true,
+        shared: options.has_readers(),
         permits: options.layout == Layout::Curator,
         fifo: true,
         handoff: true,
@@ -44,6 +47,7 @@ pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
         max_waiters: options.max_waiters,
         max_holders: options.max_holders,
         reasons: Reasons {
+            shared: (!options.has_readers()).then_some(NO_READERS),
             permits: (options.layout == Layout::Kazoo).then_some(NO_PERMITS),
             detach: Some(NO_DETACHING),
             ..Reasons::NONE

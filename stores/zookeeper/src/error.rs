@@ -2,7 +2,7 @@
 
 use tenure_core::{Fault, FaultKind, proto::queue::Kind, store::certificate_cure};
 
-use crate::client::Error;
+use crate::{client::Error, contenders::node::Layout};
 
 const ANSWERS: &str = "sent an invalid answer, so tenure closed the connection";
 const BETWEEN: &str =
@@ -184,9 +184,19 @@ pub(crate) fn no_token_record(base: &str) -> Fault {
 }
 
 /// The server's counter is at its end: who came first is not to be told any more.
-pub(crate) fn used_up(name: &str) -> Fault {
+pub(crate) fn used_up(name: &str, dir: &str, layout: Layout) -> Fault {
     let what = format!("{name:?} had two billion contenders, and the server has no more numbers");
-    let help = "stop using it until its node is gone, about a minute; or use another name";
+    let help = match layout {
+        Layout::Curator => {
+            "stop using it until its node is gone, about a minute; or use another name".to_owned()
+        }
+        // There it stays.
+        Layout::Kazoo => {
+            format!(
+                "delete {dir} while no program uses it: zkCli.sh delete PATH; or use another name"
+            )
+        }
+    };
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 

@@ -9,7 +9,7 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{
-            Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
+            Answer, Ask, Contender, Mode, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
     store::{Capabilities, Diagnostic, Listing, Renewal, not_together},
@@ -24,7 +24,7 @@ use crate::{
         data,
         entries::Acquisitions,
         full::FullQueues,
-        layout::base_of,
+        layout::{NO_READERS, base_of},
         node::{Layout, NodePrefix},
         queue::ContenderQueue,
     },
@@ -131,6 +131,9 @@ impl ZookeeperStore {
 impl Shared {
     /// What is made for an ask.
     pub(crate) fn base_of(&self, ask: &Ask) -> Result<NodePrefix, Fault> {
+        if ask.mode == Mode::Shared && !self.options.has_readers() {
+            return Err(error::cannot(NO_READERS.what, NO_READERS.help));
+        }
         base_of(ask.kind, ask.mode, self.options.layout, self.options.semaphore_mutex)
     }
 

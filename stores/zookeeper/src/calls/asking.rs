@@ -165,7 +165,7 @@ impl PendingAsk<'_> {
                     if placed.is_used_up() {
                         // Beside what it has already, all of which goes.
                         self.record(&placed, |entry| entry.leases.push(placed.clone())).await?;
-                        return Err(error::used_up(self.name.as_str()));
+                        return Err(self.used_up());
                     }
                     return Ok(placed);
                 }
@@ -178,6 +178,10 @@ impl PendingAsk<'_> {
             }
         }
         Err(self.session.fault(Error::NoNode, false))
+    }
+
+    pub(crate) fn used_up(&self) -> Fault {
+        error::used_up(self.name.as_str(), &self.place.dir, self.shared.options.layout)
     }
 
     /// Notes a node that was made. If this took so long that the ask was given up meanwhile, the node goes again: nobody

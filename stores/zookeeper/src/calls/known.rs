@@ -52,7 +52,7 @@ impl PendingAsk<'_> {
         match (token, placed) {
             (Some(token), Some(proof)) => Ok(OwnerState::Holds(proof, token)),
             // It was made by a turn, or no answer told of it.
-            (None, Some(_)) if used_up => Err(error::used_up(self.name.as_str())),
+            (None, Some(_)) if used_up => Err(self.used_up()),
             (None, Some(placed)) => Ok(OwnerState::Queued(placed)),
             // What is left of it is no place in the line.
             _ => {

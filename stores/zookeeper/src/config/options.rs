@@ -87,6 +87,7 @@ pub struct ZookeeperOptions {
     pub(crate) epoch: u32,
     pub(crate) tokens: TokenForm,
     pub(crate) layout: Layout,
+    pub(crate) kazoo_readers: bool,
     pub(crate) access: AclPolicy,
     pub(crate) complies: bool,
     pub(crate) semaphore_mutex: bool,
@@ -130,6 +131,7 @@ impl ZookeeperOptions {
             epoch: 0,
             tokens: TokenForm::default(),
             layout: Layout::default(),
+            kazoo_readers: false,
             access: AclPolicy::World,
             complies: false,
             semaphore_mutex: false,
@@ -254,11 +256,28 @@ impl ZookeeperOptions {
     /// Sets whether to write the nodes of a lock as kazoo's `Lock`, `ReadLock`, `WriteLock` and `Election` do, instead of
     /// as Curator does. Locks of the two layouts refuse each other. Default: `false`.
     ///
-    /// There are no permits then, and Curator and go-zookeeper are refused.
+    /// There are no permits then, no readers unless [`kazoo_readers`](Self::kazoo_readers) is set, and Curator and
+    /// go-zookeeper are refused.
     #[must_use]
     pub const fn kazoo_layout(mut self, kazoo: bool) -> Self {
         self.layout = if kazoo { Layout::Kazoo } else { Layout::Curator };
         self
+    }
+
+    /// Sets whether read-write locks in [`kazoo_layout`](Self::kazoo_layout) have readers, as kazoo's `ReadLock` is one.
+    /// Default: `false`.
+    ///
+    /// kazoo's `Lock` and `Election` do not wait for readers: they and a reader hold one name together. Set this only if
+    /// all programs with kazoo use `WriteLock` and `ReadLock` on the names that have readers.
+    #[must_use]
+    pub const fn kazoo_readers(mut self, readers: bool) -> Self {
+        self.kazoo_readers = readers;
+        self
+    }
+
+    /// Whether a name can have readers.
+    pub(crate) fn has_readers(&self) -> bool {
+        self.layout == Layout::Curator || self.kazoo_readers
     }
 
     /// Sets whether to keep a mutex as Curator's `InterProcessSemaphoreMutex` does, instead of as its
@@ -323,6 +342,10 @@ impl ZookeeperOptions {
         if self.layout == Layout::Kazoo && self.semaphore_mutex {
             let help = "leave one of them out";
             return Err(wrong("layout=kazoo has no semaphores, and mutex=semaphore is one", help));
+        }
+        if self.kazoo_readers && self.layout == Layout::Curator {
+            let help = "write layout=kazoo too, or leave readers=yes out: Curator's layout always has readers";
+            return Err(wrong("readers=yes is for layout=kazoo", help));
         }
         let sasl = login.is_some_and(|login| login.method == LoginMethod::Sasl);
         if cfg!(not(feature = "sasl")) && sasl {

@@ -32,6 +32,7 @@ impl ZookeeperOptions {
     /// | `acl=world`, `acl=creator`, `acl=digest:user:hash:cdrwa,…` | which clients may see and change what tenure creates; the last form is that of `zkCli` |
     /// | `tls=yes`, `ca=`, `cert=`, `key=` | TLS, with PEM files that are read at once: the authorities to trust, which are required, and a client certificate with its key |
     /// | `layout=kazoo` | [`ZookeeperOptions::kazoo_layout`]; `layout=curator` is the default |
+    /// | `readers=yes` | [`ZookeeperOptions::kazoo_readers`] |
     /// | `mutex=semaphore` | [`ZookeeperOptions::semaphore_mutex`] |
     /// | `revocation=comply` | [`ZookeeperOptions::complies_with_revocation`] |
     /// | `max_waiters=1000`, `max_holders=1000` | [`ZookeeperOptions::bounds`] |
@@ -74,6 +75,7 @@ impl ZookeeperOptions {
         options.semaphore_mutex = semaphore.unwrap_or(false);
         let layouts = Layout::ALL.map(|layout| (layout.text(), layout));
         options.layout = settings.word("layout", &layouts)?.unwrap_or_default();
+        options.kazoo_readers = settings.yes_no("readers")?.unwrap_or(false);
         let methods = [("digest", LoginMethod::Digest), ("sasl", LoginMethod::Sasl)];
         let method = settings.word("auth", &methods)?.unwrap_or_default();
         options.access = match settings.take("acl").as_deref() {
@@ -197,6 +199,9 @@ mod tests {
         assert_eq!((options.tokens, options.layout), (TokenForm::Shifted, Layout::Curator));
         let kazoo = ZookeeperOptions::from_url("zookeeper://a?tokens=czxid&layout=kazoo").unwrap();
         assert_eq!((kazoo.tokens, kazoo.layout), (TokenForm::Czxid, Layout::Kazoo));
+        assert!(options.has_readers() && !kazoo.has_readers());
+        let kazoo = ZookeeperOptions::from_url("zookeeper://a?layout=kazoo&readers=yes").unwrap();
+        assert!(kazoo.has_readers());
         assert!(matches!(options.access, AclPolicy::Creator));
         assert_eq!(options.password, Some(Password::from("pa@ss")));
         assert_eq!(options.location(), "zookeeper://a:2181,b:7,[::1]:8/x/y");
@@ -248,6 +253,7 @@ mod tests {
             ("zookeeper://a?tokens=bare".to_owned(), "tokens"),
             ("zookeeper://a?layout=plain".to_owned(), "layout"),
             ("zookeeper://a?layout=kazoo&mutex=semaphore".to_owned(), "leave one of them out"),
+            ("zookeeper://a?readers=yes".to_owned(), "write layout=kazoo too"),
             (format!("zookeeper://me:{SENTINEL}@host:port"), "port"),
             (format!("zookeeper://me:{SENTINEL}@host?what=ever"), "unknown setting \"what\""),
             (format!("zookeeper://me:a@{SENTINEL}@host"), "%40"),

@@ -51,6 +51,12 @@ pub(crate) const NO_PERMITS: Reason = Reason {
     help: "leave layout=kazoo out, at another base path",
 };
 
+pub(crate) const NO_READERS: Reason = Reason {
+    what: "with layout=kazoo there are no readers: kazoo's Lock and Election do not wait for them",
+    help: "if all programs with kazoo use WriteLock and ReadLock on these names, write readers=yes in the URL; else use \
+           a mutex",
+};
+
 /// What is made for an ask: the layout is chosen by the kind, and by how it is held.
 pub(crate) fn base_of(
     kind: Kind,

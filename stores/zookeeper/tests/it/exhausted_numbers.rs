@@ -97,6 +97,13 @@ async fn a_name_whose_numbers_are_used_up_is_held_by_nobody() {
         }
     }
     assert_eq!((granted, refused), (0, 40), "how many hold it at once, and are told");
+    // The directories of kazoo's layout stay, and their numbers never start again.
+    let ask = ask(1, Intent::Try);
+    for (layout, helps) in [("curator", "about a minute"), ("kazoo", "delete /")] {
+        let store = crate::support::store(&format!("{url}&layout={layout}"));
+        let refused = store.acquire(&name("lock"), &ask).await.unwrap_err();
+        assert!(refused.help().contains(helps), "{refused:#}");
+    }
     assert_eq!(nodes_under(&server, &base_of(&url)), Vec::<String>::new());
     let refused = tenure(&url).mutex("lock").try_lock().await.unwrap_err();
     assert!(format!("{refused:#}").contains("two billion"), "{refused:#}");

@@ -78,7 +78,7 @@ async fn without_rights_to_the_record_locks_work_and_bare_tokens_are_refused() {
         assert_eq!(seen.holders[0].token, Some(next.token()));
         shifted.semaphore("b", 2).try_acquire().await.unwrap().unwrap().release().await.unwrap();
         shifted.rwlock("c").read().await.unwrap().release().await.unwrap();
-        shifted.election("d").campaign().await.unwrap();
+        shifted.election("d").campaign().await.unwrap().resign().await.unwrap();
         let (severity, said) = of_tokens(&shifted).await;
         assert_eq!(severity, Severity::Warning, "{said}");
         assert!(said.contains(&format!("may not {lacks}")) && said.contains("S2"), "{said}");

@@ -1,9 +1,12 @@
 //! Kazoo's other locks, and its nodes where tenure does not expect them.
 
-use tenure_core::AcquireError;
+use tenure_core::{
+    AcquireError, DowngradeError, FaultKind,
+    proto::queue::{Ask, Intent, Kind, Mode},
+};
 
 use super::{Library, NAME, Scene, acquired};
-use crate::support::{PATIENCE, hold, name, until};
+use crate::support::{PATIENCE, ask, hold, name, until};
 
 fn refusal<T: std::fmt::Debug>(answer: Result<T, AcquireError>) -> String {
     match answer {
@@ -49,6 +52,46 @@ async fn readers_of_both_sides_hold_together_and_writers_alone() {
     writer.tell("release").await;
     writer.says("released").await;
     acquired(async { reads.await.unwrap() }).await;
+}
+
+/// A `Lock` of kazoo does not wait for readers, and would hold beside them.
+#[tokio::test]
+async fn there_are_readers_only_where_all_of_kazoo_waits_for_them() {
+    let scene = Scene::new();
+    let (tenure, mut peer) = (scene.beside(Library::KazooLock), scene.theirs(Library::KazooLock));
+    let ask = Ask { kind: Kind::ReadWrite, mode: Mode::Shared, ..ask(1, Intent::Try) };
+    let refused = tenure.store().acquire(&name(NAME), &ask).await.unwrap_err();
+    assert_eq!(refused.kind(), FaultKind::Unsupported);
+    let (writes, rwlock) = (tenure.rwlock(NAME).write().await.unwrap(), tenure.rwlock(NAME));
+    let Err(DowngradeError::StillWriting { guard, failure }) = writes.downgrade().await else {
+        panic!("it became a reader");
+    };
+    for said in [
+        refused.to_string(),
+        format!("{refused:#}"),
+        format!("{:#}", failure.fault),
+        refusal(rwlock.try_read().await),
+        refusal(rwlock.read().wait(PATIENCE).await),
+    ] {
+        assert!(said.contains("do not wait for them"), "{said}");
+    }
+    assert!(refused.help().contains("readers=yes") && refused.help().contains("WriteLock"));
+    peer.tell("hold").await;
+    there_are(&tenure, 1, 1).await;
+    guard.check().unwrap();
+    guard.release().await.unwrap();
+    peer.says_held().await;
+    // A reader of kazoo's is waited for at any rate.
+    peer.tell("release").await;
+    peer.says("released").await;
+    let mut reader = scene.theirs(Library::KazooRead);
+    reader.tell("hold").await;
+    reader.says_held().await;
+    assert!(tenure.rwlock(NAME).try_write().await.unwrap().is_none());
+    assert!(tenure.mutex(NAME).try_lock().await.unwrap().is_none());
+    reader.tell("release").await;
+    reader.says("released").await;
+    hold(&tenure, NAME).await.release().await.unwrap();
 }
 
 /// Its node gets the number of its writer's, so a writer of kazoo's that waits goes on waiting.
@@ -119,7 +162,7 @@ async fn the_layouts_refuse_each_other() {
         let guard = hold(one, NAME).await;
         let said = refusal(other.mutex(NAME).try_lock().await);
         assert!(said.contains("layout=kazoo"), "{said}");
-        refusal(other.rwlock(NAME).read().wait(PATIENCE).await);
+        refusal(other.rwlock(NAME).write().wait(PATIENCE).await);
         guard.check().unwrap();
         guard.release().await.unwrap();
         hold(other, NAME).await.release().await.unwrap();

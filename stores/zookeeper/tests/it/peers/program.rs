@@ -62,7 +62,8 @@ impl Library {
     pub(super) const fn settings(self) -> &'static str {
         match self {
             Self::KazooCurator | Self::GoZookeeper => "",
-            _ => "&layout=kazoo",
+            Self::KazooLock | Self::KazooPatterns => "&layout=kazoo",
+            Self::KazooRead | Self::KazooWrite => "&layout=kazoo&readers=yes",
         }
     }
 
