@@ -59,6 +59,7 @@ async fn readers_of_both_sides_hold_together_and_writers_alone() {
 async fn there_are_readers_only_where_all_of_kazoo_waits_for_them() {
     let scene = Scene::new();
     let (tenure, mut peer) = (scene.beside(Library::KazooLock), scene.theirs(Library::KazooLock));
+    assert!(!tenure.store().capabilities().shared);
     let ask = Ask { kind: Kind::ReadWrite, mode: Mode::Shared, ..ask(1, Intent::Try) };
     let refused = tenure.store().acquire(&name(NAME), &ask).await.unwrap_err();
     assert_eq!(refused.kind(), FaultKind::Unsupported);
