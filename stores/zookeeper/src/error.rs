@@ -2,7 +2,7 @@
 
 use tenure_core::{Fault, FaultKind, proto::queue::Kind, store::certificate_cure};
 
-use crate::{client::Error, contenders::node::Layout};
+use crate::client::Error;
 
 const ANSWERS: &str = "sent an invalid answer, so tenure closed the connection";
 const BETWEEN: &str =
@@ -183,18 +183,16 @@ pub(crate) fn no_token_record(base: &str) -> Fault {
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 
-/// The server's counter is at its end: who came first is not to be told any more.
-pub(crate) fn used_up(name: &str, dir: &str, layout: Layout) -> Fault {
+/// The server's counter is at its end: who came first is not to be told any more. It starts again with a new directory,
+/// which does not come where the old one `stays`.
+pub(crate) fn used_up(name: &str, stays: Option<&str>) -> Fault {
     let what = format!("{name:?} had two billion contenders, and the server has no more numbers");
-    let help = match layout {
-        Layout::Curator => {
+    let help = match stays {
+        Some(dir) => format!(
+            "delete {dir} while no program uses it: zkCli.sh delete PATH; or use another name"
+        ),
+        None => {
             "stop using it until its node is gone, about a minute; or use another name".to_owned()
-        }
-        // There it stays.
-        Layout::Kazoo => {
-            format!(
-                "delete {dir} while no program uses it: zkCli.sh delete PATH; or use another name"
-            )
         }
     };
     Fault::new(FaultKind::Misconfigured, what, help)

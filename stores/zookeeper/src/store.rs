@@ -17,7 +17,6 @@ use tenure_core::{
 
 use crate::{
     ZookeeperOptions,
-    calls::token_form::TokenMemory,
     capabilities::capabilities,
     contenders::{
         alone::OwnerLocks,
@@ -27,6 +26,7 @@ use crate::{
         layout::{NO_READERS, base_of},
         node::{Layout, NodePrefix},
         queue::ContenderQueue,
+        token_memory::TokenMemory,
     },
     error,
     session::{Session, probe, sessions::Sessions},

@@ -13,7 +13,7 @@ use crate::{
     contenders::{
         entries::{Acquisition, CreatedNode, OwnerState},
         layout::LockPath,
-        node::{self, Node, NodePrefix},
+        node::{self, Layout, Node, NodePrefix},
         queue::{ContenderQueue, Standing},
     },
     error,
@@ -181,7 +181,8 @@ impl PendingAsk<'_> {
     }
 
     pub(crate) fn used_up(&self) -> Fault {
-        error::used_up(self.name.as_str(), &self.place.dir, self.shared.options.layout)
+        let stays = self.shared.options.layout == Layout::Kazoo;
+        error::used_up(self.name.as_str(), stays.then_some(&*self.place.dir))
     }
 
     /// Notes a node that was made. If this took so long that the ask was given up meanwhile, the node goes again: nobody

@@ -1,12 +1,6 @@
 //! The form of the tokens, recorded for all programs that use a base path: a fence compares their tokens.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
-
-use tenure_core::{Clock, Fault, LockName, SystemClock, Timestamp};
+use tenure_core::{Clock, Fault, SystemClock};
 use tokio::time::timeout;
 
 use crate::{
@@ -21,41 +15,6 @@ use crate::{
     session::Session,
     store::Shared,
 };
-
-/// How long a user who may not write the record does not try to.
-const NO_RIGHT: Duration = Duration::from_secs(60);
-
-/// What this process knows of the record.
-#[derive(Debug, Default)]
-pub(crate) struct TokenMemory(Mutex<Memory>);
-
-#[derive(Debug, Default)]
-struct Memory {
-    /// Whether it was of another form when it was last seen.
-    refused: bool,
-    /// Until when this user is taken to have no right to write it.
-    no_right_until: Timestamp,
-    /// The locks of a diagnosis, which leaves it alone.
-    trials: BTreeSet<LockName>,
-}
-
-impl TokenMemory {
-    pub(crate) fn begin_trial(&self, name: &LockName) {
-        self.lock().trials.insert(name.clone());
-    }
-
-    pub(crate) fn end_trial(&self, name: &LockName) {
-        self.lock().trials.remove(name);
-    }
-
-    fn is_trial(&self, name: &LockName) -> bool {
-        self.lock().trials.contains(name)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Memory> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl PendingAsk<'_> {
     /// Whether all programs on this base path make tokens of one form, by what was recorded while the node of this ask
@@ -82,7 +41,7 @@ impl PendingAsk<'_> {
         }
         let Some(TokenRecord::Unwritten { version }) = record else { return Ok(record.is_some()) };
         let memory = &self.shared.tokens;
-        if memory.is_trial(self.name) || SystemClock.now() < memory.lock().no_right_until {
+        if memory.is_trial(self.name) || memory.lacks_right(SystemClock.now()) {
             return Ok(true);
         }
         let ours = self.shared.options.tokens;
@@ -102,7 +61,7 @@ impl PendingAsk<'_> {
             (_, Error::NoNode | Error::BadVersion) => Ok(false),
             // Without it there can be no record of the other form either, unless another user writes it.
             (1, Error::NoAuth) if ours == TokenForm::Shifted => {
-                memory.lock().no_right_until = SystemClock.now().saturating_add(NO_RIGHT);
+                memory.record_no_right(SystemClock.now());
                 Ok(true)
             }
             (_, error) => Err(refused(error)),
@@ -111,14 +70,14 @@ impl PendingAsk<'_> {
 
     pub(crate) fn refuse_other_tokens(&self, record: Option<&TokenRecord>) -> Result<(), Fault> {
         let answer = self.shared.refuse_other_tokens(self.session, record);
-        self.shared.tokens.lock().refused = answer.is_err();
+        self.shared.tokens.set_refused(answer.is_err());
         answer
     }
 
     /// Refuses one who has no node yet, without making one, where it was refused before and nothing has changed: a node
     /// keeps the base path there, and with it the record.
     pub(crate) async fn refuse_again(&self) -> Result<(), Fault> {
-        if !self.shared.tokens.lock().refused {
+        if !self.shared.tokens.was_refused() {
             return Ok(());
         }
         self.session.sync().await?;

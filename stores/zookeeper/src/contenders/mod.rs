@@ -8,4 +8,5 @@ pub(crate) mod full;
 pub(crate) mod layout;
 pub(crate) mod node;
 pub(crate) mod queue;
+pub(crate) mod token_memory;
 pub(crate) mod tokens;
