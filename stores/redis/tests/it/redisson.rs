@@ -298,6 +298,13 @@ async fn a_reader_counts_on_no_more_than_the_watchdog_of_redisson_leaves() {
     let seen = tenure.inspect(KEY).await.unwrap();
     assert!(seen.holders[0].left.unwrap() <= Duration::from_secs(3));
     reading.check().unwrap();
+    reading.release().await.unwrap();
+    // A writer that becomes a reader keeps its lease.
+    let writing = tenure.rwlock(KEY).write().ttl(Duration::from_secs(600)).await.unwrap();
+    let reading = writing.downgrade().await.unwrap();
+    let first = reading.deadline();
+    until("it is renewed", async || reading.deadline() > first).await;
+    reading.check().unwrap();
 }
 
 /// Each of tenure's readers has a field of its own, and a dead one takes none away.

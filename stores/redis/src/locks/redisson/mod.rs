@@ -74,10 +74,10 @@ impl RedissonMethod {
     }
 
     /// How long a lease is, in milliseconds. Redisson's watchdog of readers sets the ttl of the hash to its own timeout,
-    /// so the lease of another reader must not be longer.
-    fn lease(&self, mode: Mode, ttl: Duration) -> u64 {
+    /// so the lease of another reader must not be longer; nor that of a writer, who may become one under the same lease.
+    fn lease(&self, kind: Kind, ttl: Duration) -> u64 {
         let longest = self.context.shared.options.layout.lock_watchdog_timeout;
-        ceil_millis(if mode == Mode::Shared { ttl.min(longest) } else { ttl })
+        ceil_millis(if kind == Kind::ReadWrite { ttl.min(longest) } else { ttl })
     }
 
     /// How the scripts call this way to hold.
@@ -187,7 +187,7 @@ impl LockingMethod for RedissonMethod {
         let owner = wire::owner(&ask.owner);
         let mut call = self.granting_call(name, &key);
         call.argument(&[&owner]).argument(&[field_start(&owner).as_bytes()]);
-        call.number(self.lease(ask.mode, ask.ttl));
+        call.number(self.lease(ask.kind, ask.ttl));
         let kind =
             if ask.kind == Kind::ReadWrite { ChannelKind::ReadWrite } else { ChannelKind::Lock };
         let script = if manner == "s" {
@@ -268,7 +268,7 @@ impl LockingMethod for RedissonMethod {
             call.argument(&[field_start(owner).as_bytes()]);
         }
         let letter = if manner == "w" { "" } else { wire::letter(over.kind) };
-        call.number(self.lease(over.mode, over.ttl)).argument(&[letter.as_bytes()]);
+        call.number(self.lease(over.kind, over.ttl)).argument(&[letter.as_bytes()]);
         call.argument(&[over.label.as_bytes()]).argument(&[manner.as_bytes()]);
         let taken = self.run(&scripts::TAKE_OVER_REDISSON, &owner, call, reply::taken_over).await?;
         if matches!(taken, TakenOver::Granted(_)) {

@@ -126,7 +126,7 @@ scripts! {
     READ_REDISSON = "shared/ahead" "shared/refused" "shared/clock" "redisson/announce" "redisson/holders" "redisson/grant" "redisson/read";
     /// Extends a lease in Redisson's layout.
     ///
-    /// KEYS: lock. ARGV: owner, what its fields begin with, ttl, the longest one of a reader.
+    /// KEYS: lock. ARGV: owner, what its fields begin with, ttl, the longest one of a reader or writer.
     /// Answers `renewed`, what is left and that nobody is known to wait, or `lost`. Keeps S3 and S4.
     RENEW_REDISSON = "shared/refused" "redisson/holders" "redisson/renew";
     /// Releases a name in Redisson's layout.

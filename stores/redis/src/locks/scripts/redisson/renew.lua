@@ -2,6 +2,7 @@ local owner, mine, ttl, longest = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(
 local left = attempt('PTTL', lock)
 local mode = left ~= -2 and mode_of()
 if not mode then return {owner, 'lost'} end
+if is_shared(mode) then ttl = math.min(ttl, longest) end
 -- It shortens nothing, and ends what somebody made endless.
 if sole(mine) then
     if left < ttl then
@@ -13,7 +14,7 @@ end
 local lease = leases(mine) .. '1'
 local its = attempt('HEXISTS', lock, mine) == 1 and attempt('PTTL', lease) or -2
 if its == -2 then return {owner, 'lost'} end
-ttl = math.max(its, math.min(ttl, longest))
+ttl = math.max(its, ttl)
 if left < ttl then
     needs(lease, 1, 'PEXPIRE')
     attempt('PEXPIRE', lock, ttl)
