@@ -170,8 +170,17 @@ pub(crate) fn other_tokens(base: &str, recorded: &str, ours: &str) -> Fault {
          has tokens={ours}"
     );
     let help = "write tokens= in the URL as the other programs do (shifted is the default), or use another base path. To \
-                change it, stop all programs that use the path, reset the fences, and delete the record: \
-                zkCli.sh set PATH \"\"";
+                change it, stop all programs that use the path, reset the fences, and record the new form: \
+                zkCli.sh set PATH tokens=FORM";
+    Fault::new(FaultKind::Misconfigured, what, help)
+}
+
+/// Others may have used the base path without a record.
+pub(crate) fn unrecorded_tokens(base: &str) -> Fault {
+    let what =
+        format!("tokens=czxid is not recorded as the data of {base}, which was there before");
+    let help = "use a base path that does not exist yet. Or stop all programs that use the path, reset the fences, and \
+                record it: zkCli.sh set PATH tokens=czxid";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 
@@ -179,7 +188,7 @@ pub(crate) fn other_tokens(base: &str, recorded: &str, ours: &str) -> Fault {
 pub(crate) fn no_token_record(base: &str) -> Fault {
     let what = format!("tokens=czxid is recorded as the data of {base}, which has other data");
     let help = "use another base path, without data. Or, if no program needs the data: stop all programs that use the \
-                path, reset the fences, and delete the data: zkCli.sh set PATH \"\"";
+                path, reset the fences, and record it: zkCli.sh set PATH tokens=czxid";
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 

@@ -27,6 +27,8 @@ use crate::{
 
 /// The longest time between two looks at the deadline.
 const BEAT: Duration = Duration::from_secs(1);
+/// The shortest one.
+const SHORTEST_BEAT: Duration = Duration::from_millis(10);
 /// How long a guardian that seems to be gone may take for a last word, and its standby for its work.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -61,6 +63,12 @@ pub(crate) struct SupervisionOutcome {
     pub(crate) sent: Option<Signal>,
 }
 
+/// How long not to look at the deadline, with this much time until the command has to end: less than that, so that a
+/// renewal is seen before, also where a grant has little left of its lease.
+fn beat(left: Duration, ttl: Duration) -> Duration {
+    BEAT.min(ttl / 20).min((left / 4).max(SHORTEST_BEAT))
+}
+
 /// The system gave no process for the command.
 fn not_started(error: String) -> Failure {
     let error = std::io::Error::other(error);
@@ -83,7 +91,8 @@ impl Supervisor<'_> {
             }
             let end_begins = deadline.saturating_sub(self.plan.grace.max(self.plan.margin));
             let overdue = overdue(deadline, self.plan.margin);
-            let mut look = clock.now().saturating_add(BEAT.min(self.plan.ttl / 20));
+            let beat = beat(end_begins.since(clock.now()), self.plan.ttl);
+            let mut look = clock.now().saturating_add(beat);
             if self.plan.kill_when_lost {
                 if clock.now() >= overdue {
                     let ended = self.end_overdue().await;
@@ -245,5 +254,21 @@ impl Supervisor<'_> {
             }
         };
         tokio::time::timeout(patience, word).await.ok().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On ZooKeeper half of a lease can be over when it is granted, and the renewal comes a second later.
+    #[test]
+    fn the_deadline_is_looked_at_before_the_end_begins() {
+        let ttl = Duration::from_secs(30);
+        assert_eq!(beat(Duration::from_secs(20), ttl), BEAT);
+        for left in [2_000, 1_500, 200, 40].map(Duration::from_millis) {
+            assert!(beat(left, ttl) <= left / 4, "{left:?}");
+        }
+        assert_eq!(beat(Duration::ZERO, ttl), SHORTEST_BEAT);
     }
 }

@@ -1,5 +1,7 @@
 //! Why a lock cannot be used, whatever its server does.
 
+use std::time::Duration;
+
 use tenure_core::{Fault, FaultKind, proto::queue::Kind};
 
 /// What the store keeps of a name makes no sense.
@@ -88,6 +90,15 @@ pub(crate) fn no_counterpart(kind: Kind) -> Fault {
     let what = format!("in Redisson's layout there is no {kind} that tenure can share safely");
     let help = "use a mutex or a read-write lock, or tenure's own layout";
     Fault::new(FaultKind::Unsupported, what, help)
+}
+
+/// Redisson's watchdog of readers would cut it short.
+pub(crate) fn too_long_without_process(longest: Duration) -> Fault {
+    let what = format!(
+        "in Redisson's layout a hold of a read-write lock lasts {longest:?} at most without a process that renews it"
+    );
+    let help = "choose a shorter time, or a mutex; or raise lock_watchdog_timeout in the URL and in all Java programs";
+    Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 /// The owner that has let go is not known to others.

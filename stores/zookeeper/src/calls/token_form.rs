@@ -96,10 +96,12 @@ impl PendingAsk<'_> {
 
     /// The data that the base path gets where this ask makes it.
     pub(crate) fn new_record(&self) -> Vec<u8> {
-        if self.shared.tokens.is_trial(self.name) {
+        // A diagnosis leaves it to the first lock, but an empty base path would leave bare tokens out.
+        let ours = self.shared.options.tokens;
+        if ours == TokenForm::Shifted && self.shared.tokens.is_trial(self.name) {
             return Vec::new();
         }
-        self.shared.options.tokens.record()
+        ours.record()
     }
 }
 
@@ -115,9 +117,8 @@ impl Shared {
         };
         Err(match record {
             TokenRecord::Unreadable => session.fault(Error::NoAuth, false),
-            TokenRecord::Foreign | TokenRecord::Unwritten { .. } => {
-                error::no_token_record(session.base())
-            }
+            TokenRecord::Foreign => error::no_token_record(session.base()),
+            TokenRecord::Unwritten { .. } => error::unrecorded_tokens(session.base()),
             TokenRecord::Form(form) => {
                 error::other_tokens(session.base(), form.text(), ours.text())
             }

@@ -339,6 +339,13 @@ impl ZookeeperOptions {
             let help = "build it with the feature zookeeper-tls";
             return Err(Fault::new(FaultKind::Unsupported, "TLS is not built in", help));
         }
+        if self.tokens == TokenForm::Czxid && self.base == Self::DEFAULT_BASE {
+            let help =
+                "name a base path of its own in the URL: zookeeper://a,b,c/locks?tokens=czxid";
+            let what =
+                "tokens=czxid is for all locks of a base path, and the default one is everybody's";
+            return Err(wrong(what, help));
+        }
         if self.layout == Layout::Kazoo && self.semaphore_mutex {
             let help = "leave one of them out";
             return Err(wrong("layout=kazoo has no semaphores, and mutex=semaphore is one", help));

@@ -197,8 +197,11 @@ mod tests {
         assert_eq!(options.tick, Duration::from_millis(500));
         assert!(options.complies && options.semaphore_mutex);
         assert_eq!((options.tokens, options.layout), (TokenForm::Shifted, Layout::Curator));
-        let kazoo = ZookeeperOptions::from_url("zookeeper://a?tokens=czxid&layout=kazoo").unwrap();
+        let kazoo =
+            ZookeeperOptions::from_url("zookeeper://a/b?tokens=czxid&layout=kazoo").unwrap();
         assert_eq!((kazoo.tokens, kazoo.layout), (TokenForm::Czxid, Layout::Kazoo));
+        let everybodys = ZookeeperOptions::from_url("zookeeper://a?tokens=czxid").unwrap_err();
+        assert!(everybodys.to_string().contains("the default one"), "{everybodys:#}");
         assert!(options.has_readers() && !kazoo.has_readers());
         let kazoo = ZookeeperOptions::from_url("zookeeper://a?layout=kazoo&readers=yes").unwrap();
         assert!(kazoo.has_readers());

@@ -50,7 +50,7 @@ impl TokenForm {
 /// It is there for as long as there is a contender below it, whatever becomes of processes, sessions and directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TokenRecord {
-    /// Nothing yet. The record is written where the data still have this version.
+    /// Nothing yet. Whoever has shifted tokens records it where the data still have this version.
     Unwritten {
         version: i32,
     },
@@ -77,13 +77,16 @@ impl TokenRecord {
 
     /// Whether programs with this form may hand out tokens; nothing where the record is to be written first.
     ///
-    /// Where no record can be seen, the bare form is refused, so the other one is the only one there.
+    /// Where no record is seen, the bare form is refused, so the other one is the only one there: others may have used
+    /// the path without a right to record anything.
     pub(crate) fn permits(&self, ours: TokenForm) -> Option<bool> {
         match self {
-            Self::Unwritten { .. } => None,
+            Self::Unwritten { .. } if ours == TokenForm::Shifted => None,
             Self::Form(form) => Some(*form == ours),
             Self::Unknown(_) => Some(false),
-            Self::Foreign | Self::Unreadable => Some(ours == TokenForm::Shifted),
+            Self::Unwritten { .. } | Self::Foreign | Self::Unreadable => {
+                Some(ours == TokenForm::Shifted)
+            }
         }
     }
 
@@ -93,8 +96,8 @@ impl TokenRecord {
             Some(Self::Form(form)) => Some(*form),
             Some(Self::Unknown(_)) => None,
             // Nobody else is permitted there.
-            Some(Self::Foreign) => Some(TokenForm::Shifted),
-            Some(Self::Unwritten { .. } | Self::Unreadable) | None => Some(ours),
+            Some(Self::Foreign | Self::Unwritten { .. }) => Some(TokenForm::Shifted),
+            Some(Self::Unreadable) | None => Some(ours),
         }
     }
 }
@@ -124,11 +127,13 @@ mod tests {
             assert_eq!(record, TokenRecord::Form(form));
             for ours in TokenForm::ALL {
                 assert_eq!(record.permits(ours), Some(ours == form));
-                assert_eq!(TokenRecord::read(b"", 7).permits(ours), None);
                 assert_eq!(TokenRecord::read(b"tokens=later", 7).permits(ours), Some(false));
             }
         }
-        assert_eq!(TokenRecord::read(b"", 7), TokenRecord::Unwritten { version: 7 });
+        let unwritten = TokenRecord::read(b"", 7);
+        assert_eq!(unwritten, TokenRecord::Unwritten { version: 7 });
+        assert_eq!(unwritten.permits(TokenForm::Shifted), None);
+        assert_eq!(unwritten.permits(TokenForm::Czxid), Some(false));
         // As Curator writes where it is given none.
         let foreign = TokenRecord::read(b"192.168.1.2", 0);
         assert_eq!(foreign.permits(TokenForm::Shifted), Some(true));
@@ -146,7 +151,7 @@ mod tests {
             }
             assert_eq!(shown(TokenRecord::Unknown("later".to_owned())), None);
             assert_eq!(shown(TokenRecord::Foreign), Some(TokenForm::Shifted));
-            assert_eq!(shown(TokenRecord::Unwritten { version: 0 }), Some(ours));
+            assert_eq!(shown(TokenRecord::Unwritten { version: 0 }), Some(TokenForm::Shifted));
             assert_eq!(TokenRecord::form_or(None, ours), Some(ours));
         }
     }

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use crate::{
     ZookeeperOptions,
     client::{Client, CreateMode, CreateOptions, Error, MultiWriteError, SessionState, Stat},
-    contenders::encoding::PROBE,
+    contenders::{encoding::PROBE, tokens::TokenForm},
     error,
     validity::{self, Heartbeats},
 };
@@ -276,7 +276,12 @@ impl Session {
             // A call before this one made it, and was not answered, or failed by a node that is missing.
             Err(Error::NodeExists) => None,
             Err(Error::NoNode) => {
-                self.make(self.base(), b"").await?;
+                // Shifted tokens are recorded by the first lock.
+                let record = match self.options.tokens {
+                    TokenForm::Shifted => Vec::new(),
+                    TokenForm::Czxid => TokenForm::Czxid.record(),
+                };
+                self.make(self.base(), &record).await?;
                 return Ok(Some(Vec::new()));
             }
             Err(error) => return Err(refused(error)),

@@ -161,7 +161,8 @@ async fn a_form_is_refused_where_the_other_is_recorded() {
         let found = found.iter().find(|diagnostic| diagnostic.what == "tokens").unwrap();
         assert_eq!((found.severity, found.promise), (Severity::Bad, Some("S2")), "{found:?}");
         // An operator resets it, and who recorded it before is refused from then on.
-        scene.raw.set_data(&scene.base, b"", None).await.unwrap();
+        let record = format!("tokens={theirs}");
+        scene.raw.set_data(&scene.base, record.as_bytes(), None).await.unwrap();
         hold(&other, "a").await.release().await.unwrap();
         assert!(scene.record_is(theirs).await);
         refusal(one.mutex("a").try_lock().await);

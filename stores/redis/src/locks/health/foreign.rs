@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tenure_core::store::Diagnostic;
+use tenure_core::{Fault, store::Diagnostic};
 
 use super::ProbeContext;
 use crate::{
@@ -77,8 +77,11 @@ async fn look_at_node(
                 continue;
             }
             looks += 1;
-            if let Some(library) = look(probe, node_ref, &key).await {
-                seen.entry(library).or_insert(key);
+            match look(probe, node_ref, &key).await {
+                Ok(Some(library)) => drop(seen.entry(library).or_insert(key)),
+                Ok(None) => {}
+                // The others are not this user's either, and each refusal is logged there.
+                Err(_) => return,
             }
         }
         if next == "0" {
@@ -88,17 +91,22 @@ async fn look_at_node(
     }
 }
 
-async fn look(probe: &ProbeContext<'_>, node_ref: &NodeRef, key: &str) -> Option<Library> {
-    let ask = async |words: &[&str]| probe.transport.send(node_ref, words).await.ok();
+async fn look(
+    probe: &ProbeContext<'_>,
+    node_ref: &NodeRef,
+    key: &str,
+) -> Result<Option<Library>, Fault> {
+    let ask = async |words: &[&str]| probe.transport.send(node_ref, words).await;
     // A lock ends.
-    let Some(Value::Int(1..)) = ask(&["PTTL", key]).await else { return None };
-    match ask(&["TYPE", key]).await? {
+    let Value::Int(1..) = ask(&["PTTL", key]).await? else { return Ok(None) };
+    Ok(match ask(&["TYPE", key]).await? {
         Value::Text(kind) if kind == "string" => {
-            of_value(&text(&ask(&["GETRANGE", key, "0", READ]).await?)?)
+            let value = ask(&["GETRANGE", key, "0", READ]).await?;
+            text(&value).and_then(|value| of_value(&value))
         }
         Value::Text(kind) if kind == "hash" => {
-            let Some(Value::Int(1..=64)) = ask(&["HLEN", key]).await else { return None };
-            let Some(Value::Array(fields)) = ask(&["HKEYS", key]).await else { return None };
+            let Value::Int(1..=64) = ask(&["HLEN", key]).await? else { return Ok(None) };
+            let Value::Array(fields) = ask(&["HKEYS", key]).await? else { return Ok(None) };
             let is_holder = |field: &Value| text(field).is_some_and(|field| is_holder(&field));
             let is_mode = |field: &Value| text(field).as_deref() == Some("mode");
             let one = fields.iter().any(is_holder);
@@ -106,7 +114,7 @@ async fn look(probe: &ProbeContext<'_>, node_ref: &NodeRef, key: &str) -> Option
             (one && all).then_some(Library::Redisson)
         }
         _ => None,
-    }
+    })
 }
 
 /// Whose lock has this value.

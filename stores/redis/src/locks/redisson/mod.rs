@@ -208,6 +208,7 @@ impl LockingMethod for RedissonMethod {
             self.run(script, &owner, call, |reply| reply::answer(reply, heard)).await?;
         match &mut answer {
             Answer::Busy { holder, .. } => {
+                self.context.shared.yielded.was_needed(name);
                 self.context.correct_grant_times(holder);
                 if waits {
                     self.context.shared.watch.want(name, &key, kind);
@@ -261,6 +262,11 @@ impl LockingMethod for RedissonMethod {
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
         let key = self.key_of(name)?;
         let manner = self.manner(over.kind, over.mode)?;
+        let longest = self.context.shared.options.layout.lock_watchdog_timeout;
+        // Nobody renews it.
+        if over.detached && over.kind == Kind::ReadWrite && over.ttl > longest {
+            return Err(error::too_long_without_process(longest));
+        }
         let (owner, from) = (wire::owner(&over.owner), wire::owner(&over.from));
         let mut call = self.granting_call(name, &key);
         call.argument(&[&owner]);
@@ -290,6 +296,9 @@ impl LockingMethod for RedissonMethod {
 
     /// Other hashes are not in use as locks.
     async fn inspect_listed(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        if self.key_of(name).is_err() {
+            return Ok(Snapshot::default());
+        }
         let inspected = self.inspected(name).await?;
         let seen = reply::seen(inspected).or_else(|refused| match refused {
             ReplyError::NoRedissonLock => Ok(Vec::new()),

@@ -45,6 +45,12 @@ struct LockChannel {
     refused_at: Option<Instant>,
 }
 
+impl LockChannel {
+    fn is_refused(&self, now: Instant) -> bool {
+        self.refused_at.is_some_and(|at| now.saturating_duration_since(at) < REFUSED)
+    }
+}
+
 impl LockChannels {
     pub(crate) fn new(needs_both: bool) -> Self {
         Self { all: Mutex::default(), needs_both, wanted: Default::default() }
@@ -60,8 +66,12 @@ impl LockChannels {
             }
         } else if all.len() < MOST {
             let names = vec![name.clone()];
-            let known =
-                LockChannel { names, asked_for: now, is_heard: [false; 2], refused_at: None };
+            let of = |channel: &str| channel.split(':').next().unwrap_or_default().to_owned();
+            let kind = of(&channel);
+            let mut same =
+                all.iter().filter(|(channel, known)| known.is_refused(now) && of(channel) == kind);
+            let refused_at = same.next().and_then(|(_, known)| known.refused_at);
+            let known = LockChannel { names, asked_for: now, is_heard: [false; 2], refused_at };
             all.insert(channel, known);
             self.wanted.iter().for_each(Notify::notify_one);
         }
@@ -77,11 +87,13 @@ impl LockChannels {
         plain && (sharded || !self.needs_both)
     }
 
-    /// In how many ways this process is subscribed to it.
+    /// How many of those who hear of a release are surely this process. In a cluster its other subscription may be at
+    /// another node, which tells nobody here.
     pub(crate) fn subscriptions(&self, name: &LockName, channel: &str) -> u64 {
         let all = self.lock();
         let known = all.get(channel).filter(|known| known.names.contains(name));
-        known.map_or(0, |known| known.is_heard.iter().map(|heard| u64::from(*heard)).sum())
+        let counted = SubscriptionKind::Sharded as usize * usize::from(self.needs_both);
+        known.map_or(0, |known| u64::from(known.is_heard[counted]))
     }
 
     /// The locks whose channel this is; none where it is no lock's.
@@ -96,21 +108,18 @@ impl LockChannels {
 
     /// Those that are not subscribed to yet, but for what was refused.
     pub(crate) fn unheard(&self, kind: SubscriptionKind, now: Instant) -> Vec<String> {
-        let mut all = self.lock();
-        let mut unheard = Vec::new();
-        for (channel, known) in &mut *all {
-            let refused = |at: Instant| now.saturating_duration_since(at) < REFUSED;
-            known.refused_at = known.refused_at.filter(|at| refused(*at));
-            if !known.is_heard[kind as usize] && known.refused_at.is_none() {
-                unheard.push(channel.clone());
-            }
-        }
-        unheard
+        let all = self.lock();
+        let unheard = all
+            .iter()
+            .filter(|(_, known)| !known.is_heard[kind as usize] && !known.is_refused(now));
+        unheard.map(|(channel, _)| channel.clone()).collect()
     }
 
-    /// All of them.
-    pub(crate) fn all(&self) -> Vec<String> {
-        self.lock().keys().cloned().collect()
+    /// All of them, but for what was refused.
+    pub(crate) fn permitted(&self, now: Instant) -> Vec<String> {
+        let all = self.lock();
+        let permitted = all.iter().filter(|(_, known)| !known.is_refused(now));
+        permitted.map(|(channel, _)| channel.clone()).collect()
     }
 
     /// These are subscribed to: what was said before was not heard, so whoever waits for these locks has to look.
@@ -127,10 +136,14 @@ impl LockChannels {
         names
     }
 
-    /// This user may not listen there.
+    /// This user may not listen there, nor probably where others are announced in the same way.
     pub(crate) fn refused(&self, channel: &str, now: Instant) {
-        if let Some(known) = self.lock().get_mut(channel) {
-            known.refused_at = Some(now);
+        let of = |channel: &str| channel.split(':').next().unwrap_or_default().to_owned();
+        let refused = of(channel);
+        for (channel, known) in &mut *self.lock() {
+            if of(channel) == refused && known.is_heard == [false; 2] {
+                known.refused_at = Some(now);
+            }
         }
     }
 
@@ -222,9 +235,11 @@ mod tests {
     fn what_is_refused_is_tried_again_after_a_while() {
         let (channels, now) = wanted(false);
         channels.want(&name("b"), "c:b".into(), now);
+        channels.want(&name("b"), "d:b".into(), now);
         channels.refused("c:a", now);
-        assert_eq!(channels.unheard(Plain, now), ["c:b"]);
-        assert_eq!(channels.unheard(Plain, now + REFUSED).len(), 2);
+        assert_eq!(channels.unheard(Plain, now), ["d:b"]);
+        assert_eq!(channels.permitted(now), ["d:b"]);
+        assert_eq!(channels.unheard(Plain, now + REFUSED).len(), 3);
     }
 
     #[test]
@@ -238,6 +253,6 @@ mod tests {
         for number in 0..=MOST {
             channels.want(&name("a"), number.to_string(), now);
         }
-        assert_eq!(channels.all().len(), MOST);
+        assert_eq!(channels.permitted(now).len(), MOST);
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     convert::Infallible,
+    time::{Duration, Instant},
 };
 
 use futures_util::future::select_all;
@@ -15,6 +16,9 @@ use crate::{
     options::Layout,
     servers::NodeRef,
 };
+
+/// The shortest time between two rounds: those who come meanwhile go with one.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// A connection to a node, and what is subscribed to there.
 struct NodeSubscription {
@@ -31,16 +35,23 @@ pub(super) async fn keep_subscribed(listener: &Listener) {
     // Those of a task that ended with its runtime are gone.
     listener.channels.disconnected(Sharded);
     let mut nodes: HashMap<NodeRef, NodeSubscription> = HashMap::new();
+    // Slots move, so all are asked for again at each beat.
+    let mut all = true;
     loop {
         let wanted = by_node(listener).await;
         nodes.retain(|node, open| {
             wanted.contains_key(node) && open.ended.try_recv() == Err(TryRecvError::Empty)
         });
         for (node, channels) in wanted {
-            let told = subscribe(listener, &mut nodes, &node, &channels).await;
+            let told = subscribe(listener, &mut nodes, &node, &channels, all).await;
             if let Err(fault) = told {
                 log_unavailable(&fault);
-                nodes.remove(&node);
+                // It was reached: perhaps this user may not listen there.
+                if nodes.remove(&node).is_some() {
+                    channels.iter().for_each(|channel| {
+                        listener.channels.refused(channel, Instant::now());
+                    });
+                }
                 listener.channels.unsubscribed(Sharded, &channels);
                 // The slot of one of them may be elsewhere by now.
                 let _ = listener.route.ask_anew(&listener.clients).await;
@@ -52,18 +63,19 @@ pub(super) async fn keep_subscribed(listener: &Listener) {
             }
             let _ = select_all(nodes.values_mut().map(|open| &mut open.ended)).await;
         };
-        tokio::select! {
-            () = listener.channels.wanted(Sharded) => {}
-            () = one_has_ended => {}
-            () = tokio::time::sleep(HEARTBEAT) => {}
-        }
+        all = tokio::select! {
+            () = listener.channels.wanted(Sharded) => false,
+            () = one_has_ended => true,
+            () = tokio::time::sleep(HEARTBEAT) => true,
+        };
+        tokio::time::sleep(PAUSE).await;
     }
 }
 
 /// All channels, by the nodes that have their slots.
 async fn by_node(listener: &Listener) -> HashMap<NodeRef, Vec<String>> {
     let mut by_node: HashMap<_, Vec<_>> = HashMap::new();
-    for channel in listener.channels.all() {
+    for channel in listener.channels.permitted(Instant::now()) {
         let tag = HashTag::of_slot(slot_of_key(&channel));
         match listener.route.find(&listener.clients, tag).await {
             Ok(node) => by_node.entry(node).or_default().push(channel),
@@ -81,6 +93,7 @@ async fn subscribe(
     nodes: &mut HashMap<NodeRef, NodeSubscription>,
     node: &NodeRef,
     channels: &[String],
+    all: bool,
 ) -> Result<(), Fault> {
     let server = listener.route.server(&listener.clients, node).await?;
     if !nodes.contains_key(node) {
@@ -93,10 +106,15 @@ async fn subscribe(
     let Some(open) = nodes.get_mut(node) else { return Ok(()) };
     let gone: Vec<_> =
         open.channels.iter().filter(|known| !channels.contains(known)).cloned().collect();
-    // Each is in a slot of its own. One that is subscribed to is asked for, too: its slot may have moved.
+    let asked: Vec<_> =
+        channels.iter().filter(|channel| all || !open.channels.contains(*channel)).collect();
+    if gone.is_empty() && asked.is_empty() {
+        return Ok(());
+    }
+    // Each is in a slot of its own.
     let row = |out: &mut Vec<u8>| {
         gone.iter().for_each(|channel| command(&["SUNSUBSCRIBE", channel], out));
-        channels.iter().for_each(|channel| command(&["SSUBSCRIBE", channel], out));
+        asked.iter().for_each(|channel| command(&["SSUBSCRIBE", channel], out));
         command(&["PING"], out);
     };
     let told = open.connection.call(&row).await;

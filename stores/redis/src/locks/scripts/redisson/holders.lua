@@ -61,7 +61,7 @@ local function holders(mode)
     for _, holder in ipairs(seen) do
         if not is_holder(holder[1]) or not string.find(holder[2], '^%d+$') then return nil end
     end
-    return seen
+    return #seen > 0 and seen or nil
 end
 
 -- The field of one who has the lock alone, and whose fields begin with `mine`.
