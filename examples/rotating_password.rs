@@ -43,8 +43,10 @@ async fn main() -> Result<(), Box<dyn error::Error>> {
     let guard = tenure.mutex("report").ttl(Duration::from_secs(3)).lock().await?;
     println!("holding with token {}", guard.token());
 
+    // Whoever logs in meanwhile may have either.
+    server.tell("ACL SETUSER locks >second")?;
     *vault.lock().unwrap_or_else(PoisonError::into_inner) = "second";
-    server.tell("ACL SETUSER locks resetpass >second")?;
+    server.tell("ACL SETUSER locks <first")?;
     server.tell("CLIENT KILL USER locks")?;
     println!("the password has changed, and all connections are gone");
 
