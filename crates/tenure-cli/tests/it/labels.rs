@@ -115,8 +115,9 @@ fn a_user_without_a_name_is_called_by_its_number() {
 fn ls_finds_what_is_held_and_waited_for_by_a_label() {
     let scene = Scene::new();
     let hold = "echo > held; exec sleep 1000";
+    // No process has such a number.
     let mut all = Vec::new();
-    for options in ["mine", "theirs --label bob@web9/one", "queue --label bob@web9/two"] {
+    for options in ["mine", "theirs --label bob@web9/9000017", "queue --label bob@web9/9000018"] {
         all.push(scene.start(options, hold));
         scene.line("held");
         fs::remove_file(scene.path("held")).unwrap();
@@ -135,7 +136,7 @@ fn ls_finds_what_is_held_and_waited_for_by_a_label() {
     assert_eq!(found(""), ["mine", "queue", "theirs"]);
     assert_eq!(found("--mine"), ["mine", "queue"], "who waits counts");
     assert_eq!(found("--host web9"), ["queue", "theirs"]);
-    assert_eq!(found("--label /one"), ["theirs"]);
+    assert_eq!(found("--label /9000017"), ["theirs"]);
     assert_eq!(found("q --mine"), ["queue"]);
     assert_eq!(found("--mine --host web9"), [""; 0], "one label has to be both");
     let table = scene.output(["ls", "--host", "web9"]);

@@ -48,7 +48,7 @@ async fn what_is_no_plain_lock_is_neither_taken_nor_deleted() {
     assert!(tenure.store().evict(&name(KEY)).await.is_err());
     server.command(&["DEL", KEY]);
     server.command(&["SET", KEY, "not a lock"]);
-    let wait = Duration::from_millis(100);
+    let wait = Duration::from_secs(1);
     assert!(tenure.mutex(KEY).lock().wait(wait).await.unwrap_err().is_busy());
     let refused = tenure.store().evict(&name(KEY)).await.unwrap_err();
     assert!(refused.to_string().contains("never expires"), "{refused:#}");
@@ -162,7 +162,7 @@ async fn any_value_of_another_library_is_busy() {
     let server = RedisServer::start();
     let tenure = ours(&server);
     let busy = async |what: &str| {
-        let wait = Duration::from_millis(50);
+        let wait = Duration::from_secs(1);
         assert!(tenure.mutex(KEY).try_lock().await.unwrap().is_none(), "{what}");
         assert!(tenure.mutex(KEY).lock().wait(wait).await.unwrap_err().is_busy(), "{what}");
         let seen = tenure.inspect(KEY).await.unwrap();
