@@ -87,6 +87,8 @@ pub(crate) struct MessageFilter {
     expected: Option<QueryTag>,
     is_ours: bool,
     has_failed: bool,
+    /// The last question, and whether an error came that may be to another one.
+    asked: Option<QueryTag>,
     is_doubtful: bool,
     /// How many answers are over.
     over: u64,
@@ -110,6 +112,7 @@ impl MessageFilter {
             expected: None,
             is_ours: false,
             has_failed: false,
+            asked: None,
             is_doubtful: false,
             over: 0,
         }
@@ -119,7 +122,8 @@ impl MessageFilter {
         self.over
     }
 
-    /// Whether an error came that may be to what another client asked.
+    /// Whether an error came that may be to what another client asked. It stays so for that question: our answer may
+    /// follow before whoever waits has looked.
     pub(crate) const fn is_doubtful(&self) -> bool {
         self.is_doubtful
     }
@@ -131,6 +135,9 @@ impl MessageFilter {
         expected: Option<QueryTag>,
     ) -> Result<(), ConnectionEndReason> {
         self.expected = expected;
+        if expected.is_some() && expected != self.asked {
+            (self.asked, self.is_doubtful) = (expected, false);
+        }
         while let Some((first, rest)) = bytes.split_first() {
             if self.left == 0 {
                 self.head.push(*first);
@@ -221,12 +228,12 @@ impl MessageFilter {
         let Some(tag) = self.expected else { return Ok(()) };
         match self.tag {
             b'T' if has_column(&self.body, &tag.to_string()) => {
-                (self.is_ours, self.is_doubtful) = (true, false);
+                self.is_ours = true;
                 Ok(())
             }
             b'E' => {
                 self.has_failed = true;
-                self.is_doubtful = !self.is_ours;
+                self.is_doubtful |= !self.is_ours;
                 Ok(())
             }
             b'Z' if self.has_failed => Ok(()),

@@ -215,7 +215,6 @@ async fn fails_when_it_has_left(url: &str, code: &str) {
 
 /// It may have had an effect, whatever the error says.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "fails one time in two: what was acquired stays until its lease ends"]
 async fn an_acquire_that_is_refused_by_an_error_of_another_client_is_taken_back() {
     let pooler = PgBouncer::start(quiet_server(), 1, &[]);
     for code in ["40001", "53100", "25006", "42501", "42P01"] {

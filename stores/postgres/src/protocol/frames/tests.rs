@@ -214,7 +214,14 @@ fn what_answers_another_question_is_refused() {
     assert_eq!(passes(&[&parsed, &ours, &failed, &ready()], Some(tag)), Ok((2, false)));
     // Nothing says to what it is.
     assert_eq!(passes(&[&failed, &ready()], Some(tag)), Ok((2, true)));
-    assert_eq!(passes(&[&failed, &ready(), &ours], Some(tag)), Ok((2, false)));
+    // What comes behind it does not tell either: it was to another question, and ours had an effect.
+    assert_eq!(passes(&[&failed, &ready(), &ours], Some(tag)), Ok((2, true)));
+    let mut frames = let_in(false);
+    frames.inspect_bytes(&[&*failed, &ready()].concat(), Some(tag)).unwrap();
+    frames.inspect_bytes(&ours, None).unwrap();
+    assert!(frames.is_doubtful());
+    frames.inspect_bytes(&columns(other), Some(other)).unwrap();
+    assert!(!frames.is_doubtful(), "the next question is not in doubt for that");
     let others: [&[&[u8]]; 6] = [
         &[&parsed, &columns(other)],
         &[&row],
