@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_core::{
-    Fault, HoldId, LockName, Owner, Token,
+    Fault, FaultKind, HoldId, LockName, Owner, Token,
     proto::{
         Renewed,
         queue::{
@@ -54,4 +54,21 @@ pub(crate) trait LockingMethod: Send + Sync {
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault>;
 
     async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault>;
+}
+
+/// A turn where no queue is kept: releases what this owner has, and asks again. Somebody may come between.
+pub(crate) async fn turn_in_two_steps(
+    method: &impl LockingMethod,
+    name: &LockName,
+    owner: &Owner,
+    ask: &Ask,
+) -> Result<Answer, Fault> {
+    let released = method.release(name, owner, Duration::ZERO).await?;
+    let asked = method.acquire(name, ask).await;
+    asked.map_err(|fault| if released == Released::Released { half_done(&fault) } else { fault })
+}
+
+/// Why the second of two steps was not done, when the first was.
+fn half_done(fault: &Fault) -> Fault {
+    Fault::new(FaultKind::InDoubt, fault.message_and_cause(), fault.help().to_owned())
 }

@@ -45,7 +45,11 @@ impl HashTag {
     /// What stands between the braces.
     pub(crate) fn text(self) -> TagText {
         match self.0.checked_sub(FIRST_OF_SLOT) {
-            None => TagText::new(format_args!("{:03x}", self.0)),
+            // Each call writes it: without the machinery of formatting.
+            None => {
+                let digit = |shift: u16| b"0123456789abcdef"[usize::from((self.0 >> shift) & 15)];
+                TagText { bytes: [digit(8), digit(4), digit(0), 0, 0, 0, 0, 0], length: 3 }
+            }
             Some(slot) => slot_text(TEXTS_OF_SLOTS.get(usize::from(slot)).copied().unwrap_or(0)),
         }
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use tenure_core::{
-    Fault, FaultKind, HoldId, LockName, Owner, Token,
+    Fault, HoldId, LockName, Owner, Token,
     proto::{
         Backoff, Renewed,
         queue::{
@@ -31,7 +31,7 @@ use self::{
     session::{WatchScope, WatchTransaction},
 };
 use crate::{
-    locks::{Context, LockingMethod, error},
+    locks::{Context, LockingMethod, error, method::turn_in_two_steps},
     servers::transport::lending::PoolKind,
 };
 
@@ -75,10 +75,7 @@ impl LockingMethod for OptimisticMethod {
     /// Releases what this owner has, and asks again: somebody may come between.
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
         self.can_do(ask.mode, ask.order)?;
-        let released = self.release(name, owner, Duration::ZERO).await?;
-        let asked = self.acquire(name, ask).await;
-        asked
-            .map_err(|fault| if released == Released::Released { half_done(&fault) } else { fault })
+        turn_in_two_steps(self, name, owner, ask).await
     }
 
     async fn release(
@@ -282,9 +279,4 @@ impl OptimisticMethod {
         };
         reason.map_or(Ok(()), |reason| Err(reason.into()))
     }
-}
-
-/// Why the second of two steps was not done, when the first was.
-pub(super) fn half_done(fault: &Fault) -> Fault {
-    Fault::new(FaultKind::InDoubt, fault.message_and_cause(), fault.help().to_owned())
 }

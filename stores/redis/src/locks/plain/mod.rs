@@ -24,7 +24,8 @@ use crate::locks::{
         keys::{Key, release_channel},
         wire,
     },
-    optimistic::{OptimisticMethod, half_done},
+    method::turn_in_two_steps,
+    optimistic::OptimisticMethod,
     scripted::ScriptedMethod,
     scripts,
 };
@@ -99,10 +100,7 @@ impl LockingMethod for PlainMethod {
     /// Releases what this owner has, and asks again: somebody may come between.
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
         self.optimistic.can_do(ask.mode, ask.order)?;
-        let released = self.release(name, owner, Duration::ZERO).await?;
-        let asked = self.acquire(name, ask).await;
-        asked
-            .map_err(|fault| if released == Released::Released { half_done(&fault) } else { fault })
+        turn_in_two_steps(self, name, owner, ask).await
     }
 
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {

@@ -35,7 +35,7 @@ use crate::{
             reply::Reply,
             wire::{self, OwnerText},
         },
-        optimistic::half_done,
+        method::turn_in_two_steps,
         scripted::ScriptedMethod,
         scripts,
     },
@@ -107,17 +107,6 @@ impl RedissonMethod {
     ) -> Result<T, Fault> {
         let reply = self.context.run(script, echo, call).await?;
         read(reply).map_err(|refused| self.context.refused(refused))
-    }
-
-    /// Lets this owner go, and says how many clients heard of it.
-    async fn let_go(&self, name: &LockName, owner: &Owner) -> Result<(Released, u64), Fault> {
-        let key = self.key_of(name)?;
-        let text = wire::owner(owner);
-        let mut call = self.context.call(name, &[Key::Lock]);
-        call.key(&[keys::queue(&key).as_bytes()]);
-        call.argument(&[&text]).argument(&[field_start(&text).as_bytes()]);
-        self.add_channels(&mut call, &key);
-        self.run(&scripts::RELEASE_REDISSON, &text, call, reply::released).await
     }
 
     async fn evict_field(
@@ -203,9 +192,9 @@ impl LockingMethod for RedissonMethod {
             &scripts::ACQUIRE_REDISSON
         };
         let waits = matches!(ask.intent, Intent::Wait { .. });
-        let heard = self.context.shared.watch.hears(name, &key, kind);
+        let hears = || self.context.shared.watch.hears(name, &key, kind);
         let mut answer =
-            self.run(script, &owner, call, |reply| reply::answer(reply, heard)).await?;
+            self.run(script, &owner, call, |reply| reply::answer(reply, hears)).await?;
         match &mut answer {
             Answer::Busy { holder, .. } => {
                 self.context.shared.yielded.was_needed(name);
@@ -237,14 +226,17 @@ impl LockingMethod for RedissonMethod {
         if !keep.is_zero() {
             return Err(error::no_keeping());
         }
-        let (released, heard) = self.let_go(name, owner).await?;
         let key = self.key_of(name)?;
+        let text = wire::owner(owner);
+        let mut call = self.context.call(name, &[Key::Lock]);
+        call.key(&[keys::queue(&key).as_bytes()]);
+        call.argument(&[&text]).argument(&[field_start(&text).as_bytes()]);
+        self.add_channels(&mut call, &key);
+        let (released, heard) =
+            self.run(&scripts::RELEASE_REDISSON, &text, call, reply::released).await?;
         // This process is one of them if it waited for the name a while ago.
-        let own = [ChannelKind::Lock, ChannelKind::ReadWrite]
-            .into_iter()
-            .map(|kind| self.context.shared.watch.subscriptions(name, &key, kind))
-            .max();
-        if heard > own.unwrap_or(0) {
+        let own = |kind| self.context.shared.watch.subscriptions(name, &key, kind);
+        if heard > 0 && heard > own(ChannelKind::Lock).max(own(ChannelKind::ReadWrite)) {
             self.context.shared.yielded.insert(name);
         }
         Ok(released)
@@ -253,10 +245,7 @@ impl LockingMethod for RedissonMethod {
     /// Releases what this owner has, lets others go first that heard of it, and asks again.
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
         self.manner(ask.kind, ask.mode)?;
-        let released = self.release(name, owner, Duration::ZERO).await?;
-        let asked = self.acquire(name, ask).await;
-        asked
-            .map_err(|fault| if released == Released::Released { half_done(&fault) } else { fault })
+        turn_in_two_steps(self, name, owner, ask).await
     }
 
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {

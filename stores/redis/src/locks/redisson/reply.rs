@@ -14,7 +14,7 @@ use crate::locks::layout::{
 };
 
 /// How long a waiter sleeps at most that hears of every announced release: a spin lock announces none.
-pub(super) const LOOK: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_secs(5);
 /// The same for one that does not hear of them yet, or not at all.
 const LOOK_UNHEARD: Duration = Duration::from_millis(250);
 const SHORTEST_RETRY: Duration = Duration::from_millis(1);
@@ -32,8 +32,8 @@ fn refusal(word: &str) -> ReplyError {
     }
 }
 
-/// The answer to an ask; `heard` says whether this process hears of releases of the name.
-pub(super) fn answer(reply: Reply, heard: bool) -> ParseResult<Answer> {
+/// The answer to an ask; `hears` says whether this process hears of releases of the name.
+pub(super) fn answer(reply: Reply, hears: impl FnOnce() -> bool) -> ParseResult<Answer> {
     let mut fields = reply.fields()?;
     match fields.text()?.as_str() {
         "granted" => {
@@ -43,7 +43,7 @@ pub(super) fn answer(reply: Reply, heard: bool) -> ParseResult<Answer> {
         "busy" => {
             let left = fields.signed()?;
             let holder = holders(&mut fields)?.pop().map(|(_, holder)| holder);
-            let longest = if heard { LOOK } else { LOOK_UNHEARD };
+            let longest = if hears() { LOOK } else { LOOK_UNHEARD };
             let left = u64::try_from(left).map_or(longest, Duration::from_millis);
             let retry_after = left.clamp(SHORTEST_RETRY, longest);
             Ok(Answer::Busy { retry_after, ahead: 0, holder, position: None })
@@ -122,7 +122,8 @@ mod tests {
     fn a_grant_has_a_time_or_a_number() {
         let token = |number| {
             let fields = vec![text("granted"), text(number), Value::Int(250)];
-            let Answer::Granted { token, left, .. } = answer(reply(fields), true).unwrap() else {
+            let Answer::Granted { token, left, .. } = answer(reply(fields), || true).unwrap()
+            else {
                 panic!()
             };
             assert_eq!(left, Duration::from_millis(250));
@@ -132,7 +133,7 @@ mod tests {
         assert_eq!(token("=17"), 17);
         for number in ["", "=", "=0", "x", "9007199254740992"] {
             let fields = vec![text("granted"), text(number), Value::Int(250)];
-            assert!(matches!(answer(reply(fields), true), Err(ReplyError::Granted)), "{number}");
+            assert!(matches!(answer(reply(fields), || true), Err(ReplyError::Granted)), "{number}");
         }
     }
 
@@ -142,7 +143,7 @@ mod tests {
             let row = vec![text("a:1"), Value::Int(left), text("x"), text("")];
             let fields =
                 vec![text("busy"), Value::Int(left), Value::Array(vec![Value::Array(row)])];
-            let Answer::Busy { retry_after, holder, .. } = answer(reply(fields), heard).unwrap()
+            let Answer::Busy { retry_after, holder, .. } = answer(reply(fields), || heard).unwrap()
             else {
                 panic!()
             };
@@ -164,7 +165,7 @@ mod tests {
             vec![text("busy"), Value::Nil],
             vec![text("seen"), Value::Int(1)],
         ] {
-            assert!(matches!(answer(reply(fields.clone()), true), Err(ReplyError::Corrupt)));
+            assert!(matches!(answer(reply(fields.clone()), || true), Err(ReplyError::Corrupt)));
             assert!(matches!(seen(reply(fields)), Err(ReplyError::Corrupt)));
         }
     }

@@ -55,10 +55,8 @@ pub(crate) fn field_start(owner: &OwnerText) -> String {
 
 /// The owner of a field of tenure, and what stands behind the mark.
 fn ours(field: &str) -> Option<(Owner, &str)> {
-    let (uuid, rest) = field.split_at_checked(UUID)?;
-    let dashes =
-        uuid.bytes().enumerate().all(|(at, byte)| (byte == b'-') == matches!(at, 8 | 13 | 18 | 23));
-    let owner = wire::owner_of(&uuid.replace('-', "")).filter(|_| dashes)?;
+    let (uuid, rest) = field.split_at_checked(UUID).filter(|_| is_holder(field))?;
+    let owner = wire::owner_of(&uuid.replace('-', ""))?;
     let rest = rest.strip_prefix(MARK)?;
     (rest.is_empty() || rest.starts_with(':'))
         .then_some((owner, rest.strip_prefix(':').unwrap_or(rest)))
