@@ -44,13 +44,14 @@ impl PendingAsk<'_> {
         if memory.is_trial(self.name) || memory.lacks_right(SystemClock.now()) {
             return Ok(true);
         }
-        let ours = self.shared.options.tokens;
+        // Bare tokens are refused where nothing is recorded.
+        let record = TokenForm::Shifted.record();
         let refused = |error| self.session.fault(error, true);
         let mut writer = self.session.client().new_multi_writer();
         // While it is there nobody can have removed the base path and made it anew, with the same version.
         writer.add_check_version(&placed.path, -1).map_err(refused)?;
         // Unless another program writes it first.
-        writer.add_set_data(self.session.base(), &ours.record(), *version).map_err(refused)?;
+        writer.add_set_data(self.session.base(), &record, *version).map_err(refused)?;
         let written = timeout(self.session.limit(), writer.commit()).await;
         let failed = match written.map_err(|_| error::timed_out(&self.shared.place, true))? {
             Ok(_) => return Ok(true),
@@ -60,7 +61,7 @@ impl PendingAsk<'_> {
         match failed {
             (_, Error::NoNode | Error::BadVersion) => Ok(false),
             // Without it there can be no record of the other form either, unless another user writes it.
-            (1, Error::NoAuth) if ours == TokenForm::Shifted => {
+            (1, Error::NoAuth) => {
                 memory.record_no_right(SystemClock.now());
                 Ok(true)
             }

@@ -236,7 +236,10 @@ impl ZookeeperOptions {
     /// go-zookeeper. Otherwise it is 1,024 times that, which leaves room for hand-overs inside one process. Default:
     /// `false`.
     ///
-    /// All programs that use one base path must agree: the first one records its form there, and others are refused.
+    /// All programs that use one base path must agree. Bare tokens need a base path other than the default. They are
+    /// refused on one that exists already, unless its data record them.
+    /// [docs/stores/zookeeper.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/zookeeper.md#tokens-beside-other-libraries)
+    /// says how to record the form.
     #[must_use]
     pub const fn czxid_tokens(mut self, czxid: bool) -> Self {
         self.tokens = if czxid { TokenForm::Czxid } else { TokenForm::Shifted };
