@@ -23,6 +23,7 @@ use crate::{
             reply::Reply,
             wire::{self, OwnerText},
         },
+        plain::SharedNames,
         scripts::BATCHES,
         wakeups::WakeupSubscription,
         yields::YieldedNames,
@@ -55,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) crowded_names: BoundedHintSet<LockName>,
     /// In Redisson's layout: names that others heard the release of.
     pub(crate) yielded: YieldedNames,
+    /// In the plain layout: names that another library locks too.
+    pub(crate) shared_names: SharedNames,
 }
 
 impl Context {
@@ -80,6 +83,7 @@ impl Context {
             records: GrantedRecordCache::default(),
             crowded_names: BoundedHintSet::new(),
             yielded: YieldedNames::default(),
+            shared_names: SharedNames::default(),
         };
         let transport = Arc::new(Transport::new(options, route, &BATCHES));
         Ok(Self { shared: Arc::new(shared), transport })

@@ -30,9 +30,11 @@ pub(crate) enum Key {
     Line,
     /// When holds and offers end.
     Ends,
+    /// In the plain layout, of a lock that another library wants too: whose turn it is.
+    Turns,
 }
 
-/// All of them.
+/// Those of a lock in tenure's own layout.
 pub(crate) const ALL: [Key; 4] = [Key::Lock, Key::Clock, Key::Line, Key::Ends];
 
 /// How names become keys, and keys names.
@@ -108,6 +110,7 @@ impl Keys<'_> {
             Key::Clock => ("clock", ""),
             Key::Line => ("line:", self.name),
             Key::Ends => ("ends:", self.name),
+            Key::Turns => ("turns:", self.name),
         };
         let prefix = self.space.prefix.as_bytes();
         [prefix, b"{", self.text.as_bytes(), b"}", kind.as_bytes(), name.as_bytes()]

@@ -3,6 +3,11 @@
 //!
 //! The value of a holder of tenure is its record, as in tenure's own layout. Any other value is a holder of another
 //! library. What is rare is done by transactions, which read the value, decide here, and write unless it changed.
+//!
+//! Most other libraries look now and then, and would seldom find a lock free that tenure's waiters take at once. So
+//! where one was seen, a name is left free for a moment after a second of tenure's holds.
+
+mod shared_names;
 
 use std::time::Duration;
 
@@ -12,12 +17,14 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{
-            Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
+            Answer, Ask, Contender, Intent, Raised, Released, Snapshot, TakeOver, TakenOver,
+            Together,
         },
     },
     store::Renewal,
 };
 
+pub(crate) use self::shared_names::SharedNames;
 use crate::locks::{
     Context, LockingMethod, error,
     layout::{
@@ -48,6 +55,10 @@ impl PlainMethod {
         }
     }
 
+    fn shared_names(&self) -> &SharedNames {
+        &self.context.shared.shared_names
+    }
+
     /// The key of a name, unless it is one that tenure keeps something else in.
     fn key_of(&self, name: &LockName) -> Result<String, Fault> {
         let key = self.context.key_space().keys(name).text(Key::Lock);
@@ -63,11 +74,20 @@ impl LockingMethod for PlainMethod {
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         self.key_of(name)?;
         self.optimistic.can_do(ask.mode, ask.order)?;
-        match self.scripted.ask_for_free(name, ask).await? {
-            Some(answer) => Ok(answer),
-            // Somebody has it: who that is, and for how long, is read now.
-            None => self.optimistic.acquire(name, ask).await,
+        // Who does not wait takes what is free.
+        let lets_others_go_first =
+            matches!(ask.intent, Intent::Wait { .. }) && self.shared_names().contains(name);
+        let keys = [Key::Lock, Key::Clock, Key::Turns];
+        let keys = if lets_others_go_first { &keys[..] } else { &keys[..2] };
+        if let Some(answer) = self.scripted.ask_for_free(name, ask, keys).await? {
+            return Ok(answer);
         }
+        // Somebody has it: who that is, and for how long, is read now.
+        let answer = self.optimistic.acquire(name, ask).await?;
+        if let Answer::Busy { holder: Some(Contender { token: None, .. }), .. } = answer {
+            self.shared_names().insert(name);
+        }
+        Ok(answer)
     }
 
     async fn acquire_together(&self, _: &[(LockName, Ask)]) -> Result<Together, Fault> {
@@ -91,7 +111,9 @@ impl LockingMethod for PlainMethod {
         }
         let text = wire::owner(owner);
         let channel = release_channel(&self.context.shared.options, &key);
-        let mut call = self.context.call(name, &[Key::Lock]);
+        let turns = self.shared_names().contains(name).then_some(Key::Turns);
+        let keys: Vec<_> = [Key::Lock].into_iter().chain(turns).collect();
+        let mut call = self.context.call(name, &keys);
         call.argument(&[&text]).argument(&[channel.as_bytes()]);
         let reply = self.context.run(&scripts::RELEASE_PLAIN, &text, call).await?;
         reply.released().map_err(|refused| self.context.refused(refused))

@@ -64,9 +64,10 @@ impl ScriptedMethod {
         &self,
         name: &LockName,
         ask: &Ask,
+        keys: &[Key],
     ) -> Result<Option<Answer>, Fault> {
         let owner = wire::owner(&ask.owner);
-        let mut call = self.0.call(name, &[Key::Lock, Key::Clock]);
+        let mut call = self.0.call(name, keys);
         wire::add_ask_arguments(&mut call, &owner, ask);
         let answer = self.0.run(&scripts::ACQUIRE_PLAIN, &owner, call).await?;
         self.answer_alone(ask, BatchedReply::Whole(answer))

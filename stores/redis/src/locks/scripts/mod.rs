@@ -98,8 +98,8 @@ scripts! {
     RELEASE_ALONE = "release/release_alone" "shared/refused" "release/release_refused";
     /// Asks for a name in the plain layout, and says so when anybody has it.
     ///
-    /// KEYS: lock, clock. ARGV: owner and mark, ttl, permits and label.
-    /// Answers the record, or `crowd`. Keeps S1 and S2.
+    /// KEYS: lock, clock; whose turn it is, if that counts. ARGV: owner and mark, ttl, permits and label.
+    /// Answers the record, `crowd`, or `busy` without a holder while it is the turn of others. Keeps S1 and S2.
     ACQUIRE_PLAIN = "shared/ahead" "shared/refused" "shared/clock" "acquire/acquire_plain";
     /// Extends a lease in the plain layout.
     ///
@@ -108,7 +108,7 @@ scripts! {
     RENEW_PLAIN = "shared/refused" "renew/renew_plain";
     /// Releases a name in the plain layout.
     ///
-    /// KEYS: lock. ARGV: owner, the channel on which releases are announced.
+    /// KEYS: lock; whose turn it is, if that counts. ARGV: owner, the channel on which releases are announced.
     /// Answers nothing more, or `not-held`. Keeps S4 and S6.
     RELEASE_PLAIN = "release/release_plain" "shared/refused" "release/release_refused";
     /// Asks for a mutex or to write, in Redisson's layout.

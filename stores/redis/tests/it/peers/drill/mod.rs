@@ -34,6 +34,9 @@ const PROCESSES: usize = 4;
 /// How often each process counts.
 const TURNS: usize = 250;
 
+/// How long both sides share the lock without trouble.
+const SHARED: Duration = Duration::from_secs(60);
+
 /// How long processes are stopped and killed.
 const DISTURBED: Duration = Duration::from_secs(60);
 
@@ -91,6 +94,33 @@ async fn count(place: &Place) -> [f64; 2] {
     let counted: usize = fs::read_to_string(file).unwrap().parse().unwrap();
     assert_eq!(counted, 2 * PROCESSES * (TURNS + 1), "{:?} and tenure lost some", place.library);
     rates
+}
+
+/// How often each side has its turn while all of them want it.
+async fn share(library: Library) -> [u64; 2] {
+    let place = Place::new(library);
+    let mut peers = Vec::new();
+    for side in [Side::Theirs, Side::Ours] {
+        for _ in 0..PROCESSES {
+            let mut peer = place.start(side);
+            peer.asked(&format!("write 1 {}", place.resource.port), "done").await;
+            peers.push(peer);
+        }
+    }
+    let written = || {
+        let told = place.resource.judge(|judgement| judgement.figures);
+        told.map(|figures| figures.written)
+    };
+    for peer in &mut peers {
+        peer.tell(&format!("write 10000 {}", place.resource.port)).await;
+    }
+    let [theirs, ours] = written();
+    tokio::time::sleep(SHARED).await;
+    let [theirs_then, ours_then] = written();
+    place.resource.judge(|judgement| {
+        assert_eq!(judgement.violations, [] as [&str; 0], "{library:?}");
+    });
+    [theirs_then - theirs, ours_then - ours]
 }
 
 fn random(below: usize) -> usize {
@@ -168,6 +198,7 @@ fn told(figures: Figures) -> String {
 
 async fn drill(library: Library) {
     let rates = count(&Place::new(library)).await;
+    let shared = share(library).await;
     let migrated = Place::new(library);
     let leases = Leases::watch(&migrated.server, KEY);
     migrate(&migrated).await;
@@ -184,10 +215,13 @@ async fn drill(library: Library) {
     place.resource.judge(|judgement| {
         let [theirs, ours] = judgement.figures;
         println!(
-            "{library:?}: theirs {:.0}/s, ours {:.0}/s; stopped and killed {:?} of theirs, {:?} of ours; \
+            "{library:?}: theirs {:.0}/s, ours {:.0}/s; in {} s {} and {} turns of 20 ms; stopped and killed {:?} of theirs, {:?} of ours; \
              {} leases, {} expired, {} overlapping; theirs {}; ours {}",
             rates[0],
             rates[1],
+            SHARED.as_secs(),
+            shared[0],
+            shared[1],
             disturbances.0,
             disturbances.1,
             leases.begun,
