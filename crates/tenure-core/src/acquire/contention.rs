@@ -30,6 +30,9 @@ use crate::{
 /// The longest wait for one answer before the store is asked again.
 pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(5);
 
+/// How long before the end of a wait the store is no longer asked, at the longest.
+const LAST_REQUEST: Duration = Duration::from_millis(100);
+
 /// How a contention ended.
 pub(crate) enum ContentionOutcome {
     /// With the lock.
@@ -52,6 +55,8 @@ pub(crate) struct Contention<'a> {
     head: Option<QueueHead<Lease>>,
     acquisition: Option<Box<Acquisition>>,
     backoff: Backoff,
+    /// How long the store took to answer that the lock is busy.
+    answer_time: Duration,
     /// Since when requests fail, and why the last one did.
     failing: Option<(Timestamp, Fault)>,
     /// A grant came too late, and is being taken back.
@@ -88,6 +93,7 @@ impl<'a> Contention<'a> {
             give_up,
             head,
             backoff: Backoff::new(Duration::from_millis(5), Duration::from_secs(1)),
+            answer_time: Duration::ZERO,
             failing: None,
             granted_late: false,
             seen: Busy { name: name.clone(), holder: None, ahead: 0, here: false },
@@ -124,10 +130,22 @@ impl<'a> Contention<'a> {
                 self.head.iter().for_each(|head| head.record_wait(at));
                 wait_for_wakeup(&*self.context.clock, at, acquisition.wakeups()).await;
             }
-            if self.context.now() >= self.give_up {
+            if self.context.now() >= self.last_request() {
+                self.context.clock.sleep_until(self.give_up).await;
                 return self.finish_timed_out();
             }
         }
+    }
+
+    /// From when on no request is worth sending: its answer would come after the wait, and leave it in doubt whether the
+    /// lock was acquired.
+    fn last_request(&self) -> Timestamp {
+        if self.failing.is_some() {
+            return self.give_up;
+        }
+        // One answer takes longer than another.
+        let ahead = self.answer_time.saturating_mul(2).min(LAST_REQUEST);
+        self.give_up.saturating_sub(ahead)
     }
 
     fn is_try(&self) -> bool {
@@ -210,7 +228,7 @@ impl<'a> Contention<'a> {
             }
             Some(Ok(Answer::Busy { retry_after, ahead, holder, position })) => {
                 self.confirm_earlier_release();
-                self.failing = None;
+                (self.failing, self.answer_time) = (None, received.since(sent));
                 self.backoff.reset();
                 if !self.contended {
                     self.contended = true;

@@ -16,7 +16,7 @@ use tenure_core::{
 
 use crate::{
     STEP, ends_within,
-    flawed::{Call, Flawed},
+    flawed::{Call, Flaw, Flawed},
     on_manual_clock, settle,
 };
 
@@ -88,6 +88,37 @@ async fn silence_is_doubt_and_what_came_of_it_is_taken_back() {
     assert!(matches!(asking.await.unwrap(), AcquireError::InDoubt(_)));
     settle().await;
     assert!(store.diary().contains(&Call::Release));
+}
+
+/// The answer would come after the wait: the lock is busy, and nothing is in doubt.
+#[tokio::test]
+async fn what_cannot_be_answered_before_the_wait_is_over_is_not_asked() {
+    let (tenure, store, other, clock) = two_processes();
+    let _theirs = other.mutex("a").ttl(TTL).lock().await.unwrap();
+    store.forge_hints();
+    let answer_time = Duration::from_millis(50);
+    store.flaws(|flaws| flaws.ask = Some(Flaw::Late(clock.clone(), answer_time)));
+    let asking = tenure.mutex("a").ttl(TTL).wait(answer_time * 20).lock().into_future();
+    let asking = tokio::spawn(async { asking.await.map(drop).unwrap_err() });
+    let pass = async |times| {
+        for _ in 0..times {
+            settle().await;
+            clock.advance(answer_time / 2);
+        }
+        settle().await;
+    };
+    let name = LockName::new("a").unwrap();
+    pass(20).await;
+    store.hint(&name);
+    pass(17).await;
+    assert_eq!(store.asks(), [2, 0]);
+    store.hint(&name);
+    pass(2).await;
+    assert!(!asking.is_finished(), "it is not over yet");
+    pass(1).await;
+    let error = asking.await.unwrap();
+    assert!(matches!(error, AcquireError::TimedOut(_)), "{error:#}");
+    assert_eq!(store.asks(), [2, 0]);
 }
 
 #[tokio::test]

@@ -56,6 +56,7 @@ pub(crate) enum Flaw {
 /// What is wrong with some kinds of calls.
 #[derive(Debug, Default)]
 pub(crate) struct Flaws {
+    pub(crate) ask: Option<Flaw>,
     pub(crate) renew: Option<Flaw>,
     pub(crate) release: Option<Flaw>,
     pub(crate) take_over: Option<Flaw>,
@@ -350,6 +351,7 @@ impl Store for Flawed {
         self.note(Call::Ask(ask.intent));
         self.last.lock().unwrap().insert(name.clone(), ask.owner);
         self.asks[0].fetch_add(1, Ordering::Relaxed);
+        self.hinder(|flaws| &flaws.ask).await?;
         if self.refuses.load(Ordering::Relaxed) {
             return Err(Fault::new(FaultKind::Unreachable, "it cannot be reached", "ask again"));
         }
