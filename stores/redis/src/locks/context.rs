@@ -7,7 +7,7 @@ use std::sync::{
 
 use tenure_core::{
     Fault, FaultKind, LockName, Owner,
-    proto::queue::{Client, Contender},
+    proto::queue::{Client, Contender, Mode, Order},
     store::Capabilities,
 };
 
@@ -145,6 +145,18 @@ impl Context {
 
     pub(crate) fn limits(&self) -> &str {
         &self.shared.limits
+    }
+
+    /// Refuses what takes more than one record.
+    pub(crate) fn can_do(&self, mode: Mode, order: Order) -> Result<(), Fault> {
+        let reasons = &self.shared.capabilities.reasons;
+        let reason = match (mode, order) {
+            (Mode::Shared, _) => reasons.shared,
+            (Mode::Permits { .. }, _) => reasons.permits,
+            (Mode::Exclusive, Order::Fifo) => reasons.fifo,
+            (Mode::Exclusive, Order::Barging) => None,
+        };
+        reason.map_or(Ok(()), |reason| Err(reason.into()))
     }
 
     /// Whether replicas have to have what is written.

@@ -22,12 +22,6 @@ pub(crate) fn crowded(place: &str) -> Fault {
     Fault::new(FaultKind::Unsupported, what, "use a user that may run scripts")
 }
 
-/// A holder of another library cannot be renewed, released or handed over by tenure.
-pub(crate) fn foreign(place: &str) -> Fault {
-    let what = format!("a program that uses another library holds this lock on Redis at {place}");
-    Fault::new(FaultKind::Unsupported, what, "let that program release it")
-}
-
 /// Something else lies at the key of a lock of the plain layout.
 pub(crate) fn other_type(place: &str) -> Fault {
     let what =
@@ -145,7 +139,7 @@ pub(crate) fn of_transaction(place: &str, code: Option<&str>) -> Option<Fault> {
         "NOPERM" => (
             FaultKind::Misconfigured,
             "does not permit this user what a lock without scripts needs",
-            "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis-without-scripts.md, or with layout=plain that of https://github.com/tenure-rs/tenure/blob/main/docs/together.md, and +wait for replicas=",
+            "give it the ACL line of https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis-without-scripts.md, and +wait for replicas=",
         ),
         _ => return None,
     };

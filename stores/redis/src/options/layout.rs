@@ -88,7 +88,7 @@ impl LayoutOptions {
     }
 
     /// Checks that what is given belongs to this layout.
-    pub(crate) fn check(&self, prefix: &str, scripts: bool, in_cluster: bool) -> Result<(), Fault> {
+    pub(crate) fn check(&self, prefix: &str, scripts: bool) -> Result<(), Fault> {
         let wrong = |what: &str, help: &str| Err(Fault::new(FaultKind::Misconfigured, what, help));
         if self.unlock_channel.is_some() && !self.is_plain() {
             return wrong(
@@ -130,10 +130,6 @@ impl LayoutOptions {
         if !scripts {
             let help = "leave scripts=no out, as a user that may run scripts";
             return wrong(&format!("{layout} needs scripts"), help);
-        }
-        if in_cluster && self.is_plain() {
-            let help = "use one server, or one that sentinels name: in a cluster the token of a lock could be on another node than its key";
-            return wrong(&format!("in a cluster tenure does not support {layout}"), help);
         }
         Ok(())
     }

@@ -335,7 +335,7 @@ impl RedisOptions {
     /// Checks what depends on several options.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         self.login.check()?;
-        self.layout.check(&self.prefix, self.scripts, self.deployment.is_cluster())?;
+        self.layout.check(&self.prefix, self.scripts)?;
         check_certificates("the servers", self.is_over_tls(), &self.certificates)?;
         if let Deployment::Sentinels(sentinels) = &self.deployment {
             sentinels.login.check()?;

@@ -60,6 +60,12 @@ mod plain_layout {
     tenure_testkit::conformance!(Place::plain_layout());
 }
 
+mod plain_layout_in_cluster {
+    use crate::places::Served;
+
+    tenure_testkit::conformance!(Served::plain_by_cluster());
+}
+
 mod redisson_layout {
     use crate::places::Place;
 

@@ -28,6 +28,10 @@ pub(crate) const WITHOUT_SCRIPTS_ACL: &str =
 /// That of `docs/together.md`.
 pub(crate) const PLAIN_ACL: &str = include_str!("../../../../docs/stores/redis-plain.acl");
 
+/// What a user of a cluster needs for it beside the rights for tenure's own keys.
+pub(crate) const PLAIN_CLUSTER_ACL: &str =
+    include_str!("../../../../docs/stores/redis-plain-cluster.acl");
+
 /// The other one of `docs/together.md`.
 pub(crate) const REDISSON_ACL: &str = include_str!("../../../../docs/stores/redis-redisson.acl");
 
@@ -194,21 +198,31 @@ impl Served<RedisCluster> {
         place
     }
 
-    /// The same in the keys of Redisson, with the rights that the page adds.
+    /// The same in the keys of other libraries.
+    pub(crate) fn plain_by_cluster() -> Self {
+        Self::by_cluster().in_layout(Layout::Plain, PLAIN_CLUSTER_ACL)
+    }
+
+    /// The same in the keys of Redisson.
     pub(crate) fn redisson_by_cluster() -> Self {
-        let mut place = Self::by_cluster();
-        let keys = format!("app-{}", place.prefix);
-        let user = format!("user-{}", place.prefix);
-        let acl = REDISSON_CLUSTER_ACL.replace("app:", &keys);
-        for server in place.service.running() {
+        let place = Self::by_cluster().in_layout(Layout::Redisson, REDISSON_CLUSTER_ACL);
+        let options = place.options.clone();
+        let options = options.lock_watchdog_timeout(Duration::from_secs(3_600)).unwrap();
+        Self { options, wants_hash_tags: true, ..place }
+    }
+
+    /// With the rights that the page adds.
+    fn in_layout(self, layout: Layout, acl: &str) -> Self {
+        let keys = format!("app-{}", self.prefix);
+        let user = format!("user-{}", self.prefix);
+        let acl = acl.replace("app:", &keys);
+        for server in self.service.running() {
             let words = acl.split_whitespace().skip(3).collect::<Vec<_>>();
             let told = server.command(&[&["ACL", "SETUSER", &user], words.as_slice()].concat());
             assert_eq!(told, Reply::Text("OK".to_owned()));
         }
-        let options = place.options.layout(Layout::Redisson).key_prefix(&keys).unwrap();
-        place.options = options.lock_watchdog_timeout(Duration::from_secs(3_600)).unwrap();
-        place.wants_hash_tags = true;
-        place
+        let options = self.options.clone().layout(layout).key_prefix(&keys).unwrap();
+        Self { options, ..self }
     }
 }
 

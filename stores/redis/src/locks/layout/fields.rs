@@ -26,8 +26,6 @@ pub(crate) enum ReplyError {
     Granted,
     /// Others share the lock or wait for it, of whom nothing is known without scripts.
     Crowd,
-    /// Another library has the lock, of whose holders no more is known.
-    Foreign,
     /// The key of the lock is no string, so it is no lock of the plain layout.
     OtherType,
     /// What is to be evicted never ends.
@@ -123,6 +121,14 @@ impl ReplyFields {
         }
     }
 
+    /// Bytes as they are.
+    pub(crate) fn bytes(&mut self) -> ParseResult<Vec<u8>> {
+        match self.0.next() {
+            Some(Value::Bytes(bytes)) => Ok(bytes),
+            _ => Err(ReplyError::Corrupt),
+        }
+    }
+
     /// The same of what may be no text.
     pub(crate) fn lossy_text(&mut self) -> ParseResult<String> {
         match self.0.next() {
@@ -175,7 +181,6 @@ impl ReplyError {
             Self::Format(number) => crate::servers::format::of_a_lock(place, &number),
             Self::Granted => error::unreadable(place),
             Self::Crowd => error::crowded(place),
-            Self::Foreign => error::foreign(place),
             Self::OtherType => error::other_type(place),
             Self::Endless => error::never_ends(place),
             Self::NoRedissonLock => error::no_redisson_lock(place),

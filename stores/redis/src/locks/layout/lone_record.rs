@@ -15,8 +15,8 @@ use crate::{
 
 /// What its parts are.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ParsedRecord<'a> {
-    pub(super) owner: &'a str,
+pub(crate) struct ParsedRecord<'a> {
+    pub(crate) owner: &'a str,
     /// All that stands behind it.
     rest: &'a str,
     reads: bool,
@@ -35,7 +35,7 @@ const NOBODY: &str = "--------------------------------";
 const OWNER: usize = size_of::<OwnerText>();
 
 impl<'a> ParsedRecord<'a> {
-    pub(super) fn read(text: &'a [u8]) -> ParseResult<Self> {
+    pub(crate) fn read(text: &'a [u8]) -> ParseResult<Self> {
         let text = std::str::from_utf8(text).map_err(|_| ReplyError::Corrupt)?;
         let (owner, rest) = text.split_at_checked(OWNER).ok_or(ReplyError::Corrupt)?;
         let (head, label) = rest.split_once(' ').ok_or(ReplyError::Corrupt)?;
@@ -60,12 +60,12 @@ impl<'a> ParsedRecord<'a> {
     }
 
     /// Whether one has it for itself.
-    pub(super) fn is_exclusive(&self) -> bool {
+    pub(crate) fn is_exclusive(&self) -> bool {
         self.permits.is_empty() && !self.reads
     }
 
     /// Whether each part is as tenure writes it.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         let is_owner = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
         // Until the year 2286 the time of a grant has so many digits.
         let digits = self.grant.bytes().take_while(u8::is_ascii_digit).count();
@@ -74,7 +74,7 @@ impl<'a> ParsedRecord<'a> {
             && self.holder(0).is_ok()
     }
 
-    pub(super) fn token(&self) -> ParseResult<Token> {
+    pub(crate) fn token(&self) -> ParseResult<Token> {
         self.grant().map(|(token, _)| token)
     }
 
@@ -83,7 +83,7 @@ impl<'a> ParsedRecord<'a> {
     }
 
     /// Who has it, and for how many milliseconds.
-    pub(super) fn holder(&self, left: i64) -> ParseResult<Contender> {
+    pub(crate) fn holder(&self, left: i64) -> ParseResult<Contender> {
         let fields = vec![
             bytes(&self.mode()),
             bytes(self.grant),
@@ -97,12 +97,12 @@ impl<'a> ParsedRecord<'a> {
     }
 
     /// The same when its owner has let go, and the lock stays taken for a while.
-    pub(super) fn lingering(&self) -> String {
+    pub(crate) fn lingering(&self) -> String {
         format!("{NOBODY}{}", self.rest)
     }
 
     /// The same with a greater token.
-    pub(super) fn raised(&self, token: Token) -> ParseResult<String> {
+    pub(crate) fn raised(&self, token: Token) -> ParseResult<String> {
         let (_, since) = self.grant()?;
         let stays = if self.grant.ends_with(WITHOUT_SCRIPTS) { "!" } else { "" };
         let Self { owner, used, label, .. } = self;
@@ -117,7 +117,7 @@ impl<'a> ParsedRecord<'a> {
 }
 
 /// The record of what this ask is granted at this time.
-pub(super) fn granted(ask: &Ask, time: u64) -> String {
+pub(crate) fn granted(ask: &Ask, time: u64) -> String {
     wire::record(&ask.owner, wire::mark(ask), time, ask.mode, &ask.label)
 }
 

@@ -13,10 +13,12 @@
 //! {tag}line:NAME   a sorted set: qMODE OWNER CHANNEL by its position, below zero; kOWNER by when that ends
 //! {tag}ends:NAME   a sorted set: hOWNER and oOWNER by when the hold or the offer ends
 //! {tag}clock       the time of the last token, of all names with this tag
+//! {tag}turns:NAME  in the plain layout, where another library was seen: ours (for a second) or theirs (while it is free)
 //! ```
 
 pub(crate) mod fields;
 pub(crate) mod keys;
+pub(crate) mod lone_record;
 pub(crate) mod records;
 pub(crate) mod redisson;
 pub(crate) mod reply;

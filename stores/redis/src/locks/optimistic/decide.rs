@@ -12,12 +12,9 @@ use tenure_core::{
     },
 };
 
-use super::{
-    foreign::{self, LOOK_AT_FOREIGN},
-    record::{self, ParsedRecord},
-};
 use crate::locks::layout::{
     fields::{ParseResult, ReplyError},
+    lone_record::{self, ParsedRecord},
     wire::LAST_TIME,
 };
 
@@ -47,24 +44,6 @@ pub(super) enum HolderState {
     Alone(Vec<u8>),
     /// Several, or some wait for it by scripts; what is known of them.
     Crowd(Option<ContenderSummary>),
-    /// A program of another library, with this value.
-    Foreign(Vec<u8>),
-    /// What is there is no lock of the plain layout.
-    OtherType,
-}
-
-impl HolderState {
-    /// Who has a key of the plain layout with this value, for so many milliseconds. A key that is not there reads as
-    /// an empty one.
-    pub(super) fn of_plain_key(value: Vec<u8>, left: i64) -> Self {
-        const GONE: i64 = -2;
-        match left {
-            GONE => Self::Nobody,
-            // What tenure writes always ends.
-            0.. if foreign::is_ours(&value) => Self::Alone(value),
-            _ => Self::Foreign(value),
-        }
-    }
 }
 
 /// What the head of a crowd says.
@@ -136,24 +115,6 @@ impl LockSnapshot {
             HolderState::Nobody => Ok(None),
             HolderState::Alone(record) => ParsedRecord::read(record).map(Some),
             HolderState::Crowd(_) => Err(ReplyError::Crowd),
-            HolderState::Foreign(_) => Err(ReplyError::Foreign),
-            HolderState::OtherType => Err(ReplyError::OtherType),
-        }
-    }
-
-    /// The holder that uses another library, if it has the lock.
-    fn foreign_holder(&self) -> Option<Contender> {
-        match &self.held {
-            HolderState::Foreign(value) => Some(foreign::holder(value, self.left)),
-            _ => None,
-        }
-    }
-
-    /// Refuses to evict what may be no lock.
-    fn check_evictable(&self) -> ParseResult<()> {
-        match &self.held {
-            HolderState::Foreign(value) => foreign::check_deletable(value, self.left),
-            _ => Ok(()),
         }
     }
 
@@ -169,7 +130,6 @@ impl LockSnapshot {
     fn is_of_others(&self) -> bool {
         match &self.held {
             HolderState::Crowd(Some(crowd)) => !crowd.ours,
-            HolderState::Foreign(_) | HolderState::OtherType => true,
             HolderState::Nobody | HolderState::Alone(_) | HolderState::Crowd(None) => false,
         }
     }
@@ -204,12 +164,6 @@ pub(super) fn acquire(seen: &LockSnapshot, ask: &Ask) -> DecisionResult<Answer> 
     };
     match seen.record() {
         Err(ReplyError::Crowd) => busy(None, None),
-        Err(ReplyError::Foreign) => {
-            let retry_after = seen.left().clamp(SHORTEST_RETRY, LOOK_AT_FOREIGN);
-            let retry_after = if seen.left < 0 { LOOK_AT_FOREIGN } else { retry_after };
-            let holder = seen.foreign_holder();
-            Ok(Said(Answer::Busy { retry_after, ahead: 0, holder, position: None }))
-        }
         Err(refused) => Err(refused),
         Ok(Some(record)) if record.owner == ask.owner.to_hex() => {
             if !record.is_exclusive() {
@@ -228,7 +182,7 @@ pub(super) fn acquire(seen: &LockSnapshot, ask: &Ask) -> DecisionResult<Answer> 
             let left = Duration::from_millis(ttl);
             let changes = vec![
                 WriteOperation::Clock(time),
-                WriteOperation::Grant(record::granted(ask, time), ttl),
+                WriteOperation::Grant(lone_record::granted(ask, time), ttl),
             ];
             Ok(With(changes, Answer::Granted { token, left, others_waiting: false }))
         }
@@ -282,7 +236,7 @@ pub(super) fn take_over(seen: &LockSnapshot, over: &TakeOver) -> DecisionResult<
     }
     let (time, token) = seen.tick()?;
     let ttl = ceil_millis(over.ttl);
-    let record = record::granted(&over.as_ask(), time);
+    let record = lone_record::granted(&over.as_ask(), time);
     let changes = vec![WriteOperation::Clock(time), WriteOperation::Grant(record, ttl)];
     Ok(With(changes, granted(token, Duration::from_millis(ttl))))
 }
@@ -308,25 +262,13 @@ pub(super) fn evict(seen: &LockSnapshot) -> DecisionResult<Vec<Contender>> {
         Ok(None) => Ok(Before(Vec::new())),
         Ok(Some(holder)) => Ok(With(vec![WriteOperation::Delete], vec![holder])),
         Err(ReplyError::Corrupt) => Ok(With(vec![WriteOperation::Delete], Vec::new())),
-        Err(ReplyError::Foreign) => {
-            seen.check_evictable()?;
-            let holder = seen.foreign_holder().into_iter().collect();
-            Ok(With(vec![WriteOperation::Delete], holder))
-        }
         Err(refused) => Err(refused),
     }
 }
 
 /// The one of this id, if that has it.
 pub(super) fn evict_hold(seen: &LockSnapshot, hold: HoldId) -> DecisionResult<Option<Contender>> {
-    let holder = match seen.foreign_holder() {
-        Some(holder) if holder.id == Some(hold) => {
-            seen.check_evictable()?;
-            Some(holder)
-        }
-        Some(_) => None,
-        None => seen.record()?.map(|record| record.holder(seen.left)).transpose()?,
-    };
+    let holder = seen.record()?.map(|record| record.holder(seen.left)).transpose()?;
     match holder.filter(|holder| holder.id == Some(hold)) {
         Some(holder) => Ok(With(vec![WriteOperation::Delete], Some(holder))),
         None => Ok(Before(None)),
@@ -335,9 +277,6 @@ pub(super) fn evict_hold(seen: &LockSnapshot, hold: HoldId) -> DecisionResult<Op
 
 /// Who has it; nobody knows without scripts who waits.
 pub(super) fn inspect(seen: &LockSnapshot) -> ParseResult<Option<Contender>> {
-    if let Some(holder) = seen.foreign_holder() {
-        return Ok(Some(holder));
-    }
     let HolderState::Crowd(Some(crowd)) = &seen.held else {
         return seen.record()?.map(|record| record.holder(seen.left)).transpose();
     };
@@ -365,16 +304,6 @@ mod tests {
     fn crowd(sole: &str, end: u64, sharing: u64) -> LockSnapshot {
         let crowd = ContenderSummary { sole: sole.to_owned(), end, sharing, ours: false };
         LockSnapshot { held: HolderState::Crowd(Some(crowd)), now: NOW, ..LockSnapshot::default() }
-    }
-
-    #[test]
-    fn what_never_ends_is_not_ours_and_what_is_gone_is_nobodys() {
-        let of = |value: &[u8], left| HolderState::of_plain_key(value.to_vec(), left);
-        let ours = format!("{OWNER}{NOW} a");
-        assert!(matches!(of(ours.as_bytes(), 10), HolderState::Alone(_)));
-        assert!(matches!(of(ours.as_bytes(), -1), HolderState::Foreign(_)));
-        assert!(matches!(of(ours.as_bytes(), -2), HolderState::Nobody));
-        assert!(matches!(of(b"", 10), HolderState::Foreign(_)));
     }
 
     #[test]

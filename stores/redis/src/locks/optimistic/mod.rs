@@ -5,8 +5,6 @@
 //! leave it as it is. So both exclude each other.
 
 mod decide;
-mod foreign;
-mod record;
 mod session;
 
 use std::time::Duration;
@@ -18,8 +16,8 @@ use tenure_core::{
     proto::{
         Backoff, Renewed,
         queue::{
-            Answer, Ask, Contender, Intent, Mode, Order, Raised, Released, Snapshot, TakeOver,
-            TakenOver, Together,
+            Answer, Ask, Contender, Intent, Order, Raised, Released, Snapshot, TakeOver, TakenOver,
+            Together,
         },
     },
     store::Renewal,
@@ -48,7 +46,7 @@ pub(crate) struct OptimisticMethod(pub(crate) Context);
 #[async_trait]
 impl LockingMethod for OptimisticMethod {
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
-        self.can_do(ask.mode, ask.order)?;
+        self.0.can_do(ask.mode, ask.order)?;
         let mut answer =
             self.transact(name, WatchScope::Clock, &[], |seen| decide::acquire(seen, ask)).await?;
         match &mut answer {
@@ -74,7 +72,7 @@ impl LockingMethod for OptimisticMethod {
 
     /// Releases what this owner has, and asks again: somebody may come between.
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
-        self.can_do(ask.mode, ask.order)?;
+        self.0.can_do(ask.mode, ask.order)?;
         turn_in_two_steps(self, name, owner, ask).await
     }
 
@@ -100,7 +98,7 @@ impl LockingMethod for OptimisticMethod {
     }
 
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
-        self.can_do(over.mode, Order::Barging)?;
+        self.0.can_do(over.mode, Order::Barging)?;
         let owners = [over.from.to_hex(), over.owner.to_hex()];
         let taken = self
             .transact(name, WatchScope::Clock, &owners, |seen| decide::take_over(seen, over))
@@ -266,17 +264,5 @@ impl OptimisticMethod {
             session.confirm().await?;
         }
         Ok(true)
-    }
-
-    /// Refuses what takes more than one record.
-    pub(super) fn can_do(&self, mode: Mode, order: Order) -> Result<(), Fault> {
-        let reasons = &self.0.shared.capabilities.reasons;
-        let reason = match (mode, order) {
-            (Mode::Shared, _) => reasons.shared,
-            (Mode::Permits { .. }, _) => reasons.permits,
-            (Mode::Exclusive, Order::Fifo) => reasons.fifo,
-            (Mode::Exclusive, Order::Barging) => None,
-        };
-        reason.map_or(Ok(()), |reason| Err(reason.into()))
     }
 }

@@ -6,10 +6,7 @@
 
 use tenure_core::Fault;
 
-use super::{
-    decide::{ContenderSummary, HolderState, LockSnapshot, TokenClock, WriteOperation},
-    foreign,
-};
+use super::decide::{ContenderSummary, HolderState, LockSnapshot, TokenClock, WriteOperation};
 use crate::{
     client::{Failure, ServerError, UnknownOutcome, Value, error, pool::PoolGuard},
     locks::{
@@ -17,7 +14,6 @@ use crate::{
         error::{of_transaction, without_effect},
         layout::keys::{Key, Keys, release_channel},
     },
-    options::Layout,
     servers::{links::LiveConnection, transport::lending::PoolKind},
 };
 
@@ -76,13 +72,7 @@ impl<'a> WatchTransaction<'a> {
             let all = keys.iter().chain(&clock).map(String::as_str);
             row.insert(2, ["WATCH"].into_iter().chain(all).collect());
         }
-        let is_plain = self.context.layout() == Layout::Plain;
-        for key in &keys {
-            // The value of another library may be of any length.
-            let get =
-                if is_plain { vec!["GETRANGE", key, "0", foreign::LAST] } else { vec!["GET", key] };
-            row.extend([get, vec!["PTTL", key]]);
-        }
+        row.extend(keys.iter().flat_map(|key| [vec!["GET", key], vec!["PTTL", key]]));
         row.extend(clock.iter().map(|key| vec!["GET", key]));
         row.extend(writes.then(|| vec!["MULTI"]));
         let mut told = self.send(&row, None).await?.into_iter();
@@ -100,12 +90,9 @@ impl<'a> WatchTransaction<'a> {
         let ahead = self.pooled.connection.seconds_ahead().saturating_mul(1_000_000);
         let mut seen = Vec::with_capacity(locks.len());
         for _ in locks {
-            let mut held = match told.next() {
+            let held = match told.next() {
                 Some(Value::Bytes(record)) => HolderState::Alone(record),
                 Some(Value::Nil) => HolderState::Nobody,
-                Some(Value::Error(error)) if error.code() == "WRONGTYPE" && is_plain => {
-                    HolderState::OtherType
-                }
                 Some(Value::Error(error)) if error.code() == "WRONGTYPE" => {
                     HolderState::Crowd(None)
                 }
@@ -115,9 +102,6 @@ impl<'a> WatchTransaction<'a> {
                 Some(Value::Int(left)) => left,
                 other => return Err(self.odd(other)),
             };
-            if is_plain && let HolderState::Alone(value) = held {
-                held = HolderState::of_plain_key(value, left);
-            }
             seen.push(LockSnapshot { held, left, now, ahead, ..LockSnapshot::default() });
         }
         if let (Some(first), true) = (seen.first_mut(), clock.is_some()) {

@@ -8,14 +8,15 @@ use tenure_core::{
     proto::queue::{Contender, Mode},
 };
 
-use super::record::ParsedRecord;
-use crate::locks::layout::fields::{ParseResult, ReplyError};
+use crate::locks::layout::{
+    fields::{ParseResult, ReplyError},
+    lone_record::ParsedRecord,
+};
 
 /// How long a waiter sleeps at most behind one: most libraries announce no release.
 pub(super) const LOOK_AT_FOREIGN: Duration = Duration::from_millis(50);
 
-/// The last byte of a value that is read: more than any record of tenure has.
-pub(super) const LAST: &str = "1023";
+/// How many bytes of a value the scripts read: more than any record of tenure has.
 const READ: usize = 1024;
 
 /// How people are shown such a holder, unless its value tells more.

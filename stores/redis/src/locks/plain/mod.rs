@@ -2,12 +2,14 @@
 //! after comparing it.
 //!
 //! The value of a holder of tenure is its record, as in tenure's own layout. Any other value is a holder of another
-//! library. What is rare is done by transactions, which read the value, decide here, and write unless it changed.
+//! library.
 //!
 //! Most other libraries look now and then, and would seldom find a lock free that tenure's waiters take at once. So
 //! where one was seen, a name is left free for a moment after a second of tenure's holds.
 
+mod foreign;
 mod shared_names;
+mod value;
 
 use std::time::Duration;
 
@@ -17,14 +19,16 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{
-            Answer, Ask, Contender, Intent, Raised, Released, Snapshot, TakeOver, TakenOver,
+            Answer, Ask, Contender, Intent, Order, Raised, Released, Snapshot, TakeOver, TakenOver,
             Together,
         },
+        time::ceil_millis,
     },
     store::Renewal,
 };
 
 pub(crate) use self::shared_names::SharedNames;
+use self::value::SeenValue;
 use crate::locks::{
     Context, LockingMethod, error,
     layout::{
@@ -32,27 +36,23 @@ use crate::locks::{
         wire,
     },
     method::turn_in_two_steps,
-    optimistic::OptimisticMethod,
     scripted::ScriptedMethod,
     scripts,
 };
 
+/// How often an eviction looks again, as the holder that it saw has gone and another one has come.
+const ATTEMPTS: u32 = 64;
+
 /// Locks names by the keys of other libraries: mutexes alone, without queues.
 pub(crate) struct PlainMethod {
     context: Context,
-    /// Grants free names and renews: these scripts touch a value only if it is tenure's.
+    /// Renews: what becomes of silent connections is the same.
     scripted: ScriptedMethod,
-    /// Sees the values of others, and does what is rare.
-    optimistic: OptimisticMethod,
 }
 
 impl PlainMethod {
     pub(crate) fn new(context: &Context) -> Self {
-        Self {
-            context: context.clone(),
-            scripted: ScriptedMethod(context.clone()),
-            optimistic: OptimisticMethod(context.clone()),
-        }
+        Self { context: context.clone(), scripted: ScriptedMethod(context.clone()) }
     }
 
     fn shared_names(&self) -> &SharedNames {
@@ -67,25 +67,75 @@ impl PlainMethod {
         }
         Ok(key)
     }
+
+    async fn seen(&self, name: &LockName) -> Result<Option<SeenValue>, Fault> {
+        self.key_of(name)?;
+        let echo = self.context.echo();
+        let mut call = self.context.call(name, &[Key::Lock]);
+        call.argument(&[&echo]);
+        let reply = self.context.run(&scripts::INSPECT_PLAIN, &echo, call).await?;
+        SeenValue::read(reply).map_err(|refused| self.context.refused(refused))
+    }
+
+    /// Evicts whoever has the name, or the holder of this id.
+    async fn evict_whom(
+        &self,
+        name: &LockName,
+        only: Option<HoldId>,
+    ) -> Result<Option<Contender>, Fault> {
+        let key = self.key_of(name)?;
+        let channel = release_channel(&self.context.shared.options, &key);
+        for _ in 0..ATTEMPTS {
+            let Some(seen) = self.seen(name).await? else { return Ok(None) };
+            let evictable =
+                seen.evictable(only).map_err(|refused| self.context.refused(refused))?;
+            let Some((value, mut holder)) = evictable else { return Ok(None) };
+            let echo = self.context.echo();
+            let mut call = self.context.call(name, &[Key::Lock]);
+            call.argument(&[&echo]).argument(&[value]).argument(&[channel.as_bytes()]);
+            call.argument(&[self.context.shared.watch.evicted.as_bytes()]);
+            let reply = self.context.run(&scripts::EVICT_PLAIN, &echo, call).await?;
+            let fields = reply.fields().and_then(|mut fields| fields.text());
+            match fields.map_err(|refused| self.context.refused(refused))?.as_str() {
+                "evicted" => {
+                    self.context.correct_grant_times([&mut holder]);
+                    return Ok(Some(holder));
+                }
+                "changed" => {}
+                _ => return Err(error::corrupt(self.context.place())),
+            }
+        }
+        Err(error::overtaken(self.context.place()))
+    }
 }
 
 #[async_trait]
 impl LockingMethod for PlainMethod {
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         self.key_of(name)?;
-        self.optimistic.can_do(ask.mode, ask.order)?;
+        self.context.can_do(ask.mode, ask.order)?;
+        let waits = matches!(ask.intent, Intent::Wait { .. });
         // Who does not wait takes what is free.
-        let lets_others_go_first =
-            matches!(ask.intent, Intent::Wait { .. }) && self.shared_names().contains(name);
+        let lets_others_go_first = waits && self.shared_names().contains(name);
         let keys = [Key::Lock, Key::Clock, Key::Turns];
         let keys = if lets_others_go_first { &keys[..] } else { &keys[..2] };
-        if let Some(answer) = self.scripted.ask_for_free(name, ask, keys).await? {
-            return Ok(answer);
-        }
-        // Somebody has it: who that is, and for how long, is read now.
-        let answer = self.optimistic.acquire(name, ask).await?;
-        if let Answer::Busy { holder: Some(Contender { token: None, .. }), .. } = answer {
-            self.shared_names().insert(name);
+        let owner = wire::owner(&ask.owner);
+        let mut call = self.context.call(name, keys);
+        wire::add_ask_arguments(&mut call, &owner, ask);
+        let reply = self.context.run(&scripts::ACQUIRE_PLAIN, &owner, call).await?;
+        let mut answer =
+            value::answer(reply, ask).map_err(|refused| self.context.refused(refused))?;
+        match &mut answer {
+            Answer::Busy { holder, .. } => {
+                if holder.as_ref().is_some_and(|holder| holder.token.is_none()) {
+                    self.shared_names().insert(name);
+                }
+                self.context.correct_grant_times(holder);
+                if waits {
+                    self.context.listen();
+                }
+            }
+            Answer::Granted { .. } => self.context.listen(),
         }
         Ok(answer)
     }
@@ -105,29 +155,38 @@ impl LockingMethod for PlainMethod {
         keep: Duration,
     ) -> Result<Released, Fault> {
         let key = self.key_of(name)?;
-        self.context.shared.records.take(owner);
-        if !keep.is_zero() {
-            return self.optimistic.release(name, owner, keep).await;
-        }
         let text = wire::owner(owner);
         let channel = release_channel(&self.context.shared.options, &key);
         let turns = self.shared_names().contains(name).then_some(Key::Turns);
         let keys: Vec<_> = [Key::Lock].into_iter().chain(turns).collect();
         let mut call = self.context.call(name, &keys);
         call.argument(&[&text]).argument(&[channel.as_bytes()]);
+        if !keep.is_zero() {
+            call.number(ceil_millis(keep));
+        }
         let reply = self.context.run(&scripts::RELEASE_PLAIN, &text, call).await?;
         reply.released().map_err(|refused| self.context.refused(refused))
     }
 
     /// Releases what this owner has, and asks again: somebody may come between.
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
-        self.optimistic.can_do(ask.mode, ask.order)?;
+        self.context.can_do(ask.mode, ask.order)?;
         turn_in_two_steps(self, name, owner, ask).await
     }
 
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
         self.key_of(name)?;
-        self.optimistic.take_over(name, over).await
+        self.context.can_do(over.mode, Order::Barging)?;
+        let owner = wire::owner(&over.owner);
+        let mut call = self.context.call(name, &[Key::Lock, Key::Clock]);
+        wire::add_ask_arguments(&mut call, &owner, &over.as_ask());
+        call.argument(&[&wire::owner(&over.from)]);
+        let reply = self.context.run(&scripts::TAKE_OVER_PLAIN, &owner, call).await?;
+        let taken = reply.taken_over(over.ttl).map_err(|refused| self.context.refused(refused))?;
+        if matches!(taken, TakenOver::Granted(_)) {
+            self.context.listen();
+        }
+        Ok(taken)
     }
 
     async fn raise(&self, _: &LockName, _: &Owner, _: Token) -> Result<Raised, Fault> {
@@ -137,17 +196,18 @@ impl LockingMethod for PlainMethod {
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
-        self.key_of(name)?;
-        self.optimistic.inspect(name).await
+        let seen = self.seen(name).await?;
+        let holder = seen.map(|seen| seen.holder()).transpose();
+        let mut holder = holder.map_err(|refused| self.context.refused(refused))?;
+        self.context.correct_grant_times(&mut holder);
+        Ok(Snapshot::new(holder.into_iter().collect(), Vec::new()))
     }
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
-        self.key_of(name)?;
-        self.optimistic.evict(name).await
+        Ok(self.evict_whom(name, None).await?.into_iter().collect())
     }
 
     async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
-        self.key_of(name)?;
-        self.optimistic.evict_hold(name, hold).await
+        self.evict_whom(name, Some(hold)).await
     }
 }

@@ -59,20 +59,6 @@ impl ScriptedMethod {
         Box::pin(self.ask_crowd(name, ask, old, first)).await
     }
 
-    /// Asks for a name that nobody has; `None` when somebody has it, whoever that is.
-    pub(crate) async fn ask_for_free(
-        &self,
-        name: &LockName,
-        ask: &Ask,
-        keys: &[Key],
-    ) -> Result<Option<Answer>, Fault> {
-        let owner = wire::owner(&ask.owner);
-        let mut call = self.0.call(name, keys);
-        wire::add_ask_arguments(&mut call, &owner, ask);
-        let answer = self.0.run(&scripts::ACQUIRE_PLAIN, &owner, call).await?;
-        self.answer_alone(ask, BatchedReply::Whole(answer))
-    }
-
     /// What an ask was answered that knew of nobody else; `None` when it met others.
     fn answer_alone(
         &self,

@@ -18,7 +18,7 @@ use crate::client::{BatchKind, Script};
 const AHEAD: &str = "shared/ahead";
 
 /// Those of the ones that only look.
-const LOOKS: [&str; 2] = ["operator/inspect", "redisson/inspect"];
+const LOOKS: [&str; 3] = ["operator/inspect", "operator/inspect_plain", "redisson/inspect"];
 
 /// The fields of a record, by what scripts call them. The server is sent the numbers, which cost nothing.
 const FIELDS: [(&str, &str); 12] = [
@@ -96,11 +96,12 @@ scripts! {
     /// KEYS: lock. ARGV: owner.
     /// Answers nothing more, `not-held` or `crowd`. Keeps S4.
     RELEASE_ALONE = "release/release_alone" "shared/refused" "release/release_refused";
-    /// Asks for a name in the plain layout, and says so when anybody has it.
+    /// Asks for a name in the plain layout.
     ///
     /// KEYS: lock, clock; whose turn it is, if that counts. ARGV: owner and mark, ttl, permits and label.
-    /// Answers the record, `crowd`, or `busy` without a holder while it is the turn of others. Keeps S1 and S2.
-    ACQUIRE_PLAIN = "shared/ahead" "shared/refused" "shared/clock" "acquire/acquire_plain";
+    /// Answers the record; `taken`, the value and what is left of it; `other-type`; or, while it is the turn of others,
+    /// `left-free` and for how long. Keeps S1 and S2.
+    ACQUIRE_PLAIN = "shared/ahead" "shared/refused" "shared/clock" "shared/plain" "acquire/acquire_plain";
     /// Extends a lease in the plain layout.
     ///
     /// KEYS: lock. ARGV: owner, ttl.
@@ -108,9 +109,25 @@ scripts! {
     RENEW_PLAIN = "shared/refused" "renew/renew_plain";
     /// Releases a name in the plain layout.
     ///
-    /// KEYS: lock; whose turn it is, if that counts. ARGV: owner, the channel on which releases are announced.
+    /// KEYS: lock; whose turn it is, if that counts. ARGV: owner, the channel on which releases are announced, for how long
+    /// the name stays taken if it does.
     /// Answers nothing more, or `not-held`. Keeps S4 and S6.
-    RELEASE_PLAIN = "release/release_plain" "shared/refused" "release/release_refused";
+    RELEASE_PLAIN = "release/release_plain" "shared/refused" "release/keep_plain" "release/release_refused";
+    /// Makes a hold another owner's, in the plain layout.
+    ///
+    /// KEYS: lock, clock. ARGV: owner and mark, ttl, permits and label, the owner before.
+    /// Answers the record, `granted` with that and what is left, or `not-held`. Keeps S1, S2 and S4.
+    TAKE_OVER_PLAIN = "shared/ahead" "shared/refused" "shared/clock" "shared/plain" "token/take_over_plain";
+    /// Deletes a key of the plain layout that has this value.
+    ///
+    /// KEYS: lock. ARGV: an echo, the value, the channels of releases and of evictions.
+    /// Answers `evicted`, or `changed`. Keeps S3 and S6.
+    EVICT_PLAIN = "shared/refused" "shared/plain" "operator/evict_plain";
+    /// Shows what a key of the plain layout has. It writes nothing.
+    ///
+    /// KEYS: lock. ARGV: an echo.
+    /// Answers `free`, `taken` as above, or `other-type`. Keeps S9.
+    INSPECT_PLAIN = "shared/refused" "shared/plain" "operator/inspect_plain";
     /// Asks for a mutex or to write, in Redisson's layout.
     ///
     /// KEYS: lock, clock, the fenced lock's counter, the fair lock's queue. ARGV: owner, what its fields begin with,
@@ -250,6 +267,9 @@ mod tests {
             &RELEASE_PLAIN,
             &ACQUIRE_PLAIN,
             &RENEW_PLAIN,
+            &TAKE_OVER_PLAIN,
+            &EVICT_PLAIN,
+            &INSPECT_PLAIN,
             &ASK,
             &RELEASE,
             &RENEW_ALONE,

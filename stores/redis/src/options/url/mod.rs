@@ -36,7 +36,7 @@ impl RedisOptions {
     /// | `connect_timeout=`, `response_timeout=` | [`RedisOptions::connect_timeout`] and [`RedisOptions::response_timeout`], as `500ms`, `2s` or `1m30s` |
     /// | `replicas=`, `replica_timeout=` | [`RedisOptions::replicas`] and [`RedisOptions::replica_timeout`]; also `replicas=all` behind sentinels and in a cluster |
     /// | `scripts=no` | [`RedisOptions::scripts`]; not in a cluster |
-    /// | `layout=plain`, `layout=redisson` | [`RedisOptions::layout`]: the keys of other libraries; in a cluster, Redisson's alone |
+    /// | `layout=plain`, `layout=redisson` | [`RedisOptions::layout`]: the keys of other libraries |
     /// | `key_prefix=` | with one of these: [`RedisOptions::key_prefix`] |
     /// | `unlock_channel=` | with `layout=plain`: [`RedisOptions::unlock_channel`] |
     /// | `lock_watchdog_timeout=` | with `layout=redisson`: [`RedisOptions::lock_watchdog_timeout`] |

@@ -10,7 +10,7 @@ mod redisson;
 use std::{fs, path::Path, time::Duration};
 
 use tenure_core::AcquireError;
-use tenure_servers::{RedisServer, redis::Reply};
+use tenure_servers::{RedisCluster, RedisServer, redis::Reply};
 
 pub(crate) use self::drill::beside_peers;
 use self::{library::Library, ours::Ours, program::Peer};
@@ -178,4 +178,24 @@ async fn a_release_wakes_a_waiter_that_hears_of_it_alone() {
     // And what they release is free for us.
     peer.asked("release", "released").await;
     hold(&tenure, KEY, PATIENCE).await.release().await.unwrap();
+}
+
+/// The other libraries of the plain layout do the same there, each by the client of its language.
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_cluster_redis_py_and_tenure_exclude_each_other() {
+    let cluster = RedisCluster::start();
+    let nodes: Vec<_> = cluster.running().collect();
+    let port = nodes[0].address().port();
+    let file = nodes[0].folder().join("counter");
+    // On nodes of their own.
+    for key in ["stock:42", "{stock}:a", "stock:{}:a"] {
+        fs::write(&file, "0").unwrap();
+        let mut peer = Peer::in_cluster(Library::RedisPy, port, TTL, key);
+        peer.tell(&format!("count {TURNS} {}", file.display())).await;
+        let ours = Ours::at(&format!("{}?layout=plain", cluster.url()), false);
+        let tokens = count(ours, key, TURNS, &file).await;
+        peer.says("done").await;
+        assert_eq!(fs::read_to_string(&file).unwrap(), (2 * TURNS).to_string(), "{key}");
+        assert!(tokens.is_sorted_by(|one, next| one.1 < next.1), "{key}: {tokens:?}");
+    }
 }

@@ -10,8 +10,12 @@ from redis.exceptions import LockError
 
 
 def main():
-    _, port, ttl, key = sys.argv[1:5]
-    client = redis.Redis(port=int(port))
+    _, place, ttl, key = sys.argv[1:5]
+    cluster, _, port = place.rpartition(":")
+    if cluster:
+        client = redis.RedisCluster(host="127.0.0.1", port=int(port))
+    else:
+        client = redis.Redis(port=int(port))
 
     def lock():
         return client.lock(key, timeout=int(ttl) / 1000)

@@ -1,11 +1,11 @@
--- Whatever is at the key has the lock, and is not read here: it may be long, and of another library.
 local lock, clock, turns = KEYS[1], KEYS[2], KEYS[3]
 local owner = string.sub(ARGV[1], 1, 32)
-local time = attempt('TIME')
-if attempt('PTTL', lock) ~= -2 then return {owner, 'crowd'} end
+local found = seen(owner, lock)
+if found[2] ~= 'free' then return found end
 if turns and attempt('GET', turns) == 'theirs' then
-    return {owner, 'busy', math.max(attempt('PTTL', turns), 1) * 1000, 0, ''}
+    return {owner, 'left-free', attempt('PTTL', turns)}
 end
+local time = attempt('TIME')
 needs(lock, 1, 'SET')
 local grant = tick(clock, time[1] * 1000000 + time[2])
 if not grant then return {owner, 'corrupt'} end

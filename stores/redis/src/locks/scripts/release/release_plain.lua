@@ -2,12 +2,14 @@
 -- user may not tell them.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'string' and string.sub(held, 1, 32) == ARGV[1] then
-    held = redis.pcall('DEL', KEYS[1])
-    if held == 1 then
-        -- Others look now and then. It is their turn for a while, once the time for holds that follow each other is over.
-        if KEYS[2] then redis.pcall('SET', KEYS[2], 'theirs', 'NX', 'PX', 100) end
-        redis.pcall('PUBLISH', ARGV[2], KEYS[1])
-        return ARGV[1]
+    if not ARGV[3] then
+        held = redis.pcall('DEL', KEYS[1])
+        if held == 1 then
+            -- Others look now and then. It is their turn for a while, once the time for holds that follow each other is over.
+            if KEYS[2] then redis.pcall('SET', KEYS[2], 'theirs', 'NX', 'PX', 100) end
+            redis.pcall('PUBLISH', ARGV[2], KEYS[1])
+            return ARGV[1]
+        end
     end
 elseif type(held) ~= 'table' or string.sub(held.err, 1, 9) == 'WRONGTYPE' then
     return {ARGV[1], 'not-held'}

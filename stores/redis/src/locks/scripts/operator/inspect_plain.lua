@@ -1,0 +1,1 @@
+return seen(ARGV[1], KEYS[1])
