@@ -36,7 +36,7 @@ use crate::{
     },
     error::{self, Failure},
     protocol::{
-        answers::{AnswerTracker, QueryTag},
+        answers::{Answer, AnswerTracker, QueryTag},
         tls::{ConnectError, Connectors, PolledConnection},
     },
     tables::{
@@ -316,7 +316,7 @@ impl Connection {
         if commit != "on" && self.is_direct.load(Ordering::Relaxed) {
             let on = self.client.batch_execute("set synchronous_commit = on");
             let on = self.await_completion(None, on).await;
-            on.map_err(|error| error::of_statement(error, false).fault())?;
+            on.result.map_err(|error| error::of_statement(error, false).fault())?;
         }
         self.check_tables(options).await
     }
@@ -397,7 +397,7 @@ impl Connection {
         let tables = tables(&options.schema);
         let all = format!("begin; select pg_advisory_xact_lock({CREATION}); {tables} commit;");
         let made = self.await_completion(None, self.client.batch_execute(&all)).await;
-        let Err(error) = made else { return Ok(()) };
+        let Err(error) = made.result else { return Ok(()) };
         let _ = self.await_completion(None, self.client.batch_execute("rollback")).await;
         // Whoever waited for another one to make them may still believe that they are not there.
         if error.code().is_some_and(|code| MADE_MEANWHILE.contains(code)) {
@@ -421,11 +421,11 @@ impl Connection {
         &self,
         tag: impl Into<Option<QueryTag>>,
         asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, tokio_postgres::Error> {
-        let mut over = self.answers.over();
-        self.answers.expect(tag.into());
-        let done = asked.await;
-        match &done {
+    ) -> Answer<T> {
+        let (mut over, tag) = (self.answers.over(), tag.into());
+        self.answers.expect(tag);
+        let result = asked.await;
+        match &result {
             Ok(_) => {}
             Err(error) if error.as_db_error().is_some() => {
                 let _ = select(pin!(over.changed()), pin!(self.heard.wait_until_over())).await;
@@ -434,7 +434,9 @@ impl Connection {
             Err(_) => self.retire(),
         }
         self.answers.expect(None);
-        done
+        // The next question takes it back.
+        let is_doubtful = tag.is_some() && result.is_err() && self.answers.is_doubtful();
+        Answer { result, is_doubtful }
     }
 
     /// The values of one row of a selection.
@@ -442,7 +444,7 @@ impl Connection {
         let tag = self.answers.tag();
         let text = format!("select true as {tag}, {selection}");
         let said = self.await_completion(tag, self.client.simple_query(&text)).await;
-        let said = said.map_err(|error| error::of_statement(error, false))?;
+        let said = said.result.map_err(|error| error::of_statement(error, false))?;
         let row = said.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row),
             _ => None,

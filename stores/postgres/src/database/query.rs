@@ -151,17 +151,17 @@ impl Connection {
             let text = statement.shared(tag);
             let asked =
                 async { self.client.query_typed_raw(&text, typed).await?.try_collect().await };
-            let done = flight.send(self.await_completion(tag, asked)).await.map_err(failed);
+            let answer = flight.send(self.await_completion(tag, asked)).await;
             flight.complete();
-            turn.end();
-            let done = match done {
-                Err(failure) if writes && self.answers.is_doubtful() => {
-                    // The answer to what we asked may come yet.
-                    self.retire();
-                    Err(failure.doubted())
-                }
-                done => done,
+            let done = answer.result.map_err(failed);
+            let done = if writes && answer.is_doubtful {
+                // The answer to what we asked may come yet: nobody is to ask before it.
+                self.retire();
+                done.map_err(Failure::doubted)
+            } else {
+                done
             };
+            turn.end();
             return self.verify_replication(done, writes, doubts);
         }
         let Some(prepared) = self.prepared.get(statement.number) else {
