@@ -18,6 +18,7 @@ use crate::{
         hidden::RedactedParameter, lanes::ConnectionPool, leaving::AbandonedSession,
         open::Connection, plans::FORGET,
     },
+    doubt::StatementRuns,
     error::{self, Failure, late},
     tables::statements::Statement,
 };
@@ -98,18 +99,15 @@ impl ConnectionPool {
         writes: bool,
         until: Instant,
     ) -> Result<Vec<Row>, Failure> {
-        let run = async || {
-            let connection = self.take(by, until).await.map_err(Failure::Fault)?;
-            connection.run_until(statement, parameters, writes, until).await
-        };
-        match run().await {
-            // What another client asked is hardly refused to us twice. What had an effect has none again.
-            Err(Failure::Doubtful(_)) => match run().await {
-                Err(Failure::Doubtful(fault)) => Err(Failure::Fault(fault)),
-                Err(failure) => Err(failure.doubted()),
-                done => done,
-            },
-            done => done,
+        let mut runs = StatementRuns::new(writes);
+        loop {
+            let done = match self.take(by, until).await {
+                Ok(connection) => connection.run_until(statement, parameters, writes, until).await,
+                Err(fault) => Err(fault.into()),
+            };
+            if let Some(outcome) = runs.outcome(done) {
+                return outcome;
+            }
         }
     }
 }
@@ -154,10 +152,10 @@ impl Connection {
             let answer = flight.send(self.await_completion(tag, asked)).await;
             flight.complete();
             let done = answer.result.map_err(failed);
-            let done = if writes && answer.is_doubtful {
+            let done = if answer.is_doubtful {
                 // The answer to what we asked may come yet: nobody is to ask before it.
                 self.retire();
-                done.map_err(Failure::doubted)
+                done.map_err(|failure| failure.doubted(writes))
             } else {
                 done
             };
