@@ -228,3 +228,18 @@ async fn a_read_is_made_again_after_another_clients_error_and_nobody_gets_its_la
     }
     assert!(!relay.was_asked_in_doubt.load(SeqCst), "a late answer was for the next one");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_connection_believes_no_error_of_another_client() {
+    let (_pooler, url, relay) = behind_relay().await;
+    for code in CODES {
+        for is_followed in [true, false] {
+            for asked in ["from pg_settings", "from tenure.meta", "from pg_catalog.pg_class"] {
+                relay.answer_by(asked, code, is_followed);
+                let looked = store(&format!("{url}&create=no")).inspect(&name("lock")).await;
+                assert!(looked.is_ok(), "{code} to {asked}: {looked:?}");
+                assert!(relay.has_sent_all(), "{code} to {asked}");
+            }
+        }
+    }
+}
