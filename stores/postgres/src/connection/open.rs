@@ -16,7 +16,7 @@ use tenure_core::{
     threads::{OwnedTask, StoreThread},
 };
 use tenure_sql::{Secret, none_of};
-use tokio::sync::{Mutex, MutexGuard, OnceCell};
+use tokio::sync::{Mutex, OnceCell};
 use tokio_postgres::{
     Client, Config, SimpleQueryMessage,
     config::{ChannelBinding, TargetSessionAttrs},
@@ -32,6 +32,7 @@ use crate::{
         leaving::AbandonedSessions,
         notices::ConnectionNotices,
         plans::PlanAge,
+        session_guard::SessionGuard,
         settings::{TOLD, TOLD_LATER},
     },
     error::{self, Failure},
@@ -71,28 +72,6 @@ pub(crate) struct Connection {
     kept: std::sync::Mutex<Option<OwnedTask>>,
     turn: Mutex<()>,
     is_spoiled: AtomicBool,
-}
-
-/// The right to ask something of a session that others use, too.
-pub(crate) struct SessionGuard<'a> {
-    is_answered: bool,
-    is_spoiled: &'a AtomicBool,
-    _alone: MutexGuard<'a, ()>,
-}
-
-impl SessionGuard<'_> {
-    /// The answer is there.
-    pub(crate) fn end(mut self) {
-        self.is_answered = true;
-    }
-}
-
-impl Drop for SessionGuard<'_> {
-    fn drop(&mut self) {
-        if !self.is_answered {
-            self.is_spoiled.store(true, Ordering::Relaxed);
-        }
-    }
 }
 
 /// What a session is told of how it is to be. Whoever looks at the server sees the name.
@@ -279,8 +258,7 @@ impl Connection {
     /// what was sent already, that one would get the answer. None where an answer that nobody waited for may come.
     pub(crate) async fn lock_session(&self) -> Option<SessionGuard<'_>> {
         let alone = self.turn.lock().await;
-        let (is_answered, is_spoiled) = (false, &self.is_spoiled);
-        self.is_usable().then_some(SessionGuard { is_answered, is_spoiled, _alone: alone })
+        self.is_usable().then(|| SessionGuard::new(&self.is_spoiled, alone))
     }
 
     /// Looks whether what this session commits stays, and whether the tables are there.

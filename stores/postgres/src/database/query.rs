@@ -151,15 +151,13 @@ impl Connection {
                 async { self.client.query_typed_raw(&text, typed).await?.try_collect().await };
             let answer = flight.send(self.await_completion(tag, asked)).await;
             flight.complete();
-            let done = answer.result.map_err(failed);
-            let done = if answer.is_doubtful {
-                // The answer to what we asked may come yet: nobody is to ask before it.
+            // The answer to what we asked may come yet: nobody is to ask before it.
+            turn.end(answer.is_doubtful);
+            let mut done = answer.result.map_err(failed);
+            if answer.is_doubtful {
                 self.retire();
-                done.map_err(|failure| failure.doubted(writes))
-            } else {
-                done
-            };
-            turn.end();
+                done = done.map_err(|failure| failure.doubted(writes));
+            }
             return self.verify_replication(done, writes, doubts);
         }
         let Some(prepared) = self.prepared.get(statement.number) else {
