@@ -28,7 +28,7 @@ pub(crate) enum Failure {
     ReadOnly(Fault),
     /// There are no tables. It had no effect.
     NoTables(Fault),
-    /// It was refused for good, unless that is about what another client of a pooler asked.
+    /// It was refused, unless that is about what another client of a pooler asked. What writes was refused for good.
     Doubtful(Fault),
     /// Anything else.
     Fault(Fault),
@@ -50,21 +50,9 @@ impl Failure {
     }
 }
 
-impl Failure {
-    /// The same of what writes, where it may be about what another client of a pooler asked.
-    pub(crate) fn doubted(self) -> Self {
-        let fault = match self {
-            Self::Unprepared => return self,
-            other => other.fault(),
-        };
-        match fault.kind() {
-            FaultKind::Unreachable => {
-                let what = "the database refused a statement, which may be one of another client of the pooler";
-                Self::Fault(Fault::new(FaultKind::InDoubt, what, "try again").because(fault))
-            }
-            FaultKind::InDoubt => Self::Fault(fault),
-            _ => Self::Doubtful(fault),
-        }
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
     }
 }
 

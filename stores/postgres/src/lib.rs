@@ -15,6 +15,7 @@ mod capabilities;
 mod config;
 mod connection;
 mod database;
+mod doubt;
 mod error;
 mod fence;
 mod from_outside;

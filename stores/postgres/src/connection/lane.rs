@@ -13,7 +13,7 @@ use crate::{
         notices::{Inbox, drive_connection},
         open::{Connection, connect},
     },
-    error::late,
+    error::{Failure, late},
     protocol::tls::Connectors,
 };
 
@@ -34,6 +34,15 @@ pub(crate) struct ConnectionFactory {
 impl ConnectionFactory {
     /// A new connection, which the store's own thread keeps alive. One that nobody waits for any more is not made.
     async fn make(&self) -> Result<Connection, Fault> {
+        let made = match self.try_to_make().await {
+            // What was meant for another client of the pooler ended it.
+            Err(Failure::Doubtful(_)) => self.try_to_make().await,
+            made => made,
+        };
+        made.map_err(Failure::fault)
+    }
+
+    async fn try_to_make(&self) -> Result<Connection, Failure> {
         let (options, tls, home) = (self.options.clone(), self.tls.clone(), self.home.clone());
         let (mail, counted) = (self.mail.clone(), self.count.one_more());
         let leaving = self.leaving.clone();
@@ -48,10 +57,10 @@ impl ConnectionFactory {
             )));
             // Nobody may wait for it who would give it up.
             let checked = timeout(options.sql.response_timeout, connection.check(&options)).await;
-            checked.unwrap_or_else(|_| Err(late("the database did not answer", false)))?;
+            checked.unwrap_or_else(|_| Err(late("the database did not answer", false).into()))?;
             Ok(connection)
         });
-        made.outcome().await.unwrap_or_else(|| Err(ended()))
+        made.outcome().await.unwrap_or_else(|| Err(ended().into()))
     }
 }
 

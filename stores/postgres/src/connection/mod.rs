@@ -9,4 +9,5 @@ pub(crate) mod leaving;
 pub(crate) mod notices;
 pub(crate) mod open;
 pub(crate) mod plans;
+pub(crate) mod session_guard;
 pub(crate) mod settings;

@@ -16,7 +16,7 @@ use tenure_core::{
     threads::{OwnedTask, StoreThread},
 };
 use tenure_sql::{Secret, none_of};
-use tokio::sync::{Mutex, MutexGuard, OnceCell};
+use tokio::sync::{Mutex, OnceCell};
 use tokio_postgres::{
     Client, Config, SimpleQueryMessage,
     config::{ChannelBinding, TargetSessionAttrs},
@@ -32,11 +32,12 @@ use crate::{
         leaving::AbandonedSessions,
         notices::ConnectionNotices,
         plans::PlanAge,
+        session_guard::SessionGuard,
         settings::{TOLD, TOLD_LATER},
     },
     error::{self, Failure},
     protocol::{
-        answers::{AnswerTracker, QueryTag},
+        answers::{Answer, AnswerTracker, QueryTag},
         tls::{ConnectError, Connectors, PolledConnection},
     },
     tables::{
@@ -71,28 +72,6 @@ pub(crate) struct Connection {
     kept: std::sync::Mutex<Option<OwnedTask>>,
     turn: Mutex<()>,
     is_spoiled: AtomicBool,
-}
-
-/// The right to ask something of a session that others use, too.
-pub(crate) struct SessionGuard<'a> {
-    is_answered: bool,
-    is_spoiled: &'a AtomicBool,
-    _alone: MutexGuard<'a, ()>,
-}
-
-impl SessionGuard<'_> {
-    /// The answer is there.
-    pub(crate) fn end(mut self) {
-        self.is_answered = true;
-    }
-}
-
-impl Drop for SessionGuard<'_> {
-    fn drop(&mut self) {
-        if !self.is_answered {
-            self.is_spoiled.store(true, Ordering::Relaxed);
-        }
-    }
 }
 
 /// What a session is told of how it is to be. Whoever looks at the server sees the name.
@@ -279,12 +258,11 @@ impl Connection {
     /// what was sent already, that one would get the answer. None where an answer that nobody waited for may come.
     pub(crate) async fn lock_session(&self) -> Option<SessionGuard<'_>> {
         let alone = self.turn.lock().await;
-        let (is_answered, is_spoiled) = (false, &self.is_spoiled);
-        self.is_usable().then_some(SessionGuard { is_answered, is_spoiled, _alone: alone })
+        self.is_usable().then(|| SessionGuard::new(&self.is_spoiled, alone))
     }
 
     /// Looks whether what this session commits stays, and whether the tables are there.
-    pub(crate) async fn check(&self, options: &PostgresOptions) -> Result<(), Fault> {
+    pub(crate) async fn check(&self, options: &PostgresOptions) -> Result<(), Failure> {
         // In the same step whoever waits there is to end with this process: later it would have an effect.
         let settings = format!(
             "current_setting('synchronous_commit'), current_setting('server_encoding'), limited.setting, \
@@ -295,41 +273,39 @@ impl Connection {
              from pg_settings limited where limited.name = 'statement_timeout'",
             self.limit
         );
-        let [commit, encoding, limit, is_as_told] =
-            self.select_row(&settings).await.map_err(Failure::fault)?;
-        if limit != self.limit.to_string() {
-            // A pooler that lets settings through and forgets them. What one prepares in a session of all could be
-            // another one's statement of the same name.
-            self.is_direct.store(false, Ordering::Relaxed);
-        }
+        // A pooler may let settings through and forget them. What one prepares in a session of all could be another one's
+        // statement of the same name.
+        let may_be_direct = self.is_direct.swap(false, Ordering::Relaxed);
+        let [commit, encoding, limit, is_as_told] = self.select_row(&settings).await?;
+        let is_direct = may_be_direct && limit == self.limit.to_string();
+        self.is_direct.store(is_direct, Ordering::Relaxed);
         if encoding != "UTF8" {
             let what = format!("the encoding of the database is {encoding}");
             let help = "use a database whose encoding is UTF8: two names could be one here";
-            return Err(Fault::new(FaultKind::Misconfigured, what, help));
+            return Err(Fault::new(FaultKind::Misconfigured, what, help).into());
         }
-        if is_as_told != "t" && self.is_direct.load(Ordering::Relaxed) {
+        if is_as_told != "t" && is_direct {
             let what = "a session does not have the settings that tenure gave it, because of options in the URL or a proxy in between";
             let help = "leave options= out of the URL, and let no proxy change settings";
-            return Err(Fault::new(FaultKind::Misconfigured, what, help));
+            return Err(Fault::new(FaultKind::Misconfigured, what, help).into());
         }
         // In a session of all each statement says it for itself.
-        if commit != "on" && self.is_direct.load(Ordering::Relaxed) {
+        if commit != "on" && is_direct {
             let on = self.client.batch_execute("set synchronous_commit = on");
             let on = self.await_completion(None, on).await;
-            on.map_err(|error| error::of_statement(error, false).fault())?;
+            on.result.map_err(|error| error::of_statement(error, false))?;
         }
         self.check_tables(options).await
     }
 
-    async fn check_tables(&self, options: &PostgresOptions) -> Result<(), Fault> {
+    async fn check_tables(&self, options: &PostgresOptions) -> Result<(), Failure> {
         let schema = &options.schema;
         if options.is_public_named {
-            let [is_there] =
-                self.select_row(&public_tables_query()).await.map_err(Failure::fault)?;
+            let [is_there] = self.select_row(&public_tables_query()).await?;
             if is_there == "true" {
                 let what = "schema=public was the schema of the locks in earlier versions, and it has some";
                 let help = "write lock_schema=public for these, or lock_schema=tenure once no program uses them any more";
-                return Err(Fault::new(FaultKind::Misconfigured, what, help));
+                return Err(Fault::new(FaultKind::Misconfigured, what, help).into());
             }
         }
         let format =
@@ -342,7 +318,7 @@ impl Connection {
             self.create(options).await?;
             found = self.select_row(&format).await;
         }
-        let [found, _] = found.map_err(Failure::fault)?;
+        let [found, _] = found?;
         if found == FORMAT.to_string() {
             return self.check_make(schema).await;
         }
@@ -351,12 +327,12 @@ impl Connection {
         );
         let help = "use one version of tenure everywhere, or name a schema for each: locks in two schemas do not exclude each \
                     other; https://github.com/tenure-rs/tenure/blob/main/docs/upgrading.md#a-database says how to change";
-        Err(Fault::new(FaultKind::Misconfigured, what, help))
+        Err(Fault::new(FaultKind::Misconfigured, what, help).into())
     }
 
     /// Whether each name has one row at most, names are compared by their bytes, and a crash leaves them there. Tables
     /// made by hand, or restored without their indexes, may lack that.
-    async fn check_make(&self, schema: &str) -> Result<(), Fault> {
+    async fn check_make(&self, schema: &str) -> Result<(), Failure> {
         let told = if self.is_direct.load(Ordering::Relaxed) { TOLD_LATER } else { "null" };
         let make = format!(
             "c.relpersistence::text, exists (select 1 from pg_catalog.pg_index i \
@@ -367,8 +343,7 @@ impl Connection {
              left join pg_catalog.pg_collation l on l.oid = a.attcollation \
              where c.oid = '{schema}.locks'::pg_catalog.regclass and a.attname = 'name'"
         );
-        let [kept, is_unique, kind, by_bytes] =
-            self.select_row(&make).await.map_err(Failure::fault)?;
+        let [kept, is_unique, kind, by_bytes] = self.select_row(&make).await?;
         let is_text = ["text", "varchar"].contains(&kind.as_str());
         let (what, help) = if is_unique != "true" {
             (
@@ -389,7 +364,8 @@ impl Connection {
             return Ok(());
         };
         let help = format!("{help}, as `tenure schema postgres` has it, or name another schema");
-        Err(Fault::new(FaultKind::Misconfigured, format!("the table {schema}.locks {what}"), help))
+        Err(Fault::new(FaultKind::Misconfigured, format!("the table {schema}.locks {what}"), help)
+            .into())
     }
 
     /// One at a time, however many begin at once.
@@ -397,7 +373,7 @@ impl Connection {
         let tables = tables(&options.schema);
         let all = format!("begin; select pg_advisory_xact_lock({CREATION}); {tables} commit;");
         let made = self.await_completion(None, self.client.batch_execute(&all)).await;
-        let Err(error) = made else { return Ok(()) };
+        let Err(error) = made.result else { return Ok(()) };
         let _ = self.await_completion(None, self.client.batch_execute("rollback")).await;
         // Whoever waited for another one to make them may still believe that they are not there.
         if error.code().is_some_and(|code| MADE_MEANWHILE.contains(code)) {
@@ -421,11 +397,11 @@ impl Connection {
         &self,
         tag: impl Into<Option<QueryTag>>,
         asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, tokio_postgres::Error> {
-        let mut over = self.answers.over();
-        self.answers.expect(tag.into());
-        let done = asked.await;
-        match &done {
+    ) -> Answer<T> {
+        let (mut over, tag) = (self.answers.over(), tag.into());
+        self.answers.expect(tag);
+        let result = asked.await;
+        match &result {
             Ok(_) => {}
             Err(error) if error.as_db_error().is_some() => {
                 let _ = select(pin!(over.changed()), pin!(self.heard.wait_until_over())).await;
@@ -434,22 +410,41 @@ impl Connection {
             Err(_) => self.retire(),
         }
         self.answers.expect(None);
-        done
+        // The next question takes it back.
+        let is_doubtful = tag.is_some() && result.is_err() && self.answers.is_doubtful();
+        Answer { result, is_doubtful }
     }
 
     /// The values of one row of a selection.
     async fn select_row<const N: usize>(&self, selection: &str) -> Result<[String; N], Failure> {
+        let first = self.ask_row(selection).await;
+        if !first.is_doubtful || self.is_direct.load(Ordering::Relaxed) {
+            return first.result.map_err(|error| error::of_statement(error, false));
+        }
+        // If that was another client's error, our answer comes instead of this one, which ends the session.
+        self.ask_row(selection).await.result.map_err(|error| {
+            let is_told = error.as_db_error().is_some();
+            let failure = error::of_statement(error, false);
+            if is_told { failure } else { Failure::Doubtful(failure.fault()) }
+        })
+    }
+
+    async fn ask_row<const N: usize>(&self, selection: &str) -> Answer<[String; N]> {
         let tag = self.answers.tag();
         let text = format!("select true as {tag}, {selection}");
-        let said = self.await_completion(tag, self.client.simple_query(&text)).await;
-        let said = said.map_err(|error| error::of_statement(error, false))?;
-        let row = said.iter().find_map(|message| match message {
-            SimpleQueryMessage::Row(row) => Some(row),
-            _ => None,
-        });
-        let value = |index: usize| row.and_then(|row| row.try_get(index).ok()?).unwrap_or_default();
-        // Behind the one by which it is known.
-        Ok(array::from_fn(|index| value(index + 1).to_owned()))
+        let Answer { result, is_doubtful } =
+            self.await_completion(tag, self.client.simple_query(&text)).await;
+        let values = |said: Vec<SimpleQueryMessage>| {
+            let row = said.iter().find_map(|message| match message {
+                SimpleQueryMessage::Row(row) => Some(row),
+                _ => None,
+            });
+            // Behind the one by which it is known.
+            array::from_fn(|index| {
+                row.and_then(|row| row.try_get(index + 1).ok()?).unwrap_or_default().to_owned()
+            })
+        };
+        Answer { result: result.map(values), is_doubtful }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::{
         hidden::RedactedParameter, lanes::ConnectionPool, leaving::AbandonedSession,
         open::Connection, plans::FORGET,
     },
+    doubt::StatementRuns,
     error::{self, Failure, late},
     tables::statements::Statement,
 };
@@ -98,18 +99,15 @@ impl ConnectionPool {
         writes: bool,
         until: Instant,
     ) -> Result<Vec<Row>, Failure> {
-        let run = async || {
-            let connection = self.take(by, until).await.map_err(Failure::Fault)?;
-            connection.run_until(statement, parameters, writes, until).await
-        };
-        match run().await {
-            // What another client asked is hardly refused to us twice. What had an effect has none again.
-            Err(Failure::Doubtful(_)) => match run().await {
-                Err(Failure::Doubtful(fault)) => Err(Failure::Fault(fault)),
-                Err(failure) => Err(failure.doubted()),
-                done => done,
-            },
-            done => done,
+        let mut runs = StatementRuns::new(writes);
+        loop {
+            let done = match self.take(by, until).await {
+                Ok(connection) => connection.run_until(statement, parameters, writes, until).await,
+                Err(fault) => Err(fault.into()),
+            };
+            if let Some(outcome) = runs.outcome(done) {
+                return outcome;
+            }
         }
     }
 }
@@ -151,17 +149,15 @@ impl Connection {
             let text = statement.shared(tag);
             let asked =
                 async { self.client.query_typed_raw(&text, typed).await?.try_collect().await };
-            let done = flight.send(self.await_completion(tag, asked)).await.map_err(failed);
+            let answer = flight.send(self.await_completion(tag, asked)).await;
             flight.complete();
-            turn.end();
-            let done = match done {
-                Err(failure) if writes && self.answers.is_doubtful() => {
-                    // The answer to what we asked may come yet.
-                    self.retire();
-                    Err(failure.doubted())
-                }
-                done => done,
-            };
+            // The answer to what we asked may come yet: nobody is to ask before it.
+            turn.end(answer.is_doubtful);
+            let mut done = answer.result.map_err(failed);
+            if answer.is_doubtful {
+                self.retire();
+                done = done.map_err(|failure| failure.doubted(writes));
+            }
             return self.verify_replication(done, writes, doubts);
         }
         let Some(prepared) = self.prepared.get(statement.number) else {

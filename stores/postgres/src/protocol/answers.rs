@@ -42,8 +42,16 @@ pub(crate) struct AnswerTracker {
     expected: Mutex<Option<QueryTag>>,
     /// How many are over.
     over: watch::Sender<u64>,
-    /// Whether the last one was an error before its columns: it may be to another question.
+    /// Whether an error came before the columns of the last question: it may be to another one.
     is_doubtful: AtomicBool,
+}
+
+/// What a question came to.
+#[derive(Debug)]
+pub(crate) struct Answer<T> {
+    pub(crate) result: Result<T, tokio_postgres::Error>,
+    /// Whether that is an error which may be to what another client of a pooler asked.
+    pub(crate) is_doubtful: bool,
 }
 
 impl AnswerTracker {
@@ -77,7 +85,7 @@ impl AnswerTracker {
         *self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notifications how many are over by now, and whether the last error is doubtful.
+    /// Notifications how many are over by now, and whether the last question is in doubt.
     pub(crate) fn tell(&self, over: u64, is_doubtful: bool) {
         self.is_doubtful.store(is_doubtful, Ordering::Relaxed);
         self.over.send_if_modified(|before| std::mem::replace(before, over) != over);

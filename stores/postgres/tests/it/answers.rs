@@ -217,7 +217,7 @@ async fn fails_when_it_has_left(url: &str, code: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_that_is_refused_by_an_error_of_another_client_is_taken_back() {
     let pooler = PgBouncer::start(quiet_server(), 1, &[]);
-    for code in ["40001", "53100", "25006", "42501", "42P01"] {
+    for code in ["40001", "53100", "25006", "42501", "42P01", "26000", "42P05"] {
         let direct = fresh_database().await;
         hold(&tenure(&direct), "lock", LONG).await.release().await.unwrap();
         let url = pooler.url_of(direct.rsplit('/').next().unwrap());

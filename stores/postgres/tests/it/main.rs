@@ -12,6 +12,7 @@ mod counter;
 mod crashes;
 mod dropping;
 mod fenced;
+mod foreign_errors;
 mod hosts;
 mod inherited;
 mod kinds;
