@@ -14,6 +14,7 @@ pub(crate) mod plain;
 pub(crate) mod redisson;
 pub(crate) mod scripted;
 pub(crate) mod scripts;
+pub(crate) mod shared_names;
 pub(crate) mod wakeups;
 pub(crate) mod yields;
 

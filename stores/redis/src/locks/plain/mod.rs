@@ -8,7 +8,6 @@
 //! where one was seen, a name is left free for a moment after a second of tenure's holds.
 
 mod foreign;
-mod shared_names;
 mod value;
 
 use std::time::Duration;
@@ -27,7 +26,6 @@ use tenure_core::{
     store::Renewal,
 };
 
-pub(crate) use self::shared_names::SharedNames;
 use self::value::SeenValue;
 use crate::locks::{
     Context, LockingMethod, error,
@@ -38,6 +36,7 @@ use crate::locks::{
     method::turn_in_two_steps,
     scripted::ScriptedMethod,
     scripts,
+    shared_names::SharedNames,
 };
 
 /// How often an eviction looks again, as the holder that it saw has gone and another one has come.
