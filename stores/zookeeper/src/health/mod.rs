@@ -22,8 +22,9 @@ use crate::{
 
 /// How many names are looked at for nodes of other programs.
 const NAMES: usize = 1024;
-/// What share of what can be counted on a write may take before somebody should know.
-const SHARE: u32 = 10;
+/// What share of what can be counted on a write may take before somebody should know. A renewal has a twelfth, where a
+/// grant has as little left as it may.
+const SHARE: u32 = 15;
 /// How often a node that is in the way is removed.
 const TRIES: u32 = 3;
 /// How many of these are told of.

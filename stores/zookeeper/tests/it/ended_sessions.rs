@@ -1,4 +1,4 @@
-//! Sessions that end as soon as they have begun.
+//! Sessions that end as soon as they have begun, and holds in a session that has just begun.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use tenure_servers::{
     lying::{Protocol, RogueServer},
 };
 
-use crate::support::{name, path, store};
+use crate::support::{hold, name, path, quiet_server, renewed, store, tenure};
 
 #[tokio::test]
 async fn sessions_that_end_at_once_follow_each_other_after_pauses() {
@@ -25,4 +25,15 @@ async fn sessions_that_end_at_once_follow_each_other_after_pauses() {
         calls += 1;
     }
     assert!((3..=20).contains(&calls), "{calls} sessions began");
+}
+
+/// Two ticks are the shortest session that servers grant. A write in its first tick counts too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_in_a_session_of_two_ticks_is_renewed() {
+    let url = format!("zookeeper://{}{}?session=4s&tick=2s", quiet_server().address(), path());
+    let guard = hold(&tenure(&url), "a").await;
+    for _ in 0..4 {
+        renewed(&guard).await;
+    }
+    guard.release().await.unwrap();
 }
