@@ -331,12 +331,14 @@ impl Session {
         Ok(missing)
     }
 
-    /// Makes a directory and those above it. The base path, if it is one of them, gets these data.
+    /// Makes a directory and those above it. The base path, if it is one of them, gets these data. Without any it goes
+    /// again where no lock follows: one that stays leaves bare tokens out.
     pub(crate) async fn make(&self, path: &str, record: &[u8]) -> Result<(), Fault> {
         if path == "/" {
             return Ok(());
         }
-        let (base, directories) = (self.options.base_path(), self.options.layout.directories());
+        let directories = self.options.layout.directories();
+        let base = if record.is_empty() { CreateMode::Container } else { self.options.base_path() };
         let how = |dir: &str| {
             if dir == self.base() {
                 (record, self.creates(base))
