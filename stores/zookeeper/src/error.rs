@@ -169,26 +169,37 @@ pub(crate) fn other_tokens(base: &str, recorded: &str, ours: &str) -> Fault {
         "the tokens of all locks at the base path are tokens={recorded}, as the data of {base} record, and this program \
          has tokens={ours}"
     );
-    let help = "write tokens= in the URL as the other programs do (shifted is the default), or use another base path. To \
-                change it, stop all programs that use the path, reset the fences, and record the new form: \
-                zkCli.sh set PATH tokens=FORM";
+    let help = format!(
+        "write tokens= in the URL as the other programs do (shifted is the default), or use another base path. To \
+         change it, {}",
+        record_anew("FORM")
+    );
     Fault::new(FaultKind::Misconfigured, what, help)
+}
+
+/// How an operator records the form of the tokens. Data that are set are lost with a container.
+pub(crate) fn record_anew(form: &str) -> String {
+    format!(
+        "stop all programs that use the path, reset the fences, and make it anew, so that it stays: zkCli.sh deleteall \
+         PATH, then zkCli.sh create PATH tokens={form}, with an ACL as its last word if the locks have one"
+    )
 }
 
 /// Others may have used the base path without a record.
 pub(crate) fn unrecorded_tokens(base: &str) -> Fault {
     let what =
         format!("tokens=czxid is not recorded as the data of {base}, which was there before");
-    let help = "use a base path that does not exist yet. Or stop all programs that use the path, reset the fences, and \
-                record it: zkCli.sh set PATH tokens=czxid";
+    let help = format!("use a base path that does not exist yet. Or {}", record_anew("czxid"));
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 /// There is no room to record that tokens are bare.
 pub(crate) fn no_token_record(base: &str) -> Fault {
     let what = format!("tokens=czxid is recorded as the data of {base}, which has other data");
-    let help = "use another base path, without data. Or, if no program needs the data: stop all programs that use the \
-                path, reset the fences, and record it: zkCli.sh set PATH tokens=czxid";
+    let help = format!(
+        "use a base path that does not exist yet. Or, if no program needs the data: {}",
+        record_anew("czxid")
+    );
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 

@@ -32,45 +32,62 @@ pub(crate) fn session_for(validity: Duration, tick: Duration) -> Duration {
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
 }
 
-/// How often a session says something, at least.
-pub(crate) fn pause(session: Duration) -> Duration {
-    session / 10
+/// How old the proof of a grant may be, where the holder's work has to end `grace` before the lease does.
+///
+/// The first renewal goes out after a third of what is left. It is to be answered before that end begins, with a twelfth
+/// of the validity to spare.
+pub(crate) fn oldest_proof(validity: Duration, grace: Duration) -> Duration {
+    let left = grace.saturating_mul(3) / 2;
+    validity.saturating_sub(left.saturating_add(validity / 8)).min(validity / 2)
+}
+
+/// How often a session says something, at least: so often that a write counts from when it went out, or nearly so on a
+/// session of few ticks.
+pub(crate) fn pause(session: Duration, tick: Duration) -> Duration {
+    unheard(session, tick).saturating_sub(told(tick)).max(tick / 10).min(session / 10)
+}
+
+/// What the validity is shorter by than the session.
+fn unheard(session: Duration, tick: Duration) -> Duration {
+    session.saturating_sub(guaranteed_validity(session, tick))
+}
+
+/// So long after an answer the leader has been told of the session, or takes no writes of that server any more.
+fn told(tick: Duration) -> Duration {
+    // Half a tick, and as much for a leader that is late.
+    tick
 }
 
 /// How many things that were said are remembered: those of more than one session.
-const REMEMBERED: usize = 16;
+const REMEMBERED: usize = 32;
 
 /// What a session has said to its servers, as far as it was answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Heartbeats {
-    /// When it went out, and when it was answered.
+    /// When it went out, and from when the leader surely knows of it.
     said: VecDeque<(Timestamp, Timestamp)>,
-    /// What the validity is shorter by than the session.
     unheard: Duration,
-    /// After so long the leader has been told of it, or takes no writes of that server any more.
     told: Duration,
 }
 
 impl Heartbeats {
-    /// Of a session that was asked for at `begun`: it begins at the leader itself.
+    /// Of a session that was asked for at `begun`: it begins at the leader itself, which need not be told of it.
     pub(crate) fn new(begun: Timestamp, session: Duration, tick: Duration) -> Self {
-        let unheard = session.saturating_sub(guaranteed_validity(session, tick));
-        // Half a tick, and as much for a leader that is late.
-        Self { said: VecDeque::from([(begun, begun)]), unheard, told: tick }
+        let said = VecDeque::from([(begun, begun)]);
+        Self { said, unheard: unheard(session, tick), told: told(tick) }
     }
 
     pub(crate) fn add(&mut self, sent: Timestamp, answered: Timestamp) {
         if self.said.len() >= REMEMBERED {
             self.said.pop_front();
         }
-        self.said.push_back((sent, answered));
+        self.said.push_back((sent, answered.saturating_add(self.told)));
     }
 
     /// From when the validity counts after a committed write that went out at `sent`. Nothing, if that says nothing
     /// new.
     pub(crate) fn counts_from(&self, sent: Timestamp) -> Option<Timestamp> {
-        let is_told = |answered: Timestamp| answered.saturating_add(self.told) <= sent;
-        let heard = self.said.iter().filter(|(_, answered)| is_told(*answered));
+        let heard = self.said.iter().filter(|(_, known)| *known <= sent);
         let last = heard.map(|(said, _)| *said).max()?;
         Some(last.saturating_add(self.unheard).min(sent))
     }
@@ -108,13 +125,59 @@ mod tests {
         }
     }
 
+    /// Also at the largest grace that there is, half of the validity.
+    #[test]
+    fn a_grant_is_renewed_before_a_command_under_it_has_to_end() {
+        let validity = 12 * SECOND;
+        assert_eq!(oldest_proof(validity, Duration::ZERO), 6 * SECOND);
+        assert_eq!(oldest_proof(validity, validity), Duration::ZERO);
+        for grace in (0..=6).map(|seconds| seconds * SECOND) {
+            let left = validity - oldest_proof(validity, grace);
+            assert!(left / 3 + SECOND <= left - grace, "{grace:?}");
+        }
+    }
+
+    /// Else a lock is lost on a session as short as the servers grant one, however often it is renewed.
+    #[test]
+    fn a_write_in_a_session_that_has_just_begun_counts() {
+        let at = |millis: u64| Timestamp::ZERO.saturating_add(Duration::from_millis(millis));
+        let (session, tick) = (4 * SECOND, 2 * SECOND);
+        let said = Heartbeats::new(at(0), session, tick);
+        let proven = said.counts_from(at(700)).unwrap();
+        let until = proven.saturating_add(guaranteed_validity(session, tick));
+        assert_eq!(until, at(2_700));
+    }
+
+    /// Half of the validity is the largest grace, and a third of the rest goes by before a renewal.
+    #[test]
+    fn of_a_renewal_enough_is_left_for_the_next_one_on_a_session_of_few_ticks_too() {
+        let tick = 2 * SECOND;
+        for session in (4..=30).map(|seconds| seconds * SECOND) {
+            let (validity, pause) = (guaranteed_validity(session, tick), pause(session, tick));
+            let mut said = Heartbeats::new(Timestamp::ZERO, session, tick);
+            for number in 1..=100 {
+                let sent = Timestamp::ZERO.saturating_add(pause * number);
+                // It goes out right before the leader is told of one more.
+                let before = sent.saturating_sub(Duration::from_millis(1));
+                let proven = said.counts_from(before).unwrap();
+                let left = validity - before.since(proven);
+                assert!(left / 3 + validity / 12 <= left - validity / 2, "{session:?}: {left:?}");
+                said.add(sent, sent);
+            }
+        }
+    }
+
     #[test]
     fn a_write_counts_from_what_the_leader_has_surely_heard_before_it() {
         let at = |millis: u64| Timestamp::ZERO.saturating_add(Duration::from_millis(millis));
         let mut said = Heartbeats::new(at(0), 10 * SECOND, 2 * SECOND);
-        assert_eq!(said.counts_from(at(1_000)), None, "it may not have been told yet");
-        assert_eq!(said.counts_from(at(2_000)), Some(at(2_000)));
+        // That the session began the leader knows at once.
+        for sent in [0, 1_000, 2_000, 3_000].map(at) {
+            assert_eq!(said.counts_from(sent), Some(sent));
+        }
         said.add(at(1_000), at(1_010));
+        assert_eq!(said.counts_from(at(3_009)), Some(at(3_000)), "it may not have been told yet");
+        assert_eq!(said.counts_from(at(3_010)), Some(at(3_010)));
         said.add(at(2_000), at(2_010));
         assert_eq!(said.counts_from(at(4_500)), Some(at(4_500)));
         // It stood still meanwhile.

@@ -63,10 +63,11 @@ pub(crate) struct SupervisionOutcome {
     pub(crate) sent: Option<Signal>,
 }
 
-/// How long not to look at the deadline, with this much time until the command has to end: less than that, so that a
-/// renewal is seen before, also where a grant has little left of its lease.
-fn beat(left: Duration, ttl: Duration) -> Duration {
-    BEAT.min(ttl / 20).min((left / 4).max(SHORTEST_BEAT))
+/// How long not to look at the deadline. While a renewal can still keep the command from its end, which begins after
+/// `left`, it is less than that, so that the renewal is seen before, also where a grant has little left of its lease.
+fn beat(left: Option<Duration>, ttl: Duration) -> Duration {
+    let longest = BEAT.min(ttl / 20);
+    left.map_or(longest, |left| longest.min((left / 4).max(SHORTEST_BEAT)))
 }
 
 /// The system gave no process for the command.
@@ -91,8 +92,6 @@ impl Supervisor<'_> {
             }
             let end_begins = deadline.saturating_sub(self.plan.grace.max(self.plan.margin));
             let overdue = overdue(deadline, self.plan.margin);
-            let beat = beat(end_begins.since(clock.now()), self.plan.ttl);
-            let mut look = clock.now().saturating_add(beat);
             if self.plan.kill_when_lost {
                 if clock.now() >= overdue {
                     let ended = self.end_overdue().await;
@@ -101,8 +100,15 @@ impl Supervisor<'_> {
                 if clock.now() >= end_begins {
                     self.notice_end(&mut lost, deadline);
                 }
-                look = look.min(if lost.is_none() { end_begins } else { overdue });
             }
+            let look = |left| clock.now().saturating_add(beat(left, self.plan.ttl));
+            let look = if !self.plan.kill_when_lost {
+                look(None)
+            } else if lost.is_none() {
+                look(Some(end_begins.since(clock.now()))).min(end_begins)
+            } else {
+                look(None).min(overdue)
+            };
             tokio::select! {
                 report = self.child.report() => match report {
                     Some(GuardianReport::Started(_)) => {}
@@ -265,10 +271,16 @@ mod tests {
     #[test]
     fn the_deadline_is_looked_at_before_the_end_begins() {
         let ttl = Duration::from_secs(30);
-        assert_eq!(beat(Duration::from_secs(20), ttl), BEAT);
+        assert_eq!(beat(Some(Duration::from_secs(20)), ttl), BEAT);
         for left in [2_000, 1_500, 200, 40].map(Duration::from_millis) {
-            assert!(beat(left, ttl) <= left / 4, "{left:?}");
+            assert!(beat(Some(left), ttl) <= left / 4, "{left:?}");
         }
-        assert_eq!(beat(Duration::ZERO, ttl), SHORTEST_BEAT);
+        assert_eq!(beat(Some(Duration::ZERO), ttl), SHORTEST_BEAT);
+    }
+
+    /// It may run on for hours after a loss, with `--on-lost warn`.
+    #[test]
+    fn a_command_that_no_renewal_keeps_from_its_end_is_seldom_looked_at() {
+        assert_eq!(beat(None, Duration::from_secs(30)), BEAT);
     }
 }

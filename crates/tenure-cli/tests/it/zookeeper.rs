@@ -1,5 +1,7 @@
 //! What is said of a lock that belongs to a session.
 
+use std::time::{Duration, Instant};
+
 use nix::sys::signal::Signal;
 use tenure_servers::ZookeeperServer;
 
@@ -39,6 +41,23 @@ fn a_command_holds_by_a_session_as_long_as_its_ttl() {
     }
     // With its session goes what was killed.
     eventually("the names are free", || !server.four_letters("dump").contains("/locks/"));
+}
+
+/// Its lease counts from the last write of its session, and that may be half of it ago.
+#[test]
+fn a_command_with_a_long_grace_is_not_ended_because_its_lock_was_waited_for() {
+    let server = ZookeeperServer::start();
+    let scene = Scene::with_store(&format!("{}/locks?session=4s&tick=500ms", server.url()));
+    let holds = scene.start("lock", "echo > held; exec sleep 1000");
+    scene.line("held");
+    let began = Instant::now();
+    // Half of what can be counted on are 1,475 ms.
+    let waits = scene.start("lock --grace 1450ms", "exec sleep 2");
+    eventually("it has waited for long", || began.elapsed() > Duration::from_millis(1_200));
+    holds.signal(Signal::SIGTERM);
+    holds.wait();
+    let output = waits.wait();
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
 }
 
 /// The session would be waited for ten minutes.

@@ -162,18 +162,16 @@ pub(crate) async fn examine_zookeeper(_: &str, _: &Defaults) -> Result<Examinati
     Err(not_built_in("ZooKeeper store", "zookeeper"))
 }
 
-/// If all holds of a process share a session, it is no longer than they need.
+/// If all holds of a process share a session, it is no longer than they need, and of each grant enough is left.
 #[cfg(feature = "zookeeper")]
 fn zookeeper_options(
     url: &str,
     holds: &Defaults,
 ) -> Result<tenure_zookeeper::ZookeeperOptions, Fault> {
     let options = tenure_zookeeper::ZookeeperOptions::from_url(url)?;
-    let grace = holds.grace.unwrap_or_default();
-    Ok(match holds.ttl {
-        Some(ttl) => options.for_holds(ttl, grace),
-        None => options,
-    })
+    // Without a ttl it is as long as it is by default.
+    let ttl = holds.ttl.unwrap_or(std::time::Duration::MAX);
+    Ok(options.for_holds(ttl, holds.grace.unwrap_or_default()))
 }
 
 /// Opens an ensemble that answers now.

@@ -315,7 +315,7 @@ impl PendingAsk<'_> {
         placed: &CreatedNode,
     ) -> Result<Option<Answer>, Fault> {
         // On the way, so that the grant need not wait for it.
-        if self.session.needs_proof(SystemClock.now())
+        if self.session.needs_proof_waiting(SystemClock.now())
             && !self.shared.verify_exists(self.session, placed).await?
         {
             self.confirm_missing(placed).await?;

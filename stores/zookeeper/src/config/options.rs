@@ -82,6 +82,8 @@ pub struct ZookeeperOptions {
     pub(crate) session: Duration,
     /// Whether the length of the session was set.
     session_is_chosen: bool,
+    /// The longest time before the end of a lease at which the work of its holder has to begin to end.
+    pub(crate) grace: Duration,
     pub(crate) tick: Duration,
     pub(crate) response_timeout: Duration,
     pub(crate) epoch: u32,
@@ -126,6 +128,7 @@ impl ZookeeperOptions {
             tls: None,
             session: Self::DEFAULT_SESSION,
             session_is_chosen: false,
+            grace: Duration::ZERO,
             tick: Self::DEFAULT_TICK,
             response_timeout: Duration::from_secs(2),
             epoch: 0,
@@ -181,8 +184,13 @@ impl ZookeeperOptions {
     ///
     /// The session is never longer than [`DEFAULT_SESSION`](Self::DEFAULT_SESSION). Within that limit, it is never
     /// shorter than 1 s, than two ticks, or than a session of which a hold can count on twice the `grace`.
+    ///
+    /// `grace` is the longest time that a holder keeps free at the end of its lease. Of each grant so much is left that
+    /// the first renewal comes before that time, also if the session was set. A long `grace` costs a waiter one write
+    /// more when it gets the lock.
     #[must_use]
     pub fn for_holds(mut self, ttl: Duration, grace: Duration) -> Self {
+        self.grace = grace;
         if self.session_is_chosen {
             return self;
         }

@@ -16,16 +16,20 @@ use crate::{
         layout::LockPath,
         tokens::{TokenForm, TokenRecord},
     },
+    error,
     session::{Session, probe},
     store::Shared,
 };
 
 /// How many names are looked at for nodes of other programs.
 const NAMES: usize = 1024;
-/// What share of what can be counted on a write may take before somebody should know.
-const SHARE: u32 = 10;
+/// What share of what can be counted on a write may take before somebody should know. A renewal has a twelfth, where a
+/// grant has as little left as it may.
+const SHARE: u32 = 15;
 /// How often a node that is in the way is removed.
 const TRIES: u32 = 3;
+/// What the form of the tokens is reported as.
+const TOKENS: &str = "tokens";
 /// How many of these are told of.
 const SHOWN: usize = 3;
 
@@ -116,16 +120,16 @@ impl Shared {
 
     /// Whether all programs make tokens of one form.
     async fn token_form(&self, session: &Session) -> Diagnostic {
-        const WHAT: &str = "tokens";
         let record = match self.token_record(session).await {
             Ok(record) => record,
-            Err(fault) => return Diagnostic::failed(WHAT, &fault).touches("S2"),
+            Err(fault) => return Diagnostic::failed(TOKENS, &fault).touches("S2"),
         };
         if let Err(fault) = self.refuse_other_tokens(session, record.as_ref()) {
-            return Diagnostic::failed(WHAT, &fault).touches("S2");
+            return Diagnostic::failed(TOKENS, &fault).touches("S2");
         }
         let (form, base) = (self.options.tokens.text(), session.base());
         let found = match record {
+            Some(TokenRecord::Form(TokenForm::Czxid)) => return self.bare_record(session).await,
             Some(TokenRecord::Form(_)) => format!("tokens={form}, as the data of {base} record"),
             Some(TokenRecord::Foreign) => {
                 format!("tokens={form}, which is not recorded: {base} has other data")
@@ -138,7 +142,26 @@ impl Shared {
             }
             _ => format!("tokens={form}, which the first lock records as the data of {base}"),
         };
-        Diagnostic::good(WHAT, found)
+        Diagnostic::good(TOKENS, found)
+    }
+
+    /// Whether the record of bare tokens surely stays. Once it is gone, they are refused wherever another program was
+    /// first.
+    async fn bare_record(&self, session: &Session) -> Diagnostic {
+        let base = session.base();
+        let found = format!("tokens=czxid, as the data of {base} record");
+        match session.read(session.client().check_stat(base)).await {
+            // No server tells a client which nodes are containers, but what is made with the record is none.
+            Ok(Ok(Some(stat))) if stat.version > 0 => {
+                let found = format!(
+                    "{found}, but not since it was made: if another program made it, it may be a container, which goes \
+                     with the record when no lock is in use"
+                );
+                Diagnostic::warning(TOKENS, found, "S2", error::record_anew("czxid"))
+            }
+            Ok(_) => Diagnostic::good(TOKENS, found),
+            Err(fault) => Diagnostic::failed(TOKENS, &fault).touches("S2"),
+        }
     }
 
     /// The user lacks a right: bare tokens are refused, and nothing keeps programs with these away from others.
@@ -150,8 +173,8 @@ impl Shared {
         let help = "give the user read and write (cdrw) on the base path, or see that no program there has another \
                     tokens= in its URL";
         match self.options.tokens {
-            TokenForm::Shifted => Diagnostic::warning("tokens", found, "S2", help),
-            TokenForm::Czxid => Diagnostic::bad("tokens", found, "S2", help),
+            TokenForm::Shifted => Diagnostic::warning(TOKENS, found, "S2", help),
+            TokenForm::Czxid => Diagnostic::bad(TOKENS, found, "S2", help),
         }
     }
 

@@ -148,8 +148,17 @@ impl Session {
     /// Whether a grant at `now` needs a write first: the last one is too old, or was seen on a connection
     /// before this one.
     pub(crate) fn needs_proof(&self, now: Timestamp) -> bool {
+        self.is_proof_older(now, validity::oldest_proof(self.validity, self.options.grace))
+    }
+
+    /// Whether it is time for a write while a name is waited for, so that most grants need none.
+    pub(crate) fn needs_proof_waiting(&self, now: Timestamp) -> bool {
+        self.is_proof_older(now, self.validity / 2)
+    }
+
+    fn is_proof_older(&self, now: Timestamp, oldest: Duration) -> bool {
         let life = self.lock_validity();
-        life.written < life.connected || now.since(life.proven) > self.validity / 2
+        life.written < life.connected || now.since(life.proven) > oldest
     }
 
     /// A write that went out at `sent` was committed, in the session with this number.
@@ -322,12 +331,14 @@ impl Session {
         Ok(missing)
     }
 
-    /// Makes a directory and those above it. The base path, if it is one of them, gets these data.
+    /// Makes a directory and those above it. The base path, if it is one of them, gets these data. Without any it goes
+    /// again where no lock follows: one that stays leaves bare tokens out.
     pub(crate) async fn make(&self, path: &str, record: &[u8]) -> Result<(), Fault> {
         if path == "/" {
             return Ok(());
         }
-        let (base, directories) = (self.options.base_path(), self.options.layout.directories());
+        let directories = self.options.layout.directories();
+        let base = if record.is_empty() { CreateMode::Container } else { self.options.base_path() };
         let how = |dir: &str| {
             if dir == self.base() {
                 (record, self.creates(base))

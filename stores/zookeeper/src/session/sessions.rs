@@ -180,7 +180,7 @@ impl Sessions {
 
     /// A session is never silent for long.
     fn spawn_heartbeat(&self, session: &Arc<Session>) {
-        let pause = validity::pause(session.length());
+        let pause = validity::pause(session.length(), self.options.tick);
         let speaks = Arc::downgrade(session);
         self.home.spawn(async move {
             loop {

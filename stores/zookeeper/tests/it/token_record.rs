@@ -5,7 +5,7 @@ use tenure_servers::ZookeeperServer;
 use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
 
 use crate::{
-    support::{PATIENCE, hold, name, until, waiting},
+    support::{PATIENCE, hold, name, tenure, until, waiting},
     token_form::{FORMS, Scene, refusal},
 };
 
@@ -47,7 +47,7 @@ async fn who_waits_while_the_other_form_is_recorded_is_refused() {
         until("one waits", async || waiting(&shifted, lock).await == 1).await;
     }
     let said = refusal(czxid.mutex("c").try_lock().await);
-    let cure = said.find("another base path").unwrap() < said.find("zkCli.sh set").unwrap();
+    let cure = said.find("does not exist yet").unwrap() < said.find("zkCli.sh deleteall").unwrap();
     assert!(cure && said.contains("stop all programs"), "{said}");
     scene.raw.set_data(&scene.base, b"tokens=czxid", None).await.unwrap();
     let bare = hold(&czxid, "c").await;
@@ -87,7 +87,7 @@ async fn without_rights_to_the_record_locks_work_and_bare_tokens_are_refused() {
             lock.map(drop)
         }] {
             let said = refusal(answer);
-            let cure = if lacks == "read" { "cdrw" } else { "set PATH tokens=czxid" };
+            let cure = if lacks == "read" { "cdrw" } else { "create PATH tokens=czxid" };
             assert!(said.contains(cure), "{said}");
         }
         assert_eq!(of_tokens(&czxid).await.0, Severity::Bad);
@@ -130,10 +130,47 @@ async fn a_diagnosis_leaves_the_record_to_the_first_lock() {
         assert_eq!((severity, scene.record().await.as_str()), (Severity::Good, ""), "{said}");
         // What others may have used without a record is no place for bare tokens.
         let said = refusal(scene.with("czxid").mutex("a").try_lock().await);
-        assert!(said.contains("set PATH tokens=czxid"), "{said}");
+        assert!(said.contains("create PATH tokens=czxid"), "{said}");
         assert_eq!(scene.record().await, "");
         hold(&shifted, "a").await.release().await.unwrap();
         assert!(scene.record_is("shifted").await);
+    }
+}
+
+/// As Curator makes its parents: with such a base path the record goes, and another program may be the next.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_of_bare_tokens_that_may_go_is_warned_of() {
+    let scene = Scene::new().await;
+    let container = CreateMode::Container.with_acls(Acls::anyone_all());
+    scene.raw.create(&scene.base, b"", &container).await.unwrap();
+    let czxid = scene.with("czxid");
+    let said = refusal(czxid.mutex("a").try_lock().await);
+    assert!(said.contains("deleteall PATH") && !said.contains("set PATH"), "{said}");
+    scene.raw.set_data(&scene.base, b"tokens=czxid", None).await.unwrap();
+    let (severity, said) = of_tokens(&czxid).await;
+    assert_eq!(severity, Severity::Warning, "{said}");
+    assert!(said.contains("a container") && said.contains("create PATH tokens=czxid"), "{said}");
+    // As it says.
+    scene.raw.delete(&scene.base, None).await.unwrap();
+    scene.make_base(b"tokens=czxid", Permission::ALL).await;
+    let (severity, said) = of_tokens(&czxid).await;
+    assert_eq!(severity, Severity::Good, "{said}");
+    hold(&czxid, "a").await.release().await.unwrap();
+}
+
+/// One that stays empty would leave bare tokens out for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_base_path_that_a_diagnosis_makes_goes_again_in_each_layout() {
+    let quick = ["-Dznode.container.checkIntervalMs=20", "-Dznode.container.maxPerMinute=1000000"];
+    let server = ZookeeperServer::with_java(&[], &quick);
+    for layout in ["curator", "kazoo"] {
+        let scene = Scene::on(&server).await;
+        let with = |form| tenure(&format!("{}&layout={layout}&tokens={form}", scene.url));
+        let (severity, said) = of_tokens(&with("shifted")).await;
+        assert_eq!(severity, Severity::Good, "{said}");
+        until("the base path goes", async || !scene.is_there("").await).await;
+        hold(&with("czxid"), "a").await.release().await.unwrap();
+        assert!(scene.record_is("czxid").await, "{layout}");
     }
 }
 
