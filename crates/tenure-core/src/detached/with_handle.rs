@@ -26,7 +26,7 @@ pub(crate) async fn renew(
     let failed = |fault| HandleError::store(address.clone(), fault);
     handle.check_store_kind(&*context.store).map_err(failed)?;
     check_not_forked(context, &address)?;
-    let ttl = lease_for(&*context.store, Ttl::new(length)?).map_err(failed)?;
+    let ttl = lease_for(&*context.store, handle.kind, Ttl::new(length)?).map_err(failed)?;
     let renewal = [Renewal { name: handle.name.clone(), owner: handle.owner, ttl }];
     let (mut tries, mut doubted) = (RetrySchedule::new(context), false);
     loop {

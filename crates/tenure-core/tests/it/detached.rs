@@ -339,6 +339,27 @@ async fn nothing_is_renewed_for_longer_than_the_store_grants() {
     tenure.renew_detached(&handle, TTL).await.unwrap();
 }
 
+/// Another library bounds the leases of readers, whom a watchdog of their own process renews in time.
+#[tokio::test]
+async fn a_reader_is_detached_for_as_long_as_the_store_grants() {
+    let short = |can: &mut tenure_core::store::Capabilities| can.longest_detached_read_write = TTL;
+    let store = Flawed::new(MemoryStore::new()).without(short);
+    let tenure = Tenure::new(Arc::new(store.clone()));
+    let reading = tenure.rwlock("a").read().ttl(TTL * 2).await.unwrap();
+    let detach = reading.detach().lease(TTL + STEP);
+    let error = detach.handle().unwrap_err();
+    assert!(format!("{error:#}").contains("only up to 60s"), "{error:#}");
+    assert!(!store.diary().contains(&Call::TakeOver), "it was asked all the same");
+    let handle = detach.lease(TTL).await.unwrap().handle;
+    let error = tenure.renew_detached(&handle, TTL + STEP).await.unwrap_err();
+    assert!(format!("{error:#}").contains("only up to 60s"), "{error:#}");
+    tenure.renew_detached(&handle, TTL).await.unwrap();
+    let by_default = tenure.rwlock("a").read().ttl(TTL * 2).await.unwrap().detach();
+    assert_eq!(by_default.await.unwrap().handle.lease(), TTL);
+    let alone = tenure.mutex("b").ttl(TTL).lock().await.unwrap().detach().lease(LEASE);
+    alone.await.unwrap();
+}
+
 #[tokio::test]
 async fn a_handle_of_another_store_is_refused_and_goes_on_working() {
     let (tenure, store, _) = running();

@@ -307,6 +307,23 @@ async fn a_reader_counts_on_no_more_than_the_watchdog_of_redisson_leaves() {
     reading.check().unwrap();
 }
 
+/// The watchdog of this process, which renews a reader in time, is gone then.
+#[tokio::test]
+async fn a_reader_is_detached_for_as_long_as_the_watchdog_of_redisson_leaves() {
+    let server = RedisServer::start();
+    let tenure = ours(&server);
+    let (most, more) = (Duration::from_secs(30), Duration::from_millis(30_001));
+    let detach = tenure.rwlock(KEY).read().await.unwrap().detach().lease(more);
+    let error = detach.handle().unwrap_err();
+    assert!(format!("{error:#}").contains("only up to 30s"), "{error:#}");
+    assert_eq!(number(&server, &["HLEN", KEY]), 2, "it is still held");
+    detach.lease(most).await.unwrap();
+    let handle = tenure.rwlock(KEY).read().await.unwrap().detach().await.unwrap().handle;
+    assert_eq!((handle.lease(), number(&server, &["HLEN", KEY])), (most, 3));
+    tenure.renew_detached(&handle, more).await.unwrap_err();
+    tenure.renew_detached(&handle, most).await.unwrap();
+}
+
 /// Each of tenure's readers has a field of its own, and a dead one takes none away.
 #[tokio::test]
 async fn dead_readers_shut_nobody_out() {

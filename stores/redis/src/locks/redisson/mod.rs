@@ -251,9 +251,8 @@ impl LockingMethod for RedissonMethod {
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
         let key = self.key_of(name)?;
         let manner = self.manner(over.kind, over.mode)?;
-        let longest = self.context.shared.options.layout.lock_watchdog_timeout;
-        // Nobody renews it.
-        if over.detached && over.kind == Kind::ReadWrite && over.ttl > longest {
+        let longest = self.context.shared.capabilities.longest_detached_lease(over.kind);
+        if over.detached && over.ttl > longest {
             return Err(error::too_long_without_process(longest));
         }
         let (owner, from) = (wire::owner(&over.owner), wire::owner(&over.from));
