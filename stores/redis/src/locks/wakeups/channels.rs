@@ -1,7 +1,7 @@
 //! The channels that waiters of this process listen on, where each lock has one of its own.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -13,8 +13,9 @@ use tokio::sync::Notify;
 const MOST: usize = 1_024;
 /// How many names one channel can have: `a` and `{a}` have one.
 const NAMES: usize = 4;
-/// How long a channel is kept that no waiter asked for: each asks more often.
-const KEPT: Duration = Duration::from_secs(30);
+/// How long a channel is kept that no waiter needs. Not for long: whoever releases takes each process that hears of it
+/// for one that waits.
+const KEPT: Duration = Duration::from_secs(1);
 /// How long this user does not try again what it may not listen to.
 const REFUSED: Duration = Duration::from_secs(30);
 
@@ -40,8 +41,11 @@ pub(crate) struct LockChannels {
 #[derive(Debug)]
 struct LockChannel {
     names: Vec<LockName>,
-    asked_for: Instant,
+    /// When a waiter last needed it.
+    needed_at: Instant,
     is_heard: [bool; 2],
+    /// How many messages came there.
+    messages: u64,
     refused_at: Option<Instant>,
 }
 
@@ -60,7 +64,7 @@ impl LockChannels {
     pub(crate) fn want(&self, name: &LockName, channel: String, now: Instant) {
         let mut all = self.lock();
         if let Some(known) = all.get_mut(&channel) {
-            known.asked_for = now;
+            known.needed_at = now;
             if known.names.len() < NAMES && !known.names.contains(name) {
                 known.names.push(name.clone());
             }
@@ -71,7 +75,8 @@ impl LockChannels {
             let mut same =
                 all.iter().filter(|(channel, known)| known.is_refused(now) && of(channel) == kind);
             let refused_at = same.next().and_then(|(_, known)| known.refused_at);
-            let known = LockChannel { names, asked_for: now, is_heard: [false; 2], refused_at };
+            let (is_heard, messages) = ([false; 2], 0);
+            let known = LockChannel { names, needed_at: now, is_heard, messages, refused_at };
             all.insert(channel, known);
             self.wanted.iter().for_each(Notify::notify_one);
         }
@@ -96,9 +101,19 @@ impl LockChannels {
         known.map_or(0, |known| u64::from(known.is_heard[counted]))
     }
 
-    /// The locks whose channel this is; none where it is no lock's.
-    pub(crate) fn names_of(&self, channel: &str) -> Vec<LockName> {
-        self.lock().get(channel).map(|known| known.names.clone()).unwrap_or_default()
+    /// A message came there. Returns the locks whose channel this is; none where it is no lock's.
+    pub(crate) fn record_message(&self, channel: &str) -> Vec<LockName> {
+        let mut all = self.lock();
+        let Some(known) = all.get_mut(channel) else { return Vec::new() };
+        known.messages += 1;
+        known.names.clone()
+    }
+
+    /// How many messages came there, and how many come of one release by this process.
+    pub(crate) fn messages(&self, channel: &str) -> (u64, u64) {
+        let all = self.lock();
+        let Some(known) = all.get(channel) else { return (0, 0) };
+        (known.messages, known.is_heard.into_iter().map(u64::from).sum())
     }
 
     /// Returns when some may be wanted that are not subscribed to in this way.
@@ -162,16 +177,28 @@ impl LockChannels {
         self.lock().values_mut().for_each(|known| known.is_heard[kind as usize] = false);
     }
 
-    /// Forgets those that no waiter has asked for in a while, and says which these were.
-    pub(crate) fn expire(&self, now: Instant) -> Vec<String> {
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Forgets those that no waiter has needed in a while, and says which these were.
+    pub(crate) fn expire(&self, awaited: &HashSet<LockName>, now: Instant) -> Vec<String> {
         let mut gone = Vec::new();
         self.lock().retain(|channel, known| {
-            let stays = now.saturating_duration_since(known.asked_for) < KEPT;
+            if known.names.iter().any(|name| awaited.contains(name)) {
+                known.needed_at = now;
+            }
+            let stays = now.saturating_duration_since(known.needed_at) < KEPT;
             if !stays {
                 gone.push(channel.clone());
             }
             stays
         });
+        if !gone.is_empty() {
+            // They are subscribed to in both ways.
+            self.wanted[SubscriptionKind::Sharded as usize].notify_one();
+        }
         gone
     }
 
@@ -211,8 +238,10 @@ mod tests {
         assert!(!heard("{a}"), "nobody wakes it");
         channels.want(&name("{a}"), "c:a".into(), now);
         assert!(heard("{a}"));
-        assert_eq!(channels.names_of("c:a"), [name("a"), name("{a}")]);
-        assert!(channels.names_of("c:b").is_empty());
+        assert_eq!(channels.messages("c:a"), (0, 1));
+        assert_eq!(channels.record_message("c:a"), [name("a"), name("{a}")]);
+        assert_eq!(channels.messages("c:a"), (1, 1));
+        assert!(channels.record_message("c:b").is_empty());
         channels.disconnected(Plain);
         assert_eq!((unheard(), heard("a")), (vec!["c:a".to_owned()], false));
     }
@@ -243,13 +272,18 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asks_for_is_forgotten_and_more_than_the_most_are_not_kept() {
+    fn what_nobody_needs_is_forgotten_and_more_than_the_most_are_not_kept() {
         let (channels, now) = wanted(false);
+        let (waits, nobody) = (HashSet::from([name("c")]), HashSet::new());
         channels.want(&name("b"), "c:b".into(), now);
+        channels.want(&name("c"), "c:c".into(), now);
         channels.want(&name("a"), "c:a".into(), now + KEPT / 2);
-        assert_eq!(channels.expire(now + KEPT), ["c:b"]);
-        assert_eq!(channels.names_of("c:a"), [name("a")]);
-        assert_eq!(channels.expire(now + KEPT * 2), ["c:a"]);
+        assert_eq!(channels.expire(&waits, now + KEPT), ["c:b"]);
+        assert_eq!(channels.record_message("c:a"), [name("a")]);
+        assert_eq!(channels.expire(&waits, now + KEPT * 2), ["c:a"]);
+        assert!(channels.expire(&nobody, now + KEPT * 5 / 2).is_empty());
+        assert_eq!(channels.expire(&nobody, now + KEPT * 3), ["c:c"]);
+        assert!(channels.is_empty());
         for number in 0..=MOST {
             channels.want(&name("a"), number.to_string(), now);
         }

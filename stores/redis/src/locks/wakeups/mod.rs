@@ -18,7 +18,12 @@ use std::{
 
 use futures_util::future::join3;
 use tenure_core::{Fault, HintBoard, LockName, proto::queue::Client};
-use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    task::AbortHandle,
+    time::{Interval, MissedTickBehavior},
+};
 
 use self::channels::{LockChannels, SubscriptionKind::Plain};
 use crate::{
@@ -38,6 +43,8 @@ use crate::{
 
 /// How often a silent connection is tried.
 const HEARTBEAT: Duration = Duration::from_secs(5);
+/// How often it is seen which channels no waiter needs any more.
+const SWEEP: Duration = Duration::from_millis(500);
 /// The pauses between attempts to connect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 /// How long a connection has to last for the next one to be tried as if it was the first.
@@ -100,6 +107,13 @@ impl WakeupSubscription {
     /// How many of those who hear of releases of the lock are this process.
     pub(crate) fn subscriptions(&self, name: &LockName, key: &str, kind: ChannelKind) -> u64 {
         self.channels.subscriptions(name, &channel(kind, key))
+    }
+
+    /// How many messages of releases of the lock came, and how many come of one release by this process.
+    pub(crate) fn messages(&self, key: &str) -> (u64, u64) {
+        let of = |kind| self.channels.messages(&channel(kind, key));
+        let (of_lock, of_readers) = (of(ChannelKind::Lock), of(ChannelKind::ReadWrite));
+        (of_lock.0 + of_readers.0, of_lock.1.max(of_readers.1))
     }
 
     /// Sees to it that somebody listens. The task runs in the runtime of the caller, and in
@@ -282,7 +296,8 @@ impl Listener {
             let _open: &oneshot::Sender<Infallible> = &open;
             let [channel, said] = data else { return };
             let is_eviction = text(channel) == Some(&evicted);
-            let names = text(channel).map(|channel| channels.names_of(channel)).unwrap_or_default();
+            let names =
+                text(channel).map(|channel| channels.record_message(channel)).unwrap_or_default();
             if !names.is_empty() {
                 names.iter().for_each(|name| board.wake_name(name));
                 return;
@@ -321,6 +336,7 @@ impl Listener {
     /// Hears what is said, there and on the channels that waiters come to need, until the connection has ended, or is
     /// silent when it should not be.
     async fn hear_until_ended(&self, connection: &Connection, mut ended: ConnectionEnd) {
+        let (mut heartbeat, mut sweep) = (every(HEARTBEAT), every(SWEEP));
         loop {
             // One by one: a refusal breaks the connection, and looks like that. The others are then subscribed to anew.
             for channel in self.channels.unheard(Plain, Instant::now()) {
@@ -333,12 +349,18 @@ impl Listener {
                     self.board.wake_name(&name);
                 }
             }
-            tokio::select! {
+            let expired = tokio::select! {
                 _ = &mut ended => return,
                 () = self.channels.wanted(Plain) => continue,
-                () = tokio::time::sleep(HEARTBEAT) => {}
-            }
-            let expired = self.channels.expire(Instant::now());
+                _ = heartbeat.tick() => Vec::new(),
+                _ = sweep.tick(), if !self.channels.is_empty() => {
+                    let expired = self.channels.expire(&self.board.awaited_names(), Instant::now());
+                    if expired.is_empty() {
+                        continue;
+                    }
+                    expired
+                }
+            };
             let tries = |out: &mut Vec<u8>| match expired.as_slice() {
                 [] => command(&["PING"], out),
                 expired => of_channels("UNSUBSCRIBE", expired, out),
@@ -364,6 +386,13 @@ impl Listener {
         let failed = |error| error::of_command(&self.options.location(), error);
         connection.call(&subscribe).await.map(drop).map_err(failed)
     }
+}
+
+/// Ticks that nothing else that happens puts off.
+fn every(period: Duration) -> Interval {
+    let mut interval = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
 }
 
 /// Adds a command for several channels, and one that is answered.
