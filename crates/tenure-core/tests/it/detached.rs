@@ -339,6 +339,18 @@ async fn nothing_is_renewed_for_longer_than_the_store_grants() {
     tenure.renew_detached(&handle, TTL).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_renewal_that_the_store_cuts_is_an_error() {
+    let (tenure, store, _) = on_flawed();
+    let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    let handle = guard.detach().await.unwrap().handle;
+    store.flaws(|flaws| flaws.longest_renewal = Some(TTL * 2));
+    tenure.renew_detached(&handle, TTL).await.unwrap();
+    let error = tenure.renew_detached(&handle, LEASE).await.unwrap_err();
+    assert!(matches!(error, HandleError::Store(_)), "{error:#}");
+    assert!(format!("{error:#}").contains("only for 120s"), "{error:#}");
+}
+
 /// Another library bounds the leases of readers, whom a watchdog of their own process renews in time.
 #[tokio::test]
 async fn a_reader_is_detached_for_as_long_as_the_store_grants() {
