@@ -46,13 +46,19 @@ struct LockChannel {
     is_heard: [bool; 2],
     /// How many messages came there.
     messages: u64,
-    refused_at: Option<Instant>,
+    refused_at: [Option<Instant>; 2],
 }
 
 impl LockChannel {
-    fn is_refused(&self, now: Instant) -> bool {
-        self.refused_at.is_some_and(|at| now.saturating_duration_since(at) < REFUSED)
+    fn is_refused(&self, kind: SubscriptionKind, now: Instant) -> bool {
+        let refused_at = self.refused_at[kind as usize];
+        refused_at.is_some_and(|at| now.saturating_duration_since(at) < REFUSED)
     }
+}
+
+/// What channels begin with that are announced in the same way: a user may listen to all of them or to none.
+fn announced_as(channel: &str) -> &str {
+    channel.split(':').next().unwrap_or_default()
 }
 
 impl LockChannels {
@@ -70,11 +76,11 @@ impl LockChannels {
             }
         } else if all.len() < MOST {
             let names = vec![name.clone()];
-            let of = |channel: &str| channel.split(':').next().unwrap_or_default().to_owned();
-            let kind = of(&channel);
-            let mut same =
-                all.iter().filter(|(channel, known)| known.is_refused(now) && of(channel) == kind);
-            let refused_at = same.next().and_then(|(_, known)| known.refused_at);
+            let refused_at = [SubscriptionKind::Plain, SubscriptionKind::Sharded].map(|kind| {
+                let mut refused = all.iter().filter(|(_, known)| known.is_refused(kind, now));
+                let same = refused.find(|(one, _)| announced_as(one) == announced_as(&channel));
+                same.and_then(|(_, known)| known.refused_at[kind as usize])
+            });
             let (is_heard, messages) = ([false; 2], 0);
             let known = LockChannel { names, needed_at: now, is_heard, messages, refused_at };
             all.insert(channel, known);
@@ -126,14 +132,14 @@ impl LockChannels {
         let all = self.lock();
         let unheard = all
             .iter()
-            .filter(|(_, known)| !known.is_heard[kind as usize] && !known.is_refused(now));
+            .filter(|(_, known)| !known.is_heard[kind as usize] && !known.is_refused(kind, now));
         unheard.map(|(channel, _)| channel.clone()).collect()
     }
 
     /// All of them, but for what was refused.
-    pub(crate) fn permitted(&self, now: Instant) -> Vec<String> {
+    pub(crate) fn permitted(&self, kind: SubscriptionKind, now: Instant) -> Vec<String> {
         let all = self.lock();
-        let permitted = all.iter().filter(|(_, known)| !known.is_refused(now));
+        let permitted = all.iter().filter(|(_, known)| !known.is_refused(kind, now));
         permitted.map(|(channel, _)| channel.clone()).collect()
     }
 
@@ -151,13 +157,12 @@ impl LockChannels {
         names
     }
 
-    /// This user may not listen there, nor probably where others are announced in the same way.
-    pub(crate) fn refused(&self, channel: &str, now: Instant) {
-        let of = |channel: &str| channel.split(':').next().unwrap_or_default().to_owned();
-        let refused = of(channel);
+    /// This user may not listen in this way to one of these, nor probably where others are announced in the same way.
+    pub(crate) fn refused(&self, kind: SubscriptionKind, channels: &[String], now: Instant) {
+        let refused: HashSet<_> = channels.iter().map(|channel| announced_as(channel)).collect();
         for (channel, known) in &mut *self.lock() {
-            if of(channel) == refused && known.is_heard == [false; 2] {
-                known.refused_at = Some(now);
+            if refused.contains(announced_as(channel)) && !known.is_heard[kind as usize] {
+                known.refused_at[kind as usize] = Some(now);
             }
         }
     }
@@ -265,10 +270,26 @@ mod tests {
         let (channels, now) = wanted(false);
         channels.want(&name("b"), "c:b".into(), now);
         channels.want(&name("b"), "d:b".into(), now);
-        channels.refused("c:a", now);
+        channels.refused(Plain, &["c:a".into()], now);
         assert_eq!(channels.unheard(Plain, now), ["d:b"]);
-        assert_eq!(channels.permitted(now), ["d:b"]);
-        assert_eq!(channels.unheard(Plain, now + REFUSED).len(), 3);
+        assert_eq!(channels.permitted(Plain, now), ["d:b"]);
+        channels.want(&name("c"), "c:c".into(), now);
+        assert_eq!(channels.unheard(Plain, now), ["d:b"]);
+        assert_eq!(channels.unheard(Plain, now + REFUSED).len(), 4);
+    }
+
+    #[test]
+    fn what_is_refused_in_one_way_is_heard_in_the_other() {
+        let (channels, now) = wanted(true);
+        let all = ["c:a".to_owned()];
+        channels.subscribed(Plain, &all);
+        channels.refused(Sharded, &all, now);
+        channels.disconnected(Plain);
+        assert_eq!(
+            (channels.unheard(Plain, now), channels.unheard(Sharded, now)),
+            (all.to_vec(), vec![])
+        );
+        assert!(channels.permitted(Sharded, now).is_empty());
     }
 
     #[test]
@@ -287,6 +308,6 @@ mod tests {
         for number in 0..=MOST {
             channels.want(&name("a"), number.to_string(), now);
         }
-        assert_eq!(channels.permitted(now).len(), MOST);
+        assert_eq!(channels.permitted(Plain, now).len(), MOST);
     }
 }
