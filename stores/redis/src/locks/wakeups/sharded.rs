@@ -11,7 +11,7 @@ use tenure_core::Fault;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use super::{
-    HEARTBEAT, Listener, channels::SubscriptionKind::Sharded, is_refusal, log_unavailable,
+    HEARTBEAT, Listener, channels::SubscriptionKind::Sharded, every, is_refusal, log_unavailable,
 };
 use crate::{
     client::{Connection, command, error},
@@ -39,7 +39,7 @@ pub(super) async fn keep_subscribed(listener: &Listener) {
     listener.channels.disconnected(Sharded);
     let mut nodes: HashMap<NodeRef, NodeSubscription> = HashMap::new();
     // Slots move, so all are asked for again at each beat.
-    let mut all = true;
+    let (mut all, mut heartbeat) = (true, every(HEARTBEAT));
     loop {
         let wanted = by_node(listener).await;
         nodes.retain(|node, open| {
@@ -67,7 +67,7 @@ pub(super) async fn keep_subscribed(listener: &Listener) {
         all = tokio::select! {
             () = listener.channels.wanted(Sharded) => false,
             () = one_has_ended => true,
-            () = tokio::time::sleep(HEARTBEAT) => true,
+            _ = heartbeat.tick() => true,
         };
         tokio::time::sleep(PAUSE).await;
     }
@@ -116,11 +116,19 @@ async fn subscribe(
         nodes.insert(node.clone(), open);
     }
     let Some(open) = nodes.get_mut(node) else { return Ok(()) };
-    let gone: Vec<_> =
-        open.channels.iter().filter(|known| !channels.contains(known)).cloned().collect();
+    let wanted: HashSet<_> = channels.iter().cloned().collect();
+    let mut gone = Vec::new();
+    for channel in open.channels.difference(&wanted) {
+        // Where the slot has gone elsewhere, the server has unsubscribed it, and answers with an error.
+        let there = listener.route.find(&listener.clients, slot_of_channel(channel)).await;
+        if there.is_ok_and(|there| there == *node) {
+            gone.push(channel);
+        }
+    }
     let asked: Vec<_> =
         channels.iter().filter(|channel| all || !open.channels.contains(*channel)).collect();
     if gone.is_empty() && asked.is_empty() {
+        open.channels = wanted;
         return Ok(());
     }
     // Each is in a slot of its own.
@@ -134,7 +142,7 @@ async fn subscribe(
         let is_refusal = is_refusal(&failure);
         NotSubscribed { fault: error::of_command(&server.place, failure), is_refusal }
     })?;
-    open.channels = channels.iter().cloned().collect();
+    open.channels = wanted;
     for name in listener.channels.subscribed(Sharded, channels) {
         listener.board.wake_name(&name);
     }
