@@ -6,6 +6,7 @@ use std::{ffi::OsString, time::Duration};
 use tenure::{
     Defaults, LockName,
     config::{Config, VARIABLES},
+    inspect::Kind,
     store::LeaseScope,
 };
 use tenure_url::nearest;
@@ -127,6 +128,16 @@ impl LockKind {
             None if sharing.shared => Ok(Self::Reader),
             None if sharing.write => Ok(Self::Writer),
             None => Ok(Self::Mutex),
+        }
+    }
+
+    /// The kind that its names are used as.
+    pub(crate) const fn of_name(self) -> Kind {
+        match self {
+            Self::Mutex | Self::All => Kind::Mutex,
+            Self::Reader | Self::Writer => Kind::ReadWrite,
+            Self::Permits { .. } => Kind::Semaphore,
+            Self::Candidate => Kind::Election,
         }
     }
 }

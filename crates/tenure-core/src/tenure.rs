@@ -138,8 +138,8 @@ impl Tenure {
     /// Never shortens the hold. Returns the time until which you may count on it, on the clock of this [`Tenure`].
     ///
     /// # Errors
-    /// [`HandleError::Lost`] if the handle no longer holds anything; [`InDoubt`](HandleError::InDoubt) if the store did
-    /// not answer within five seconds.
+    /// [`HandleError::Lost`] if the handle no longer holds anything; [`Store`](HandleError::Store) if the store grants no
+    /// such lease, or granted less; [`InDoubt`](HandleError::InDoubt) if the store did not answer within five seconds.
     ///
     /// # Cancel safety
     /// Cancel-safe: the hold may or may not have been renewed.

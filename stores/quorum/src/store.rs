@@ -253,6 +253,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
         pass_bits: all(|can| can.pass_bits),
         lease: LeaseScope::Hold,
         longest_lease: charter.longest,
+        longest_detached_read_write: charter.longest,
         longest_keep: members
             .iter()
             .map(|one| one.capabilities().longest_keep)

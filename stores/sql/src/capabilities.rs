@@ -19,6 +19,7 @@ pub fn capabilities(limits: &Limits) -> Capabilities {
         pass_bits: true,
         lease: LeaseScope::Hold,
         longest_lease: Duration::MAX,
+        longest_detached_read_write: Duration::MAX,
         longest_keep: Duration::MAX,
         calls_outlive_drop: true,
         notices_death: false,

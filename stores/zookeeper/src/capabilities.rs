@@ -31,6 +31,7 @@ pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
         },
         // However long it is, it ends with the session.
         longest_lease: Duration::MAX,
+        longest_detached_read_write: Duration::MAX,
         longest_keep: Duration::ZERO,
         calls_outlive_drop: true,
         notices_death: false,

@@ -54,7 +54,7 @@ impl PendingAttach {
         plan: &RunSettings,
     ) -> Result<(AnyGuard, EndAction), Failure> {
         if let Some((lease, _)) = &self.again {
-            check_lease_length(tenure, self.handle.name(), *lease)?;
+            check_lease_length(tenure, self.handle.name(), self.handle.kind(), *lease)?;
         }
         let mut attach = tenure.attach(&self.handle).ttl(plan.ttl);
         if let Some(longest) = plan.max_hold {

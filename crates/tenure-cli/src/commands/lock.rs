@@ -77,7 +77,7 @@ async fn acquire_and_detach(
     if let Some(fault) = detach_fault(tenure.store().capabilities()) {
         return Err(super::store_failure(tenure, &args.name, &fault));
     }
-    check_lease_length(tenure, &args.name, args.lease)?;
+    check_lease_length(tenure, &args.name, plan.kind.of_name(), args.lease)?;
     let replaces = match plan.kind {
         // Whoever holds the lock alone knows that what an older handle was of is over.
         LockKind::Mutex => HandleReplacePolicy::OlderOf {

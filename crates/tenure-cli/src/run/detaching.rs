@@ -6,6 +6,7 @@ use tenure::{
     DetachError, Fault, FaultKind, Handle, LockName, Tenure, Token,
     clock::{Clock, SystemClock},
     detached::Detached,
+    inspect::Kind,
 };
 
 use super::held::{AnyGuard, NotReleased};
@@ -53,9 +54,10 @@ impl DetachedHold {
 pub(crate) fn check_lease_length(
     tenure: &Tenure,
     name: &LockName,
+    kind: Kind,
     lease: Duration,
 ) -> Result<(), Failure> {
-    let longest = tenure.store().capabilities().longest_lease;
+    let longest = tenure.store().capabilities().longest_detached_lease(kind);
     if lease <= longest {
         return Ok(());
     }
@@ -63,7 +65,9 @@ pub(crate) fn check_lease_length(
     let (lease, longest) = (human::length(lease), human::length(longest));
     let fault = Fault::new(
         FaultKind::Misconfigured,
-        format!("a lease of {lease} is longer than the store's longest, {longest}"),
+        format!(
+            "a lease of {lease} is longer than the store's longest for a detached {kind}, {longest}"
+        ),
         format!("choose --for {longest} or less, and renew the lock"),
     );
     Err(Failure::Failed(Explanation::of_fault(name.as_str(), store, &fault)))

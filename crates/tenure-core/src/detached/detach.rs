@@ -45,12 +45,13 @@ impl Guard {
         let held = self.held();
         let context = held.lease().context();
         let (kind, mode) = held.lease().kind_and_mode();
+        let ttl = held.lease().requested_terms().0.ttl.get();
         let handle = context.fresh_owner().map(|owner| Handle {
             name: self.name().clone(),
             owner,
             kind,
             mode,
-            lease: held.lease().requested_terms().0.ttl.get(),
+            lease: ttl.min(context.store.capabilities().longest_detached_lease(kind)),
             store: context.store.kind().to_owned(),
         });
         Detach { guard: self, label: None, handle }
@@ -95,7 +96,7 @@ pub struct Detached {
 
 impl Detach {
     /// Sets how long the hold lasts if it is neither renewed nor attached: 10 ms to 24 h, rounded up to milliseconds.
-    /// Default: the guard's ttl.
+    /// Default: the guard's ttl, or the longest lease that the store grants to such a hold, if that is shorter.
     pub fn lease(mut self, lease: Duration) -> Self {
         if let Ok(handle) = &mut self.handle {
             handle.lease = Duration::from_millis(ceil_millis(lease));
@@ -113,26 +114,28 @@ impl Detach {
     /// process cannot leave a hold without a known handle. The handle is worthless until the hold is detached.
     ///
     /// # Errors
-    /// [`DetachError::Store`] if the system returns no random numbers.
+    /// [`DetachError::Store`] if the store grants no such lease or the system returns no random numbers, and
+    /// [`DetachError::Setting`] if the lease is out of range. The guard is still held: set another lease.
     pub fn handle(&self) -> Result<&Handle, DetachError> {
-        self.handle.as_ref().map_err(|fault| {
+        let handle = self.handle.as_ref().map_err(|fault| {
             let fault = Fault::new(fault.kind(), fault.message_and_cause(), fault.help());
             DetachError::store(self.guard.address(), fault)
-        })
+        })?;
+        covering_lease(&self.guard, handle)?;
+        Ok(handle)
     }
 
     async fn run(self) -> Result<Detached, DetachError> {
         let Self { guard, label, handle } = self;
         let address = guard.address();
-        let mut held = guard.into_held();
-        let context = held.lease().context().clone();
+        let context = guard.held().lease().context().clone();
         if let Some(reason) = context.store.capabilities().missing_detaching() {
             return Err(DetachError::store(address, reason.into()));
         }
         let handle = handle.map_err(|fault| DetachError::store(address.clone(), fault))?;
+        let ttl = covering_lease(&guard, &handle)?;
+        let mut held = guard.into_held();
         let of_guard = held.lease().requested_terms().1;
-        let ttl = lease_for(&*context.store, Ttl::new(handle.lease)?);
-        let ttl = ttl.map_err(|fault| DetachError::store(address.clone(), fault))?;
         let label = label.unwrap_or_else(|| format!("{of_guard} (detached)"));
         let no_room = |error| DetachError::NoRoom(Box::new(error));
         let slot = context.reserve(&handle.name).map_err(no_room)?;
@@ -183,6 +186,13 @@ impl Detach {
             TakeOverOutcome::Failed(fault) => Err(DetachError::store(address, fault)),
         }
     }
+}
+
+/// The lease to ask for, so that the hold lasts as long as the handle says.
+fn covering_lease(guard: &Guard, handle: &Handle) -> Result<Duration, DetachError> {
+    let store = &guard.held().lease().context().store;
+    let lease = lease_for(&**store, handle.kind, Ttl::new(handle.lease)?);
+    lease.map_err(|fault| DetachError::store(guard.address(), fault))
 }
 
 impl IntoFuture for Detach {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{
     Backoff, Grace, Timestamp, Ttl, lease,
-    queue::{Grant, TakeOver, TakenOver},
+    queue::{Grant, Kind, TakeOver, TakenOver},
 };
 
 use crate::{
@@ -70,12 +70,15 @@ pub(super) async fn take_over(
     }
 }
 
-/// The lease of a detached hold that its holder can count on for `length`, if the store grants that much.
-pub(super) fn lease_for(store: &dyn Store, length: Ttl) -> Result<Duration, Fault> {
-    let longest = store.capabilities().longest_lease;
+/// The lease of a detached hold that its holder can count on for `length`, if the store grants that much. The longest
+/// that the store grants is enough, although clocks that differ leave a little less of it.
+pub(super) fn lease_for(store: &dyn Store, kind: Kind, length: Ttl) -> Result<Duration, Fault> {
+    let longest = store.capabilities().longest_detached_lease(kind);
     if length.for_store() > longest {
-        let what =
-            format!("this store grants no lease of {:?}, only up to {longest:?}", length.get());
+        let what = format!(
+            "this store grants no lease of {:?} to a detached {kind}, only up to {longest:?}",
+            length.get()
+        );
         return Err(Fault::new(
             FaultKind::Misconfigured,
             what,

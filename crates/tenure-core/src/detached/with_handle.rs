@@ -26,7 +26,7 @@ pub(crate) async fn renew(
     let failed = |fault| HandleError::store(address.clone(), fault);
     handle.check_store_kind(&*context.store).map_err(failed)?;
     check_not_forked(context, &address)?;
-    let ttl = lease_for(&*context.store, Ttl::new(length)?).map_err(failed)?;
+    let ttl = lease_for(&*context.store, handle.kind, Ttl::new(length)?).map_err(failed)?;
     let renewal = [Renewal { name: handle.name.clone(), owner: handle.owner, ttl }];
     let (mut tries, mut doubted) = (RetrySchedule::new(context), false);
     loop {
@@ -35,8 +35,15 @@ pub(crate) async fn renew(
             timeout_at(&*context.clock, tries.give_up, context.store.renew(&renewal)).await;
         let fault = match answer.unwrap_or_default().pop() {
             Some(Ok(Renewed::Renewed { left, .. })) => {
-                let deadline = lease::deadline(sent, context.now(), left, Grace::NONE);
-                return deadline.ok_or_else(|| failed(renewed_too_late()));
+                let received = context.now();
+                let deadline = lease::deadline(sent, received, left, Grace::NONE);
+                let deadline = deadline.ok_or_else(|| failed(renewed_too_late()))?;
+                // The rest may have passed on the way, or by another clock.
+                let least = ttl.saturating_sub(received.since(sent) + lease::drift(ttl));
+                if left < least {
+                    return Err(failed(renewed_for_less(left)));
+                }
+                return Ok(deadline);
             }
             Some(Ok(Renewed::Lost)) => return Err(HandleError::Lost(address)),
             Some(Err(fault)) => fault,
@@ -107,6 +114,15 @@ impl RetrySchedule {
         context.clock.sleep_until(until).await;
         true
     }
+}
+
+/// The fault for a renewal that the store cut.
+fn renewed_for_less(left: Duration) -> Fault {
+    Fault::new(
+        FaultKind::Misconfigured,
+        format!("the store renewed it, but only for {left:?}"),
+        "renew it for a shorter time, and again before that is over",
+    )
 }
 
 /// The fault for a renewal for such a short time that it is over by now.

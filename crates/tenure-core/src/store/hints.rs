@@ -1,7 +1,7 @@
 //! Hints: to a waiter that it should ask again, and to holders that they may have been evicted or should release.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     fmt,
     future::{Future, poll_fn},
     pin::pin,
@@ -86,6 +86,12 @@ impl HintBoard {
         for entry in self.lock().values().filter(|entry| entry.name == *name) {
             entry.notify.notify_one();
         }
+    }
+
+    /// Returns the names that this process waits for.
+    #[must_use]
+    pub fn awaited_names(&self) -> HashSet<LockName> {
+        self.lock().values().map(|entry| entry.name.clone()).collect()
     }
 
     /// Wakes all waiters, after hints may have been missed.

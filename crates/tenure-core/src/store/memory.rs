@@ -49,6 +49,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     pass_bits: true,
     lease: LeaseScope::Hold,
     longest_lease: Duration::MAX,
+    longest_detached_read_write: Duration::MAX,
     longest_keep: Duration::MAX,
     calls_outlive_drop: false,
     notices_death: false,

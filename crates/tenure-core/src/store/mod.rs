@@ -84,7 +84,9 @@ pub use tenure_proto::Owner;
 use tenure_proto::{
     HoldId, Incarnation, Renewed, Token,
     all::MOST,
-    queue::{Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together},
+    queue::{
+        Answer, Ask, Contender, Kind, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
+    },
 };
 
 use crate::LockName;
@@ -111,6 +113,8 @@ pub struct Capabilities {
     pub lease: LeaseScope,
     /// The longest lease that the store grants, grace included. It refuses a longer one.
     pub longest_lease: Duration,
+    /// The longest lease of a detached hold of a read-write lock, if it is shorter. The store refuses a longer one.
+    pub longest_detached_read_write: Duration,
     /// The longest time for which the store can keep a name taken after a release, without the process. Zero if it
     /// cannot.
     pub longest_keep: Duration,
@@ -215,6 +219,15 @@ impl Capabilities {
             let help = format!("choose a grace of at most {:?}, or a longer session", longest / 2);
             Fault::new(FaultKind::Misconfigured, what, help)
         })
+    }
+
+    /// The longest lease of a detached hold of this kind of lock.
+    #[must_use]
+    pub fn longest_detached_lease(&self, kind: Kind) -> Duration {
+        match kind {
+            Kind::ReadWrite => self.longest_lease.min(self.longest_detached_read_write),
+            _ => self.longest_lease,
+        }
     }
 
     /// Why no hold can change hands, if none can.

@@ -340,6 +340,39 @@ async fn nothing_is_renewed_for_longer_than_the_store_grants() {
 }
 
 #[tokio::test]
+async fn a_renewal_that_the_store_cuts_is_an_error() {
+    let (tenure, store, _) = on_flawed();
+    let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    let handle = guard.detach().await.unwrap().handle;
+    store.flaws(|flaws| flaws.longest_renewal = Some(TTL * 2));
+    tenure.renew_detached(&handle, TTL).await.unwrap();
+    let error = tenure.renew_detached(&handle, LEASE).await.unwrap_err();
+    assert!(matches!(error, HandleError::Store(_)), "{error:#}");
+    assert!(format!("{error:#}").contains("only for 120s"), "{error:#}");
+}
+
+/// Another library bounds the leases of readers, whom a watchdog of their own process renews in time.
+#[tokio::test]
+async fn a_reader_is_detached_for_as_long_as_the_store_grants() {
+    let short = |can: &mut tenure_core::store::Capabilities| can.longest_detached_read_write = TTL;
+    let store = Flawed::new(MemoryStore::new()).without(short);
+    let tenure = Tenure::new(Arc::new(store.clone()));
+    let reading = tenure.rwlock("a").read().ttl(TTL * 2).await.unwrap();
+    let detach = reading.detach().lease(TTL + STEP);
+    let error = detach.handle().unwrap_err();
+    assert!(format!("{error:#}").contains("only up to 60s"), "{error:#}");
+    assert!(!store.diary().contains(&Call::TakeOver), "it was asked all the same");
+    let handle = detach.lease(TTL).await.unwrap().handle;
+    let error = tenure.renew_detached(&handle, TTL + STEP).await.unwrap_err();
+    assert!(format!("{error:#}").contains("only up to 60s"), "{error:#}");
+    tenure.renew_detached(&handle, TTL).await.unwrap();
+    let by_default = tenure.rwlock("a").read().ttl(TTL * 2).await.unwrap().detach();
+    assert_eq!(by_default.await.unwrap().handle.lease(), TTL);
+    let alone = tenure.mutex("b").ttl(TTL).lock().await.unwrap().detach().lease(LEASE);
+    alone.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_handle_of_another_store_is_refused_and_goes_on_working() {
     let (tenure, store, _) = running();
     let (handle, _) = detached(&store).await;

@@ -58,6 +58,8 @@ pub(crate) enum Flaw {
 pub(crate) struct Flaws {
     pub(crate) ask: Option<Flaw>,
     pub(crate) renew: Option<Flaw>,
+    /// For how long it renews at most, whatever it is asked for.
+    pub(crate) longest_renewal: Option<Duration>,
     pub(crate) release: Option<Flaw>,
     pub(crate) take_over: Option<Flaw>,
     pub(crate) inspect: Option<Flaw>,
@@ -386,7 +388,11 @@ impl Store for Flawed {
     async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         self.renewals.fetch_add(1, Ordering::Relaxed);
         match self.hinder(|flaws| &flaws.renew).await {
-            Ok(()) => self.store.renew(holds).await,
+            Ok(()) => {
+                let most = self.flaws.lock().unwrap().longest_renewal.unwrap_or(Duration::MAX);
+                let cut = |hold: &Renewal| Renewal { ttl: hold.ttl.min(most), ..hold.clone() };
+                self.store.renew(&holds.iter().map(cut).collect::<Vec<_>>()).await
+            }
             Err(fault) => vec![Err(fault); holds.len()],
         }
     }

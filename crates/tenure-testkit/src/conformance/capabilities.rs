@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::proto::queue::{Ask, TakeOver};
+use tenure_core::proto::queue::{Ask, Kind, Mode, TakeOver};
 
 use super::scene::{LONG, Scene};
 
@@ -75,4 +75,22 @@ pub async fn a_lease_that_is_too_long_is_refused(scene: Scene) {
         assert!(outcome.is_err(), "longer than it can: {outcome:?}");
     }
     assert_eq!(client.lock(&held).await.token, grant.token);
+}
+
+/// Clause 13: the same for a hold without a process; the longest lease itself is granted.
+pub async fn a_detached_lease_that_is_too_long_is_refused(scene: Scene) {
+    let client = scene.client().await;
+    let longest = client.can().longest_detached_lease(Kind::ReadWrite);
+    let Some(too_long) = longest.checked_add(Duration::from_millis(1)) else { return };
+    if !client.can().shared || !client.can().detach {
+        return;
+    }
+    let reads = Ask { kind: Kind::ReadWrite, mode: Mode::Shared, ..client.tries() };
+    let grant = client.lock(&reads).await;
+    let (kind, mode, detached) = (reads.kind, reads.mode, true);
+    let over = TakeOver { kind, mode, detached, ..client.taking_over(&reads.owner) };
+    let outcome = client.try_take_over(&TakeOver { ttl: too_long, ..over.clone() }).await;
+    assert!(outcome.is_err(), "longer than it can: {outcome:?}");
+    assert_eq!(client.lock(&reads).await.token, grant.token);
+    assert!(client.take_over(&TakeOver { ttl: longest, ..over }).await.left <= longest);
 }

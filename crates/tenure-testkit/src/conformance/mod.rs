@@ -215,6 +215,7 @@ macro_rules! conformance {
                 lengths_declared_are_usable
                 reasons_are_for_what_is_lacking
                 a_lease_that_is_too_long_is_refused
+                a_detached_lease_that_is_too_long_is_refused
             }
             together {
                 free_names_are_granted_together

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use tenure_core::store::{Capabilities, LeaseScope, Reason, Reasons};
+use tenure_core::{
+    proto::time::floor_millis,
+    store::{Capabilities, LeaseScope, Reason, Reasons},
+};
 
 use crate::options::{Layout, RedisOptions};
 
@@ -19,6 +22,7 @@ pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
         pass_bits: true,
         lease: LeaseScope::Hold,
         longest_lease: Duration::MAX,
+        longest_detached_read_write: Duration::MAX,
         longest_keep: Duration::MAX,
         calls_outlive_drop: true,
         notices_death: false,
@@ -46,7 +50,16 @@ pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
             let max_holders = all.max_holders;
             let without_queue = one_holder(all, &REDISSON);
             let reasons = Reasons { shared: None, ..without_queue.reasons };
-            redisson(Capabilities { shared: true, reasons, max_holders, ..without_queue })
+            // Nobody would renew it before Redisson's watchdog of readers sets the ttl to its own timeout.
+            let longest = floor_millis(options.layout.lock_watchdog_timeout);
+            let longest_detached_read_write = Duration::from_millis(longest);
+            redisson(Capabilities {
+                shared: true,
+                longest_detached_read_write,
+                reasons,
+                max_holders,
+                ..without_queue
+            })
         }
     }
 }

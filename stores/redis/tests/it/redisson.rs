@@ -1,9 +1,20 @@
 //! Redisson's layout on a real server, where no Redisson is needed to see it.
 
-use std::time::Duration;
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use tenure_core::Tenure;
+use tenure_core::{Tenure, store::Severity};
 use tenure_servers::{RedisCluster, RedisServer, SentinelService, redis::Reply};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
 
 use crate::support::{PATIENCE, hold, lost, tenure, until};
 
@@ -71,6 +82,57 @@ async fn a_waiter_behind_redisson_hears_its_release() {
     let seen = tenure.inspect(KEY).await.unwrap();
     assert_eq!(seen.holders[0].label, format!("(Redisson) {JAVA}"));
     assert!(seen.holders[0].left.unwrap() <= Duration::from_secs(60));
+    let waiting = tokio::spawn(tenure.mutex(KEY).lock().wait(PATIENCE).into_future());
+    until_heard(&server, CHANNEL, 1).await;
+    server.command(&["DEL", KEY]);
+    server.command(&["PUBLISH", CHANNEL, "0"]);
+    let held = waiting.await.unwrap().unwrap();
+    // Whoever listens is taken for one that waits.
+    until_heard(&server, CHANNEL, 0).await;
+    held.check().unwrap();
+}
+
+/// A way to the server that breaks once, as the channel of the lock is subscribed to over it.
+async fn way_that_breaks_once(server: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let breaks = Arc::new(AtomicBool::new(true));
+    tokio::spawn(async move {
+        loop {
+            let (near, _) = listener.accept().await.unwrap();
+            let far = TcpStream::connect(server).await.unwrap();
+            let ((mut asks, mut told), (mut tells, mut asked)) =
+                (near.into_split(), far.into_split());
+            let breaks = breaks.clone();
+            let there = async move {
+                let mut some = vec![0; 65_536];
+                while let Ok(count @ 1..) = asks.read(&mut some).await {
+                    let said = String::from_utf8_lossy(&some[..count]);
+                    let subscribes = said.contains("SUBSCRIBE") && said.contains(CHANNEL);
+                    if subscribes && breaks.swap(false, Ordering::Relaxed) {
+                        return;
+                    }
+                    asked.write_all(&some[..count]).await.unwrap();
+                }
+            };
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = there => {}
+                    _ = tokio::io::copy(&mut tells, &mut told) => {}
+                }
+            });
+        }
+    });
+    address
+}
+
+/// It is no refusal, after which nobody would try again for half a minute.
+#[tokio::test]
+async fn a_connection_that_breaks_while_it_subscribes_is_followed_by_another() {
+    let server = RedisServer::start();
+    let way = way_that_breaks_once(server.address()).await;
+    let tenure = tenure(&format!("redis://{way}?layout=redisson"));
+    java_holds(&server, &[JAVA, "1"]);
     let waiting = tokio::spawn(tenure.mutex(KEY).lock().wait(PATIENCE).into_future());
     until_heard(&server, CHANNEL, 1).await;
     server.command(&["DEL", KEY]);
@@ -195,8 +257,11 @@ async fn tokens_are_those_of_the_fenced_lock_if_that_is_wanted() {
     let counters = server.keys().into_iter().filter(|key| key.starts_with("redisson_lock_token"));
     assert!(counters.eq([&*counter]), "a look leaves none");
     server.command(&["DEL", KEY]);
-    server.command(&["SET", &counter, "no number"]);
-    assert!(fenced.mutex(KEY).try_lock().await.is_err());
+    for no_number in ["no number", "007"] {
+        server.command(&["SET", &counter, no_number]);
+        let error = fenced.mutex(KEY).try_lock().await.unwrap_err();
+        assert!(!format!("{error:#}").contains("log"), "{error:#}");
+    }
     assert_eq!(number(&server, &["EXISTS", KEY]), 0);
 }
 
@@ -284,6 +349,36 @@ async fn in_a_cluster_a_waiter_hears_what_is_said_at_the_node_of_its_lock() {
     assert!(format!("{torn:#}").contains("no hash tag"), "{torn:#}");
 }
 
+/// What tenure announces comes in the other way.
+#[tokio::test]
+async fn in_a_cluster_a_user_that_hears_no_node_hears_the_others() {
+    let cluster = RedisCluster::start();
+    let url = format!("{}?layout=redisson", cluster.url());
+    let hints = async || {
+        let found = tenure(&url).health().await.unwrap();
+        found.into_iter().find(|diagnostic| diagnostic.what == "hints").unwrap()
+    };
+    let found = hints().await;
+    assert_eq!(found.severity, Severity::Good, "{found:?}");
+    for server in cluster.running() {
+        server.command(&["ACL", "SETUSER", "default", "-ssubscribe"]);
+    }
+    let found = hints().await;
+    assert!(found.found.contains("no message of releases arrives"), "{found:?}");
+    let (one, other) = (tenure(&url), tenure(&url));
+    let held = hold(&one, KEY, PATIENCE * 2).await;
+    let waiting = tokio::spawn(other.mutex(KEY).lock().wait(PATIENCE * 2).into_future());
+    until("it listens somewhere", async || {
+        cluster.running().any(|server| match server.command(&["PUBSUB", "NUMSUB", CHANNEL]) {
+            Reply::List(told) => told[1] == Reply::Text("1".into()),
+            other => panic!("{other:?}"),
+        })
+    })
+    .await;
+    held.release().await.unwrap();
+    waiting.await.unwrap().unwrap().check().unwrap();
+}
+
 /// Redisson's watchdog of readers sets the ttl of the hash to its timeout, however long others read.
 #[tokio::test]
 async fn a_reader_counts_on_no_more_than_the_watchdog_of_redisson_leaves() {
@@ -305,6 +400,23 @@ async fn a_reader_counts_on_no_more_than_the_watchdog_of_redisson_leaves() {
     let first = reading.deadline();
     until("it is renewed", async || reading.deadline() > first).await;
     reading.check().unwrap();
+}
+
+/// The watchdog of this process, which renews a reader in time, is gone then.
+#[tokio::test]
+async fn a_reader_is_detached_for_as_long_as_the_watchdog_of_redisson_leaves() {
+    let server = RedisServer::start();
+    let tenure = ours(&server);
+    let (most, more) = (Duration::from_secs(30), Duration::from_millis(30_001));
+    let detach = tenure.rwlock(KEY).read().await.unwrap().detach().lease(more);
+    let error = detach.handle().unwrap_err();
+    assert!(format!("{error:#}").contains("only up to 30s"), "{error:#}");
+    assert_eq!(number(&server, &["HLEN", KEY]), 2, "it is still held");
+    detach.lease(most).await.unwrap();
+    let handle = tenure.rwlock(KEY).read().await.unwrap().detach().await.unwrap().handle;
+    assert_eq!((handle.lease(), number(&server, &["HLEN", KEY])), (most, 3));
+    tenure.renew_detached(&handle, more).await.unwrap_err();
+    tenure.renew_detached(&handle, most).await.unwrap();
 }
 
 /// Each of tenure's readers has a field of its own, and a dead one takes none away.

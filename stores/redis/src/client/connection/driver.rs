@@ -113,8 +113,8 @@ impl Driver {
                 Ok(()) if buffer.filled().is_empty() => return Poll::Ready(broken()),
                 Ok(()) => self.filled += buffer.filled().len(),
             }
-            if self.hand_out().is_err() {
-                return Poll::Ready(Failure::Nonsense);
+            if let Err(MalformedReply) = self.hand_out() {
+                return Poll::Ready(self.surplus_error().unwrap_or(Failure::Nonsense));
             }
         }
     }
@@ -191,6 +191,16 @@ impl Driver {
             }
         });
         if all { Ok(()) } else { Err(MalformedReply) }
+    }
+
+    /// What the server said of a subscription that it refused: one that it makes gets no reply, so no call waits for
+    /// this one.
+    fn surplus_error(&self) -> Option<Failure> {
+        self.hear.as_ref()?;
+        self.replies.iter().find_map(|reply| match reply {
+            Value::Error(error) => Some(Failure::Server(error.clone())),
+            _ => None,
+        })
     }
 
     fn write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

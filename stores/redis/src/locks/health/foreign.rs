@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tenure_core::{Fault, store::Diagnostic};
+use tenure_core::{Fault, FaultKind, store::Diagnostic};
 
 use super::ProbeContext;
 use crate::{
@@ -17,6 +17,8 @@ const STEPS: usize = 20;
 const STEP: &str = "500";
 /// How many keys are looked into.
 const LOOKS: usize = 200;
+/// How many keys are refused before no more are looked into: each refusal is logged at the server.
+const REFUSALS: usize = 3;
 /// How much of a value is read.
 const READ: &str = "63";
 
@@ -64,7 +66,7 @@ async fn look_at_node(
     node_ref: &NodeRef,
     seen: &mut BTreeMap<Library, String>,
 ) {
-    let (mut cursor, mut looks) = ("0".to_owned(), 0);
+    let (mut cursor, mut looks, mut refusals) = ("0".to_owned(), 0, 0);
     for _ in 0..STEPS {
         let scan = ["SCAN", &cursor, "COUNT", STEP];
         let Some((next, keys)) = probe.transport.scan(node_ref, &scan).await.ok().and_then(page)
@@ -80,8 +82,12 @@ async fn look_at_node(
             match look(probe, node_ref, &key).await {
                 Ok(Some(library)) => drop(seen.entry(library).or_insert(key)),
                 Ok(None) => {}
-                // The others are not this user's either, and each refusal is logged there.
+                // Others may be this user's.
+                Err(fault) if fault.kind() == FaultKind::Misconfigured => refusals += 1,
                 Err(_) => return,
+            }
+            if refusals == REFUSALS {
+                return;
             }
         }
         if next == "0" {

@@ -13,10 +13,13 @@ use super::ProbeContext;
 use crate::{
     locks::layout::{
         keys::{Key, KeySpace},
-        redisson::keys::counter,
+        redisson::keys::{ChannelKind, channel, counter, slot_of_channel},
     },
-    options::Layout,
-    servers::{NodeRef, cluster::written},
+    options::{Layout, RedisOptions},
+    servers::{
+        NodeRef, TopologyClients,
+        cluster::{ClusterMap, Node, written},
+    },
 };
 
 /// Everything that a lock does, at each primary, and what a renewal took, at the longest.
@@ -36,11 +39,7 @@ async fn try_everywhere(probe: &ProbeContext<'_>) -> Result<(String, Duration), 
     let map = cluster.map();
     let (mut took, mut untried) = (Duration::ZERO, Vec::new());
     for node in map.nodes() {
-        let is_there = |name: &LockName| {
-            let slot = KeySpace::of(&probe.transport.options).keys(name).tag.slot();
-            map.owner(slot).is_some_and(|owner| owner.place == node.place)
-        };
-        match TrialLock::where_name(is_there)? {
+        match trial_at(&probe.transport.options, &map, node)? {
             Some(trial) => {
                 let node_ref = NodeRef::Node(node.place.clone());
                 took = took.max(run(probe, &node_ref, &trial).await?);
@@ -104,30 +103,75 @@ pub(super) async fn hints(probe: &ProbeContext<'_>) -> Diagnostic {
         let help = "give the user the channels, +publish and +subscribe of the ACL line in the docs of the Redis store; locks do not need them";
         Diagnostic::warning("hints", found, "S6", help)
     };
-    if let Err(fault) = publish(probe).await {
+    let of_locks = match lock_channels(probe) {
+        Ok(channels) => channels,
+        Err(fault) => return none(format!("no message is tried ({})", fault.message_and_cause())),
+    };
+    if let Err(fault) = publish(probe, &of_locks).await {
         return none(format!("no message is sent ({})", fault.message_and_cause()));
     }
-    match probe.watch.try_out().await {
+    match probe.watch.try_out(&of_locks).await {
         Ok(()) => {
             Diagnostic::good("hints", "this user may subscribe: a release wakes the next waiter")
         }
         Err((None, fault)) => {
             none(format!("no message arrives now ({})", fault.message_and_cause()))
         }
-        // What was refused and what breaks while it is asked for look the same.
-        Err((Some(of), _)) => {
-            none(format!("no message {of} arrives (it was refused, or the connection broke)"))
+        Err((Some(of), fault)) => {
+            none(format!("no message {of} arrives ({})", fault.message_and_cause()))
         }
     }
 }
 
-async fn publish(probe: &ProbeContext<'_>) -> Result<(), Fault> {
-    for node_ref in probe.transport.node_refs().await? {
-        probe.transport.send(&node_ref, &["PUBLISH", &probe.watch.channel, ""]).await?;
-        for channel in probe.watch.probed() {
+async fn publish(probe: &ProbeContext<'_>, of_locks: &[String]) -> Result<(), Fault> {
+    let transport = probe.transport;
+    for node_ref in transport.node_refs().await? {
+        transport.send(&node_ref, &["PUBLISH", &probe.watch.channel, ""]).await?;
+        for channel in of_locks {
             // As Redisson announces a release.
-            probe.transport.send(&node_ref, &["PUBLISH", &channel, "0"]).await?;
+            transport.send(&node_ref, &["PUBLISH", channel, "0"]).await?;
+        }
+    }
+    if transport.route.cluster().is_some() {
+        let clients = TopologyClients::default();
+        for channel in of_locks {
+            let node = transport.route.find(&clients, slot_of_channel(channel)).await?;
+            transport.send(&node, &["SPUBLISH", channel, "0"]).await?;
         }
     }
     Ok(())
+}
+
+/// In Redisson's layout: channels of locks, in a cluster of one at each primary.
+fn lock_channels(probe: &ProbeContext<'_>) -> Result<Vec<String>, Fault> {
+    let options = &probe.transport.options;
+    if options.layout.layout != Layout::Redisson {
+        return Ok(Vec::new());
+    }
+    let mut keys = Vec::new();
+    match probe.transport.route.cluster() {
+        None => keys.push(format!("{}tenure-doctor", options.layout.key_prefix)),
+        Some(cluster) => {
+            let map = cluster.map();
+            for node in map.nodes() {
+                if let Some(trial) = trial_at(options, &map, node)? {
+                    keys.push(KeySpace::of(options).keys(trial.name()).text(Key::Lock));
+                }
+            }
+        }
+    }
+    let both = |key| [ChannelKind::Lock, ChannelKind::ReadWrite].map(|kind| channel(kind, key));
+    Ok(keys.iter().flat_map(|key| both(key)).collect())
+}
+
+/// A lock to try at this node, if a name of one is found.
+fn trial_at(
+    options: &RedisOptions,
+    map: &ClusterMap,
+    node: &Node,
+) -> Result<Option<TrialLock>, Fault> {
+    TrialLock::where_name(|name: &LockName| {
+        let slot = KeySpace::of(options).keys(name).tag.slot();
+        map.owner(slot).is_some_and(|owner| owner.place == node.place)
+    })
 }

@@ -227,6 +227,7 @@ impl LockingMethod for RedissonMethod {
             return Err(error::no_keeping());
         }
         let key = self.key_of(name)?;
+        let (said, own_messages) = self.context.shared.watch.messages(&key);
         let text = wire::owner(owner);
         let mut call = self.context.call(name, &[Key::Lock]);
         call.key(&[keys::queue(&key).as_bytes()]);
@@ -237,7 +238,7 @@ impl LockingMethod for RedissonMethod {
         // This process is one of them if it waited for the name a while ago.
         let own = |kind| self.context.shared.watch.subscriptions(name, &key, kind);
         if heard > 0 && heard > own(ChannelKind::Lock).max(own(ChannelKind::ReadWrite)) {
-            self.context.shared.yielded.insert(name);
+            self.context.shared.yielded.insert(name, said, own_messages);
         }
         Ok(released)
     }
@@ -251,9 +252,8 @@ impl LockingMethod for RedissonMethod {
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
         let key = self.key_of(name)?;
         let manner = self.manner(over.kind, over.mode)?;
-        let longest = self.context.shared.options.layout.lock_watchdog_timeout;
-        // Nobody renews it.
-        if over.detached && over.kind == Kind::ReadWrite && over.ttl > longest {
+        let longest = self.context.shared.capabilities.longest_detached_lease(over.kind);
+        if over.detached && over.ttl > longest {
             return Err(error::too_long_without_process(longest));
         }
         let (owner, from) = (wire::owner(&over.owner), wire::owner(&over.from));

@@ -1,7 +1,7 @@
 //! The channels that waiters of this process listen on, where each lock has one of its own.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -13,8 +13,9 @@ use tokio::sync::Notify;
 const MOST: usize = 1_024;
 /// How many names one channel can have: `a` and `{a}` have one.
 const NAMES: usize = 4;
-/// How long a channel is kept that no waiter asked for: each asks more often.
-const KEPT: Duration = Duration::from_secs(30);
+/// How long a channel is kept that no waiter needs. Not for long: whoever releases takes each process that hears of it
+/// for one that waits.
+const KEPT: Duration = Duration::from_secs(1);
 /// How long this user does not try again what it may not listen to.
 const REFUSED: Duration = Duration::from_secs(30);
 
@@ -40,15 +41,24 @@ pub(crate) struct LockChannels {
 #[derive(Debug)]
 struct LockChannel {
     names: Vec<LockName>,
-    asked_for: Instant,
+    /// When a waiter last needed it.
+    needed_at: Instant,
     is_heard: [bool; 2],
-    refused_at: Option<Instant>,
+    /// How many messages came there.
+    messages: u64,
+    refused_at: [Option<Instant>; 2],
 }
 
 impl LockChannel {
-    fn is_refused(&self, now: Instant) -> bool {
-        self.refused_at.is_some_and(|at| now.saturating_duration_since(at) < REFUSED)
+    fn is_refused(&self, kind: SubscriptionKind, now: Instant) -> bool {
+        let refused_at = self.refused_at[kind as usize];
+        refused_at.is_some_and(|at| now.saturating_duration_since(at) < REFUSED)
     }
+}
+
+/// What channels begin with that are announced in the same way: a user may listen to all of them or to none.
+fn announced_as(channel: &str) -> &str {
+    channel.split(':').next().unwrap_or_default()
 }
 
 impl LockChannels {
@@ -60,18 +70,19 @@ impl LockChannels {
     pub(crate) fn want(&self, name: &LockName, channel: String, now: Instant) {
         let mut all = self.lock();
         if let Some(known) = all.get_mut(&channel) {
-            known.asked_for = now;
+            known.needed_at = now;
             if known.names.len() < NAMES && !known.names.contains(name) {
                 known.names.push(name.clone());
             }
         } else if all.len() < MOST {
             let names = vec![name.clone()];
-            let of = |channel: &str| channel.split(':').next().unwrap_or_default().to_owned();
-            let kind = of(&channel);
-            let mut same =
-                all.iter().filter(|(channel, known)| known.is_refused(now) && of(channel) == kind);
-            let refused_at = same.next().and_then(|(_, known)| known.refused_at);
-            let known = LockChannel { names, asked_for: now, is_heard: [false; 2], refused_at };
+            let refused_at = [SubscriptionKind::Plain, SubscriptionKind::Sharded].map(|kind| {
+                let mut refused = all.iter().filter(|(_, known)| known.is_refused(kind, now));
+                let same = refused.find(|(one, _)| announced_as(one) == announced_as(&channel));
+                same.and_then(|(_, known)| known.refused_at[kind as usize])
+            });
+            let (is_heard, messages) = ([false; 2], 0);
+            let known = LockChannel { names, needed_at: now, is_heard, messages, refused_at };
             all.insert(channel, known);
             self.wanted.iter().for_each(Notify::notify_one);
         }
@@ -96,9 +107,19 @@ impl LockChannels {
         known.map_or(0, |known| u64::from(known.is_heard[counted]))
     }
 
-    /// The locks whose channel this is; none where it is no lock's.
-    pub(crate) fn names_of(&self, channel: &str) -> Vec<LockName> {
-        self.lock().get(channel).map(|known| known.names.clone()).unwrap_or_default()
+    /// A message came there. Returns the locks whose channel this is; none where it is no lock's.
+    pub(crate) fn record_message(&self, channel: &str) -> Vec<LockName> {
+        let mut all = self.lock();
+        let Some(known) = all.get_mut(channel) else { return Vec::new() };
+        known.messages += 1;
+        known.names.clone()
+    }
+
+    /// How many messages came there, and how many come of one release by this process.
+    pub(crate) fn messages(&self, channel: &str) -> (u64, u64) {
+        let all = self.lock();
+        let Some(known) = all.get(channel) else { return (0, 0) };
+        (known.messages, known.is_heard.into_iter().map(u64::from).sum())
     }
 
     /// Returns when some may be wanted that are not subscribed to in this way.
@@ -111,14 +132,14 @@ impl LockChannels {
         let all = self.lock();
         let unheard = all
             .iter()
-            .filter(|(_, known)| !known.is_heard[kind as usize] && !known.is_refused(now));
+            .filter(|(_, known)| !known.is_heard[kind as usize] && !known.is_refused(kind, now));
         unheard.map(|(channel, _)| channel.clone()).collect()
     }
 
     /// All of them, but for what was refused.
-    pub(crate) fn permitted(&self, now: Instant) -> Vec<String> {
+    pub(crate) fn permitted(&self, kind: SubscriptionKind, now: Instant) -> Vec<String> {
         let all = self.lock();
-        let permitted = all.iter().filter(|(_, known)| !known.is_refused(now));
+        let permitted = all.iter().filter(|(_, known)| !known.is_refused(kind, now));
         permitted.map(|(channel, _)| channel.clone()).collect()
     }
 
@@ -136,13 +157,12 @@ impl LockChannels {
         names
     }
 
-    /// This user may not listen there, nor probably where others are announced in the same way.
-    pub(crate) fn refused(&self, channel: &str, now: Instant) {
-        let of = |channel: &str| channel.split(':').next().unwrap_or_default().to_owned();
-        let refused = of(channel);
+    /// This user may not listen in this way to one of these, nor probably where others are announced in the same way.
+    pub(crate) fn refused(&self, kind: SubscriptionKind, channels: &[String], now: Instant) {
+        let refused: HashSet<_> = channels.iter().map(|channel| announced_as(channel)).collect();
         for (channel, known) in &mut *self.lock() {
-            if of(channel) == refused && known.is_heard == [false; 2] {
-                known.refused_at = Some(now);
+            if refused.contains(announced_as(channel)) && !known.is_heard[kind as usize] {
+                known.refused_at[kind as usize] = Some(now);
             }
         }
     }
@@ -162,16 +182,28 @@ impl LockChannels {
         self.lock().values_mut().for_each(|known| known.is_heard[kind as usize] = false);
     }
 
-    /// Forgets those that no waiter has asked for in a while, and says which these were.
-    pub(crate) fn expire(&self, now: Instant) -> Vec<String> {
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Forgets those that no waiter has needed in a while, and says which these were.
+    pub(crate) fn expire(&self, awaited: &HashSet<LockName>, now: Instant) -> Vec<String> {
         let mut gone = Vec::new();
         self.lock().retain(|channel, known| {
-            let stays = now.saturating_duration_since(known.asked_for) < KEPT;
+            if known.names.iter().any(|name| awaited.contains(name)) {
+                known.needed_at = now;
+            }
+            let stays = now.saturating_duration_since(known.needed_at) < KEPT;
             if !stays {
                 gone.push(channel.clone());
             }
             stays
         });
+        if !gone.is_empty() {
+            // They are subscribed to in both ways.
+            self.wanted[SubscriptionKind::Sharded as usize].notify_one();
+        }
         gone
     }
 
@@ -211,8 +243,10 @@ mod tests {
         assert!(!heard("{a}"), "nobody wakes it");
         channels.want(&name("{a}"), "c:a".into(), now);
         assert!(heard("{a}"));
-        assert_eq!(channels.names_of("c:a"), [name("a"), name("{a}")]);
-        assert!(channels.names_of("c:b").is_empty());
+        assert_eq!(channels.messages("c:a"), (0, 1));
+        assert_eq!(channels.record_message("c:a"), [name("a"), name("{a}")]);
+        assert_eq!(channels.messages("c:a"), (1, 1));
+        assert!(channels.record_message("c:b").is_empty());
         channels.disconnected(Plain);
         assert_eq!((unheard(), heard("a")), (vec!["c:a".to_owned()], false));
     }
@@ -236,23 +270,44 @@ mod tests {
         let (channels, now) = wanted(false);
         channels.want(&name("b"), "c:b".into(), now);
         channels.want(&name("b"), "d:b".into(), now);
-        channels.refused("c:a", now);
+        channels.refused(Plain, &["c:a".into()], now);
         assert_eq!(channels.unheard(Plain, now), ["d:b"]);
-        assert_eq!(channels.permitted(now), ["d:b"]);
-        assert_eq!(channels.unheard(Plain, now + REFUSED).len(), 3);
+        assert_eq!(channels.permitted(Plain, now), ["d:b"]);
+        channels.want(&name("c"), "c:c".into(), now);
+        assert_eq!(channels.unheard(Plain, now), ["d:b"]);
+        assert_eq!(channels.unheard(Plain, now + REFUSED).len(), 4);
     }
 
     #[test]
-    fn what_nobody_asks_for_is_forgotten_and_more_than_the_most_are_not_kept() {
+    fn what_is_refused_in_one_way_is_heard_in_the_other() {
+        let (channels, now) = wanted(true);
+        let all = ["c:a".to_owned()];
+        channels.subscribed(Plain, &all);
+        channels.refused(Sharded, &all, now);
+        channels.disconnected(Plain);
+        assert_eq!(
+            (channels.unheard(Plain, now), channels.unheard(Sharded, now)),
+            (all.to_vec(), vec![])
+        );
+        assert!(channels.permitted(Sharded, now).is_empty());
+    }
+
+    #[test]
+    fn what_nobody_needs_is_forgotten_and_more_than_the_most_are_not_kept() {
         let (channels, now) = wanted(false);
+        let (waits, nobody) = (HashSet::from([name("c")]), HashSet::new());
         channels.want(&name("b"), "c:b".into(), now);
+        channels.want(&name("c"), "c:c".into(), now);
         channels.want(&name("a"), "c:a".into(), now + KEPT / 2);
-        assert_eq!(channels.expire(now + KEPT), ["c:b"]);
-        assert_eq!(channels.names_of("c:a"), [name("a")]);
-        assert_eq!(channels.expire(now + KEPT * 2), ["c:a"]);
+        assert_eq!(channels.expire(&waits, now + KEPT), ["c:b"]);
+        assert_eq!(channels.record_message("c:a"), [name("a")]);
+        assert_eq!(channels.expire(&waits, now + KEPT * 2), ["c:a"]);
+        assert!(channels.expire(&nobody, now + KEPT * 5 / 2).is_empty());
+        assert_eq!(channels.expire(&nobody, now + KEPT * 3), ["c:c"]);
+        assert!(channels.is_empty());
         for number in 0..=MOST {
             channels.want(&name("a"), number.to_string(), now);
         }
-        assert_eq!(channels.permitted(now).len(), MOST);
+        assert_eq!(channels.permitted(Plain, now).len(), MOST);
     }
 }

@@ -18,14 +18,19 @@ use std::{
 
 use futures_util::future::join3;
 use tenure_core::{Fault, HintBoard, LockName, proto::queue::Client};
-use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    task::AbortHandle,
+    time::{Interval, MissedTickBehavior},
+};
 
 use self::channels::{LockChannels, SubscriptionKind::Plain};
 use crate::{
-    client::{Connection, Value, command, error},
+    client::{Connection, Failure, Value, command, error},
     locks::layout::{
         keys::{self, KeySpace},
-        redisson::keys::{ChannelKind, channel},
+        redisson::keys::{ChannelKind, channel, slot_of_channel},
         wire,
     },
     options::{Layout, RedisOptions},
@@ -38,6 +43,8 @@ use crate::{
 
 /// How often a silent connection is tried.
 const HEARTBEAT: Duration = Duration::from_secs(5);
+/// How often it is seen which channels no waiter needs any more.
+const SWEEP: Duration = Duration::from_millis(500);
 /// The pauses between attempts to connect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 /// How long a connection has to last for the next one to be tried as if it was the first.
@@ -102,6 +109,13 @@ impl WakeupSubscription {
         self.channels.subscriptions(name, &channel(kind, key))
     }
 
+    /// How many messages of releases of the lock came, and how many come of one release by this process.
+    pub(crate) fn messages(&self, key: &str) -> (u64, u64) {
+        let of = |kind| self.channels.messages(&channel(kind, key));
+        let (of_lock, of_readers) = (of(ChannelKind::Lock), of(ChannelKind::ReadWrite));
+        (of_lock.0 + of_readers.0, of_lock.1.max(of_readers.1))
+    }
+
     /// Sees to it that somebody listens. The task runs in the runtime of the caller, and in
     /// another one's when that has ended.
     pub(crate) fn start(&self) {
@@ -138,8 +152,11 @@ impl WakeupSubscription {
         }
     }
 
-    /// Whether this user may listen: which channel cannot be listened to, and why.
-    pub(crate) async fn try_out(&self) -> Result<(), (Option<&'static str>, Fault)> {
+    /// Whether this user may listen, also to these channels of locks: which cannot be listened to, and why.
+    pub(crate) async fn try_out(
+        &self,
+        of_locks: &[String],
+    ) -> Result<(), (Option<&'static str>, Fault)> {
         let listener = self.listener();
         let (connection, _ended) = listener.open().await.map_err(|fault| (None, fault))?;
         match listener.subscribe(&connection, true).await {
@@ -147,20 +164,16 @@ impl WakeupSubscription {
             Err(Refusal::OfWaking(fault)) => return Err((Some("of turns and evictions"), fault)),
             Err(Refusal::OfEvictions(fault)) => return Err((Some("of evictions"), fault)),
         }
-        for channel in self.probed() {
-            let told = listener.subscribe_to(&connection, "SUBSCRIBE", &channel).await;
-            told.map_err(|fault| (Some("of releases"), fault))?;
+        let failed = |failure| (Some("of releases"), listener.fault(failure));
+        for channel in of_locks {
+            listener.subscribe_to(&connection, "SUBSCRIBE", channel).await.map_err(failed)?;
+            if self.route.cluster().is_some() {
+                let there = listener.open_at_slot(channel).await;
+                let (connection, _ended) = there.map_err(|fault| (None, fault))?;
+                listener.subscribe_to(&connection, "SSUBSCRIBE", channel).await.map_err(failed)?;
+            }
         }
         Ok(())
-    }
-
-    /// Channels by which it can be tried whether this user hears of releases, and can tell of them.
-    pub(crate) fn probed(&self) -> Vec<String> {
-        if self.options.layout.layout != Layout::Redisson {
-            return Vec::new();
-        }
-        let key = format!("{}tenure-doctor", self.options.layout.key_prefix);
-        [ChannelKind::Lock, ChannelKind::ReadWrite].map(|kind| channel(kind, &key)).to_vec()
     }
 }
 
@@ -272,6 +285,12 @@ impl Listener {
         self.open_to(&self.route.hearing(&self.clients).await?).await
     }
 
+    /// Opens a connection to the node that has the slot of this channel.
+    async fn open_at_slot(&self, channel: &str) -> Result<(Connection, ConnectionEnd), Fault> {
+        let node = self.route.find(&self.clients, slot_of_channel(channel)).await?;
+        self.open_to(&self.route.server(&self.clients, &node).await?).await
+    }
+
     async fn open_to(&self, server: &Server) -> Result<(Connection, ConnectionEnd), Fault> {
         let (open, ended) = oneshot::channel();
         let (board, evicted) = (self.board.clone(), self.evicted.clone());
@@ -282,7 +301,8 @@ impl Listener {
             let _open: &oneshot::Sender<Infallible> = &open;
             let [channel, said] = data else { return };
             let is_eviction = text(channel) == Some(&evicted);
-            let names = text(channel).map(|channel| channels.names_of(channel)).unwrap_or_default();
+            let names =
+                text(channel).map(|channel| channels.record_message(channel)).unwrap_or_default();
             if !names.is_empty() {
                 names.iter().for_each(|name| board.wake_name(name));
                 return;
@@ -309,11 +329,11 @@ impl Listener {
     /// Subscribes to the channel of this process and, if `all`, to that of evictions. A connection over
     /// which one was refused is of no use any more.
     async fn subscribe(&self, connection: &Connection, all: bool) -> Result<(), Refusal> {
-        self.subscribe_to(connection, self.verb, &self.channel).await.map_err(Refusal::OfWaking)?;
+        let heard = self.subscribe_to(connection, self.verb, &self.channel).await;
+        heard.map_err(|failure| Refusal::OfWaking(self.fault(failure)))?;
         if all {
-            self.subscribe_to(connection, "SUBSCRIBE", &self.evicted)
-                .await
-                .map_err(Refusal::OfEvictions)?;
+            let heard = self.subscribe_to(connection, "SUBSCRIBE", &self.evicted).await;
+            heard.map_err(|failure| Refusal::OfEvictions(self.fault(failure)))?;
         }
         Ok(())
     }
@@ -321,24 +341,34 @@ impl Listener {
     /// Hears what is said, there and on the channels that waiters come to need, until the connection has ended, or is
     /// silent when it should not be.
     async fn hear_until_ended(&self, connection: &Connection, mut ended: ConnectionEnd) {
+        let (mut heartbeat, mut sweep) = (every(HEARTBEAT), every(SWEEP));
         loop {
-            // One by one: a refusal breaks the connection, and looks like that. The others are then subscribed to anew.
+            // One by one: a refusal breaks the connection, and does not say of which it is. The others are then subscribed
+            // to anew.
             for channel in self.channels.unheard(Plain, Instant::now()) {
-                if let Err(fault) = self.subscribe_to(connection, "SUBSCRIBE", &channel).await {
-                    log_unavailable(&fault);
-                    self.channels.refused(&channel, Instant::now());
+                if let Err(failure) = self.subscribe_to(connection, "SUBSCRIBE", &channel).await {
+                    if is_refusal(&failure) {
+                        self.channels.refused(Plain, &[channel], Instant::now());
+                    }
+                    log_unavailable(&self.fault(failure));
                     return;
                 }
                 for name in self.channels.subscribed(Plain, &[channel]) {
                     self.board.wake_name(&name);
                 }
             }
-            tokio::select! {
+            let expired = tokio::select! {
                 _ = &mut ended => return,
                 () = self.channels.wanted(Plain) => continue,
-                () = tokio::time::sleep(HEARTBEAT) => {}
-            }
-            let expired = self.channels.expire(Instant::now());
+                _ = heartbeat.tick() => Vec::new(),
+                _ = sweep.tick(), if !self.channels.is_empty() => {
+                    let expired = self.channels.expire(&self.board.awaited_names(), Instant::now());
+                    if expired.is_empty() {
+                        continue;
+                    }
+                    expired
+                }
+            };
             let tries = |out: &mut Vec<u8>| match expired.as_slice() {
                 [] => command(&["PING"], out),
                 expired => of_channels("UNSUBSCRIBE", expired, out),
@@ -354,16 +384,26 @@ impl Listener {
         connection: &Connection,
         verb: &str,
         channel: &str,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         // A subscription is told of, not answered; what is answered is the command behind it, unless
         // the subscription is refused.
         let subscribe = |out: &mut Vec<u8>| {
             command(&[verb, channel], out);
             command(&["PING"], out);
         };
-        let failed = |error| error::of_command(&self.options.location(), error);
-        connection.call(&subscribe).await.map(drop).map_err(failed)
+        connection.call(&subscribe).await.map(drop)
     }
+
+    fn fault(&self, failure: Failure) -> Fault {
+        error::of_command(&self.options.location(), failure)
+    }
+}
+
+/// Ticks that nothing else that happens puts off.
+fn every(period: Duration) -> Interval {
+    let mut interval = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
 }
 
 /// Adds a command for several channels, and one that is answered.
@@ -371,6 +411,11 @@ fn of_channels(verb: &str, channels: &[String], out: &mut Vec<u8>) {
     let words: Vec<_> = [verb].into_iter().chain(channels.iter().map(String::as_str)).collect();
     command(&words, out);
     command(&["PING"], out);
+}
+
+/// Whether this user may not subscribe. Whatever else breaks a connection may be over with the next one.
+fn is_refusal(failure: &Failure) -> bool {
+    failure.code() == Some("NOPERM")
 }
 
 fn log_unavailable(fault: &Fault) {

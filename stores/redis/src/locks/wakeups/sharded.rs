@@ -10,9 +10,12 @@ use futures_util::future::select_all;
 use tenure_core::Fault;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
-use super::{HEARTBEAT, Listener, channels::SubscriptionKind::Sharded, log_unavailable};
+use super::{
+    HEARTBEAT, Listener, channels::SubscriptionKind::Sharded, every, is_refusal, log_unavailable,
+};
 use crate::{
-    client::{Connection, HashTag, command, error, protocol::slots::slot_of_key},
+    client::{Connection, command, error},
+    locks::layout::redisson::keys::slot_of_channel,
     options::Layout,
     servers::NodeRef,
 };
@@ -36,7 +39,7 @@ pub(super) async fn keep_subscribed(listener: &Listener) {
     listener.channels.disconnected(Sharded);
     let mut nodes: HashMap<NodeRef, NodeSubscription> = HashMap::new();
     // Slots move, so all are asked for again at each beat.
-    let mut all = true;
+    let (mut all, mut heartbeat) = (true, every(HEARTBEAT));
     loop {
         let wanted = by_node(listener).await;
         nodes.retain(|node, open| {
@@ -44,15 +47,13 @@ pub(super) async fn keep_subscribed(listener: &Listener) {
         });
         for (node, channels) in wanted {
             let told = subscribe(listener, &mut nodes, &node, &channels, all).await;
-            if let Err(fault) = told {
+            if let Err(NotSubscribed { fault, is_refusal }) = told {
                 log_unavailable(&fault);
-                // It was reached: perhaps this user may not listen there.
-                if nodes.remove(&node).is_some() {
-                    channels.iter().for_each(|channel| {
-                        listener.channels.refused(channel, Instant::now());
-                    });
-                }
+                nodes.remove(&node);
                 listener.channels.unsubscribed(Sharded, &channels);
+                if is_refusal {
+                    listener.channels.refused(Sharded, &channels, Instant::now());
+                }
                 // The slot of one of them may be elsewhere by now.
                 let _ = listener.route.ask_anew(&listener.clients).await;
             }
@@ -66,18 +67,29 @@ pub(super) async fn keep_subscribed(listener: &Listener) {
         all = tokio::select! {
             () = listener.channels.wanted(Sharded) => false,
             () = one_has_ended => true,
-            () = tokio::time::sleep(HEARTBEAT) => true,
+            _ = heartbeat.tick() => true,
         };
         tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Why nothing is heard at a node, and whether it is because this user may not.
+struct NotSubscribed {
+    fault: Fault,
+    is_refusal: bool,
+}
+
+impl From<Fault> for NotSubscribed {
+    fn from(fault: Fault) -> Self {
+        Self { fault, is_refusal: false }
     }
 }
 
 /// All channels, by the nodes that have their slots.
 async fn by_node(listener: &Listener) -> HashMap<NodeRef, Vec<String>> {
     let mut by_node: HashMap<_, Vec<_>> = HashMap::new();
-    for channel in listener.channels.permitted(Instant::now()) {
-        let tag = HashTag::of_slot(slot_of_key(&channel));
-        match listener.route.find(&listener.clients, tag).await {
+    for channel in listener.channels.permitted(Sharded, Instant::now()) {
+        match listener.route.find(&listener.clients, slot_of_channel(&channel)).await {
             Ok(node) => by_node.entry(node).or_default().push(channel),
             Err(fault) => {
                 log_unavailable(&fault);
@@ -94,7 +106,7 @@ async fn subscribe(
     node: &NodeRef,
     channels: &[String],
     all: bool,
-) -> Result<(), Fault> {
+) -> Result<(), NotSubscribed> {
     let server = listener.route.server(&listener.clients, node).await?;
     if !nodes.contains_key(node) {
         // What was said until now was not heard.
@@ -104,11 +116,19 @@ async fn subscribe(
         nodes.insert(node.clone(), open);
     }
     let Some(open) = nodes.get_mut(node) else { return Ok(()) };
-    let gone: Vec<_> =
-        open.channels.iter().filter(|known| !channels.contains(known)).cloned().collect();
+    let wanted: HashSet<_> = channels.iter().cloned().collect();
+    let mut gone = Vec::new();
+    for channel in open.channels.difference(&wanted) {
+        // Where the slot has gone elsewhere, the server has unsubscribed it, and answers with an error.
+        let there = listener.route.find(&listener.clients, slot_of_channel(channel)).await;
+        if there.is_ok_and(|there| there == *node) {
+            gone.push(channel);
+        }
+    }
     let asked: Vec<_> =
         channels.iter().filter(|channel| all || !open.channels.contains(*channel)).collect();
     if gone.is_empty() && asked.is_empty() {
+        open.channels = wanted;
         return Ok(());
     }
     // Each is in a slot of its own.
@@ -118,8 +138,11 @@ async fn subscribe(
         command(&["PING"], out);
     };
     let told = open.connection.call(&row).await;
-    told.map_err(|error| error::of_command(&server.place, error))?;
-    open.channels = channels.iter().cloned().collect();
+    told.map_err(|failure| {
+        let is_refusal = is_refusal(&failure);
+        NotSubscribed { fault: error::of_command(&server.place, failure), is_refusal }
+    })?;
+    open.channels = wanted;
     for name in listener.channels.subscribed(Sharded, channels) {
         listener.board.wake_name(&name);
     }

@@ -1,6 +1,6 @@
 //! The names that Redisson gives to what belongs to a lock.
 
-use crate::client::protocol::slots::slot_of_key;
+use crate::client::{HashTag, protocol::slots::slot_of_key};
 
 /// Which announcements concern a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,11 @@ pub(crate) fn channel(kind: ChannelKind, key: &str) -> String {
         ChannelKind::Lock => prefixed("redisson_lock__channel", key),
         ChannelKind::ReadWrite => prefixed("redisson_rwlock", key),
     }
+}
+
+/// The slot of the channel, at whose node a sharded subscription hears it.
+pub(crate) fn slot_of_channel(channel: &str) -> HashTag {
+    HashTag::of_slot(slot_of_key(channel))
 }
 
 /// What begins the names of all that Redisson keeps beside locks.

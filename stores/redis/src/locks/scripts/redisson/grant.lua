@@ -13,7 +13,8 @@ local function count()
         if string.sub(at.err, 1, 9) == 'WRONGTYPE' then return nil end
         error(redis.acl_check_cmd('GET', counter) and at or refused('GET'))
     end
-    if at and not time_of(at) then return nil end
+    -- What begins with a zero is a number here, but not for INCR.
+    if at and (not time_of(at) or string.find(at, '^0.')) then return nil end
     needs(counter, 0, 'INCR')
     return '=' .. string.format('%.0f', attempt('INCR', counter))
 end

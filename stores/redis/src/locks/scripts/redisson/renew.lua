@@ -9,7 +9,7 @@ if sole(mine) then
         attempt('PEXPIRE', lock, ttl)
         left = ttl
     end
-    return {owner, 'renewed', left, 0}
+    return {owner, 'renewed', is_shared(mode) and math.min(left, longest) or left, 0}
 end
 local lease = leases(mine) .. '1'
 local its = attempt('HEXISTS', lock, mine) == 1 and attempt('PTTL', lease) or -2
