@@ -440,3 +440,24 @@ fn what_a_store_holds_for_no_longer_is_refused_before_any_work() {
     assert_eq!(code(&output), 125, "{}", text(&output.stderr));
     assert_eq!(code(&scene.output(["unlock", "--handle", "h"])), 0);
 }
+
+/// Redisson's watchdog of readers bounds the leases of those whom no process of tenure renews.
+#[test]
+fn a_reader_in_redissons_layout_is_promised_no_more_than_its_watchdog_leaves() {
+    let server = RedisServer::start();
+    let scene = Scene::with_store(&format!("{}?layout=redisson", server.url()));
+    let writing = scene.start("name --write", "echo > held; read go");
+    scene.line("held");
+    // Nobody waits for a lock that is then refused.
+    let refused = scene.output("lock name --shared --for 1h --wait 5s".split(' '));
+    ended(&refused, 125);
+    let said = text(&refused.stderr);
+    assert!(said.contains("the store's longest for a detached rwlock, 30s"), "{said}");
+    drop(writing);
+    let handle = lock(&scene, "--shared --for 30s --wait 60s");
+    let refused = with_handle(&scene, &handle, "renew --for 1h").output().unwrap();
+    ended(&refused, 125);
+    let said = text(&refused.stderr);
+    assert!(said.contains("only up to 30s"), "{said}");
+    ended(&with_handle(&scene, &handle, "renew --for 30s").output().unwrap(), 0);
+}
