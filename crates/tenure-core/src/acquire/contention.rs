@@ -30,7 +30,7 @@ use crate::{
 /// The longest wait for one answer before the store is asked again.
 pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(5);
 
-/// How long before the end of a wait the store is no longer asked, at the longest.
+/// How long before the end of a wait the store is no longer asked without a hint, at the longest.
 const LAST_REQUEST: Duration = Duration::from_millis(100);
 
 /// How a contention ended.
@@ -124,21 +124,22 @@ impl<'a> Contention<'a> {
             }
             let at = match self.handle_answer(sent, answer)? {
                 AskOutcome::Done(outcome) => return Ok(outcome),
-                AskOutcome::AskAgain { at } => at.min(self.give_up),
+                // A hint is worth a request at any time.
+                AskOutcome::AskAgain { at } if at < self.last_request() => at,
+                AskOutcome::AskAgain { .. } => self.give_up,
             };
             if let Some(acquisition) = &mut self.acquisition {
                 self.head.iter().for_each(|head| head.record_wait(at));
                 wait_for_wakeup(&*self.context.clock, at, acquisition.wakeups()).await;
             }
-            if self.context.now() >= self.last_request() {
-                self.context.clock.sleep_until(self.give_up).await;
+            if self.context.now() >= self.give_up {
                 return self.finish_timed_out();
             }
         }
     }
 
-    /// From when on no request is worth sending: its answer would come after the wait, and leave it in doubt whether the
-    /// lock was acquired.
+    /// From when on no request is worth sending without a hint: its answer would come after the wait, and leave it in doubt
+    /// whether the lock was acquired.
     fn last_request(&self) -> Timestamp {
         if self.failing.is_some() {
             return self.give_up;

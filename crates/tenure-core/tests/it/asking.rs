@@ -90,35 +90,44 @@ async fn silence_is_doubt_and_what_came_of_it_is_taken_back() {
     assert!(store.diary().contains(&Call::Release));
 }
 
-/// The answer would come after the wait: the lock is busy, and nothing is in doubt.
-#[tokio::test]
-async fn what_cannot_be_answered_before_the_wait_is_over_is_not_asked() {
+/// Waits for a lock that another process has, at a store that answers after 50 ms, and hears one hint. Returns when the
+/// store was asked, in steps of 10 ms, and how the wait ended.
+async fn waits_for(steps: u32, hint: u32) -> (Vec<u32>, AcquireError) {
     let (tenure, store, other, clock) = two_processes();
-    let _theirs = other.mutex("a").ttl(TTL).lock().await.unwrap();
+    let _theirs = other.mutex("a").ttl(Duration::from_secs(2)).lock().await.unwrap();
     store.forge_hints();
-    let answer_time = Duration::from_millis(50);
-    store.flaws(|flaws| flaws.ask = Some(Flaw::Late(clock.clone(), answer_time)));
-    let asking = tenure.mutex("a").ttl(TTL).wait(answer_time * 20).lock().into_future();
+    let late = Flaw::Late(clock.clone(), Duration::from_millis(50));
+    store.flaws(|flaws| flaws.ask = Some(late));
+    let (step, mut asked) = (Duration::from_millis(10), Vec::new());
+    let asking = tenure.mutex("a").ttl(TTL).wait(step * steps).lock().into_future();
     let asking = tokio::spawn(async { asking.await.map(drop).unwrap_err() });
-    let pass = async |times| {
-        for _ in 0..times {
-            settle().await;
-            clock.advance(answer_time / 2);
+    for number in 0..steps {
+        if number == hint {
+            store.hint(&LockName::new("a").unwrap());
         }
         settle().await;
-    };
-    let name = LockName::new("a").unwrap();
-    pass(20).await;
-    store.hint(&name);
-    pass(17).await;
-    assert_eq!(store.asks(), [2, 0]);
-    store.hint(&name);
-    pass(2).await;
-    assert!(!asking.is_finished(), "it is not over yet");
-    pass(1).await;
-    let error = asking.await.unwrap();
+        assert!(!asking.is_finished(), "it is not over yet");
+        if store.asks()[0] > u32::try_from(asked.len()).unwrap() {
+            asked.push(number);
+        }
+        clock.advance(step);
+    }
+    (asked, asking.await.unwrap())
+}
+
+/// The answer would come after the wait: the lock is busy, and nothing is in doubt.
+#[tokio::test]
+async fn what_cannot_be_answered_before_the_wait_is_over_is_asked_only_after_a_hint() {
+    const NEVER: u32 = u32::MAX;
+    let (asked, error) = waits_for(500, NEVER).await;
+    assert!(asked.len() > 1 && matches!(error, AcquireError::TimedOut(_)), "{asked:?}, {error:#}");
+    // The last of these would be cut off.
+    let last = *asked.last().unwrap();
+    let (sooner, error) = waits_for(last + 4, NEVER).await;
+    assert_eq!(sooner, asked[..asked.len() - 1]);
     assert!(matches!(error, AcquireError::TimedOut(_)), "{error:#}");
-    assert_eq!(store.asks(), [2, 0]);
+    let (hinted, _) = waits_for(last + 4, last).await;
+    assert_eq!(hinted, asked);
 }
 
 #[tokio::test]

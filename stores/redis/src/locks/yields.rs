@@ -84,12 +84,13 @@ impl YieldedNames {
         }
     }
 
-    /// Returns once they could have asked for it.
-    pub(crate) async fn let_others_go_first(&self, name: &LockName) {
-        let until = self.lock().get(name).map(|yielded| yielded.until);
-        if let Some(until) = until {
-            tokio::time::sleep_until(until).await;
-        }
+    /// For how long it is left to them yet, unless somebody has had it meanwhile: by now there are so many messages of
+    /// releases.
+    pub(crate) fn left(&self, name: &LockName, heard: u64) -> Option<Duration> {
+        let names = self.lock();
+        let yielded = names.get(name).filter(|yielded| heard <= yielded.messages)?;
+        let left = yielded.until.saturating_duration_since(Instant::now());
+        (!left.is_zero()).then_some(left)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<LockName, YieldedName>> {
@@ -113,9 +114,18 @@ mod tests {
     /// The same after so many messages, if it hears of its own releases.
     async fn delay_after(names: &YieldedNames, text: &str, heard: u64) -> Duration {
         names.insert(&name("a"), heard, 1);
-        let began = Instant::now();
-        names.let_others_go_first(&name(text)).await;
-        began.elapsed()
+        let left = names.left(&name(text), heard).unwrap_or_default();
+        tokio::time::advance(left).await;
+        assert_eq!(names.left(&name(text), heard), None);
+        left
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_is_left_to_others_until_one_has_had_it() {
+        let names = YieldedNames::default();
+        names.insert(&name("a"), 4, 1);
+        assert_eq!(names.left(&name("a"), 5), Some(YIELDS[0]), "that one is of this process");
+        assert_eq!(names.left(&name("a"), 6), None);
     }
 
     #[tokio::test(start_paused = true)]

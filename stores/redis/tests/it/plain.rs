@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::Tenure;
-use tenure_servers::{RedisServer, SentinelService, redis::Reply};
+use tenure_servers::{RedisCluster, RedisServer, SentinelService, redis::Reply};
 
 use crate::{
     places::PLAIN_ACL,
@@ -269,7 +269,36 @@ async fn a_name_that_another_library_wants_is_left_free_now_and_then() {
     assert!(tenure.mutex(KEY).lock().wait(wait).await.is_err());
     // Who does not wait leaves nothing to others.
     tenure.mutex(KEY).try_lock().await.unwrap().unwrap().release().await.unwrap();
-    server.command(&["SET", &turns, "theirs", "PX", "300"]);
-    hold(&tenure, KEY, PATIENCE).await.check().unwrap();
-    assert_eq!(server.command(&["GET", &turns]), Reply::Text("ours".into()));
+    // And nobody does so in the second after their turn, however often it is released meanwhile.
+    server.command(&["SET", &turns, "theirs", "PX", "1200"]);
+    hold(&tenure, KEY, PATIENCE).await.release().await.unwrap();
+    server.command(&["SET", &turns, "theirs", "PX", "1000"]);
+    let began = expired(&server);
+    while expired(&server) == began {
+        hold(&tenure, KEY, PATIENCE).await.release().await.unwrap();
+    }
+}
+
+/// The key of a lock decides where it is, and not its name.
+#[tokio::test]
+async fn in_a_cluster_each_hold_is_renewed_at_its_own_node() {
+    let cluster = RedisCluster::start();
+    let tenure = tenure(&format!("{}?layout=plain&key_prefix=app:", cluster.url()));
+    let mut guards = Vec::new();
+    for number in 0..8 {
+        guards.push(hold(&tenure, &format!("job{number}"), Duration::from_secs(3)).await);
+    }
+    let count = |stat: &str| -> u64 {
+        let of = |node: &RedisServer| {
+            let Reply::Text(told) = node.command(&["INFO", "all"]) else { panic!() };
+            let line = told.lines().find_map(|line| line.strip_prefix(stat));
+            let number = line.and_then(|line| line.split([',', '\r']).next()?.parse().ok());
+            number.unwrap_or(0)
+        };
+        cluster.running().map(of).sum()
+    };
+    let (before, moved) = (count("cmdstat_pexpire:calls="), count("errorstat_MOVED:count="));
+    until("each is renewed", async || count("cmdstat_pexpire:calls=") >= before + 16).await;
+    assert!(guards.iter().all(|guard| guard.check().is_ok()));
+    assert_eq!(count("errorstat_MOVED:count="), moved, "asked of another node");
 }

@@ -82,8 +82,8 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
     (
         "CROSSSLOT",
         FaultKind::Unsupported,
-        "is one node of a cluster and keeps these names in different slots",
-        "ask for them one by one, or write redis-cluster:// and some of its nodes into the URL",
+        "is one node of a cluster and keeps these names, or the keys of this lock, in different slots",
+        "write redis-cluster:// and some of its nodes into the URL; there, ask for several names one by one",
     ),
     (
         "ASK",

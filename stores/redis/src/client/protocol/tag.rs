@@ -1,6 +1,12 @@
 //! The hash tag of a lock: by it a cluster keeps all keys of the lock in one slot.
 
-use std::{fmt, sync::LazyLock};
+use std::{
+    fmt,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 use tenure_core::{LockName, NameError};
 
@@ -50,7 +56,7 @@ impl HashTag {
                 let digit = |shift: u16| b"0123456789abcdef"[usize::from((self.0 >> shift) & 15)];
                 TagText { bytes: [digit(8), digit(4), digit(0), 0, 0, 0, 0, 0], length: 3 }
             }
-            Some(slot) => slot_text(TEXTS_OF_SLOTS.get(usize::from(slot)).copied().unwrap_or(0)),
+            Some(slot) => slot_text(number_of_slot(slot)),
         }
     }
 
@@ -92,19 +98,30 @@ impl fmt::Write for TagText {
     }
 }
 
-/// For each slot the first number whose text is in it. It decides where a clock lives, so it can never change.
-static TEXTS_OF_SLOTS: LazyLock<Vec<u32>> = LazyLock::new(|| {
-    let (mut numbers, mut missing) = (vec![u32::MAX; usize::from(SLOTS)], SLOTS);
-    let mut number = 0;
-    while missing > 0 {
-        let at = &mut numbers[usize::from(slot(slot_text(number).as_bytes()))];
-        if *at == u32::MAX {
-            (*at, missing) = (number, missing - 1);
-        }
-        number += 1;
+/// For each slot one more than the first number whose text is in it; zero where nobody has looked so far. It decides
+/// where a clock lives, so it can never change.
+static NUMBERS: [AtomicU32; SLOTS as usize] = [const { AtomicU32::new(0) }; SLOTS as usize];
+/// The first number that nobody has looked at: all of them take too long for a process that has one lock.
+static NEXT: Mutex<u32> = Mutex::new(0);
+
+fn number_of_slot(wanted: u16) -> u32 {
+    let of = |slot: u16| &NUMBERS[usize::from(slot % SLOTS)];
+    let known = || of(wanted).load(Ordering::Relaxed).checked_sub(1);
+    if let Some(number) = known() {
+        return number;
     }
-    numbers
-});
+    let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        if let Some(number) = known() {
+            return number;
+        }
+        let first = of(slot(slot_text(*next).as_bytes()));
+        *next += 1;
+        if first.load(Ordering::Relaxed) == 0 {
+            first.store(*next, Ordering::Relaxed);
+        }
+    }
+}
 
 fn slot_text(number: u32) -> TagText {
     TagText::new(format_args!("s{number:x}"))

@@ -120,10 +120,11 @@ fn layout(options: &LayoutOptions) -> Option<Diagnostic> {
         Layout::Redisson => {
             "fence by a version that every program raises, or use RFencedLock in Java and tokens=fenced here; or use tenure's own layout"
         }
-        _ => {
+        _ if options.key_prefix.is_empty() => {
             "name what the keys of locks begin with by key_prefix=, and fence by a version that every program \
              raises; or use tenure's own layout"
         }
+        _ => "fence by a version that every program raises; or use tenure's own layout",
     };
     Some(Diagnostic::warning("layout", found, "S2", help))
 }

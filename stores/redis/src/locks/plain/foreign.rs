@@ -13,9 +13,6 @@ use crate::locks::layout::{
     lone_record::ParsedRecord,
 };
 
-/// How long a waiter sleeps at most behind one: most libraries announce no release.
-pub(super) const LOOK_AT_FOREIGN: Duration = Duration::from_millis(50);
-
 /// How many bytes of a value the scripts read: more than any record of tenure has.
 const READ: usize = 1024;
 
@@ -26,7 +23,7 @@ const SHEDLOCK: &str = "ADDED:";
 
 /// Whether this value is one of tenure's.
 pub(super) fn is_ours(value: &[u8]) -> bool {
-    ParsedRecord::read(value).is_ok_and(|record| record.is_whole())
+    value.len() < READ && ParsedRecord::read(value).is_ok_and(|record| record.is_whole())
 }
 
 /// The holder with this value, and for how many milliseconds.

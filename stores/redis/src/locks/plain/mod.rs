@@ -125,16 +125,19 @@ impl LockingMethod for PlainMethod {
         let mut answer =
             value::answer(reply, ask).map_err(|refused| self.context.refused(refused))?;
         match &mut answer {
-            Answer::Busy { holder, .. } => {
-                if holder.as_ref().is_some_and(|holder| holder.token.is_none()) {
-                    self.shared_names().insert(name);
+            Answer::Busy { holder, retry_after, .. } => {
+                if let Some(Contender { token: None, id, .. }) = holder {
+                    *retry_after = self.shared_names().insert(name, *id).min(*retry_after);
                 }
                 self.context.correct_grant_times(holder);
                 if waits {
                     self.context.listen();
                 }
             }
-            Answer::Granted { .. } => self.context.listen(),
+            Answer::Granted { .. } => {
+                self.shared_names().was_granted(name);
+                self.context.listen();
+            }
         }
         Ok(answer)
     }

@@ -7,7 +7,7 @@ use tenure_core::{
     proto::queue::{Answer, Ask, Contender, QueueError},
 };
 
-use super::foreign::{self, LOOK_AT_FOREIGN};
+use super::foreign;
 use crate::locks::layout::{
     fields::{ParseResult, ReplyError, ReplyFields},
     lone_record::ParsedRecord,
@@ -88,9 +88,8 @@ impl SeenValue {
                 let (token, left) = (record.token()?, left.unwrap_or_default());
                 Ok(Answer::Granted { token, left, others_waiting: false })
             }
-            record => {
-                let longest = if record.is_some() { LOOK } else { LOOK_AT_FOREIGN };
-                let retry_after = left.unwrap_or(longest).clamp(SHORTEST_RETRY, longest);
+            _ => {
+                let retry_after = left.unwrap_or(LOOK).clamp(SHORTEST_RETRY, LOOK);
                 Ok(busy(retry_after, Some(self.holder()?)))
             }
         }

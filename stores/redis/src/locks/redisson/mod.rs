@@ -172,7 +172,12 @@ impl LockingMethod for RedissonMethod {
                 .fifo
                 .map_or_else(|| error::no_counterpart(ask.kind), Fault::from));
         }
-        self.context.shared.yielded.let_others_go_first(name).await;
+        let waits = matches!(ask.intent, Intent::Wait { .. });
+        let (heard, _) = self.context.shared.watch.messages(&key);
+        // Who does not wait takes what is free.
+        if waits && let Some(retry_after) = self.context.shared.yielded.left(name, heard) {
+            return Ok(Answer::Busy { retry_after, ahead: 0, holder: None, position: None });
+        }
         let owner = wire::owner(&ask.owner);
         let mut call = self.granting_call(name, &key);
         call.argument(&[&owner]).argument(&[field_start(&owner).as_bytes()]);
@@ -191,7 +196,6 @@ impl LockingMethod for RedissonMethod {
             call.argument(&[manner.as_bytes()]);
             &scripts::ACQUIRE_REDISSON
         };
-        let waits = matches!(ask.intent, Intent::Wait { .. });
         let hears = || self.context.shared.watch.hears(name, &key, kind);
         let mut answer =
             self.run(script, &owner, call, |reply| reply::answer(reply, hears)).await?;

@@ -11,7 +11,7 @@ use tenure_core::{
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
-    client::{HashTag, Script, ScriptCall, error},
+    client::{Script, ScriptCall, error},
     locks::{
         layout::{
             fields::{ParseResult, ReplyError, ReplyFields},
@@ -140,7 +140,8 @@ impl ScriptedMethod {
         }
         let mut slots: HashMap<u16, Vec<_>> = HashMap::new();
         for hold in holds {
-            slots.entry(HashTag::of(&hold.1.name).slot()).or_default().push(*hold);
+            let tag = self.0.key_space().keys(&hold.1.name).tag;
+            slots.entry(tag.slot()).or_default().push(*hold);
         }
         slots
             .into_values()
@@ -164,9 +165,10 @@ impl ScriptedMethod {
     async fn renew_alone(&self, holds: &[IndexedRenewal<'_>]) -> Vec<IndexedRenewed> {
         let Some((_, first)) = holds.first() else { return Vec::new() };
         let echo = self.0.echo();
-        let mut call = ScriptCall::new(HashTag::of(&first.name));
+        let space = self.0.key_space();
+        let mut call = ScriptCall::new(space.keys(&first.name).tag);
         for (_, hold) in holds {
-            call.key(&self.0.key_space().keys(&hold.name).parts(Key::Lock));
+            call.key(&space.keys(&hold.name).parts(Key::Lock));
         }
         call.argument(&[&echo]);
         for (_, hold) in holds {

@@ -1,12 +1,12 @@
 -- Others use the same key: it is deleted only if it begins with the owner. Waiters hear of it, unless this
 -- user may not tell them.
-local held = redis.pcall('GET', KEYS[1])
+local held = redis.pcall('GETRANGE', KEYS[1], 0, 1023)
 if type(held) == 'string' and string.sub(held, 1, 32) == ARGV[1] then
     if not ARGV[3] then
         held = redis.pcall('DEL', KEYS[1])
         if held == 1 then
-            -- Others look now and then. It is their turn for a while, once the time for holds that follow each other is over.
-            if KEYS[2] then redis.pcall('SET', KEYS[2], 'theirs', 'NX', 'PX', 100) end
+            -- Others look now and then: for 100 ms it is left to them, and then for a second not.
+            if KEYS[2] then redis.pcall('SET', KEYS[2], 'theirs', 'NX', 'PX', 1100) end
             redis.pcall('PUBLISH', ARGV[2], KEYS[1])
             return ARGV[1]
         end
