@@ -37,6 +37,7 @@ use crate::locks::{
     scripted::ScriptedMethod,
     scripts,
     shared_names::SharedNames,
+    wakeups::{LOOK, LOOK_UNHEARD},
 };
 
 /// How often an eviction looks again, as the holder that it saw has gone and another one has come.
@@ -56,6 +57,17 @@ impl PlainMethod {
 
     fn shared_names(&self) -> &SharedNames {
         &self.context.shared.shared_names
+    }
+
+    /// How long a waiter sleeps at most behind this holder.
+    fn longest_look(&self, name: &LockName, holder: Option<&Contender>) -> Duration {
+        let hears = self.context.shared.watch.hears_all();
+        if let Some(Contender { token: None, id, .. }) = holder {
+            let look = self.shared_names().insert(name, *id);
+            let is_announced = self.context.shared.options.layout.unlock_channel.is_some();
+            return if hears && is_announced { LOOK } else { look };
+        }
+        if hears { LOOK } else { LOOK_UNHEARD }
     }
 
     /// The key of a name, unless it is one that tenure keeps something else in.
@@ -126,9 +138,7 @@ impl LockingMethod for PlainMethod {
             value::answer(reply, ask).map_err(|refused| self.context.refused(refused))?;
         match &mut answer {
             Answer::Busy { holder, retry_after, .. } => {
-                if let Some(Contender { token: None, id, .. }) = holder {
-                    *retry_after = self.shared_names().insert(name, *id).min(*retry_after);
-                }
+                *retry_after = self.longest_look(name, holder.as_ref()).min(*retry_after);
                 self.context.correct_grant_times(holder);
                 if waits {
                     self.context.listen();

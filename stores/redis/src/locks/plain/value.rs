@@ -8,14 +8,15 @@ use tenure_core::{
 };
 
 use super::foreign;
-use crate::locks::layout::{
-    fields::{ParseResult, ReplyError, ReplyFields},
-    lone_record::ParsedRecord,
-    reply::Reply,
+use crate::locks::{
+    layout::{
+        fields::{ParseResult, ReplyError, ReplyFields},
+        lone_record::ParsedRecord,
+        reply::Reply,
+    },
+    wakeups::LOOK,
 };
 
-/// How long a waiter sleeps at most: what it would hear of a release may be lost.
-const LOOK: Duration = Duration::from_millis(250);
 const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
 /// The value of a key, and for how many milliseconds it stays; below zero for ever.

@@ -7,16 +7,15 @@ use tenure_core::{
     proto::queue::{Answer, Contender, Grant, QueueError, Released, TakenOver},
 };
 
-use crate::locks::layout::{
-    fields::{ParseResult, ReplyError, ReplyFields, rows},
-    redisson::holder::{self, HoldKind},
-    reply::Reply,
+use crate::locks::{
+    layout::{
+        fields::{ParseResult, ReplyError, ReplyFields, rows},
+        redisson::holder::{self, HoldKind},
+        reply::Reply,
+    },
+    wakeups::{LOOK, LOOK_UNHEARD},
 };
 
-/// How long a waiter sleeps at most that hears of every announced release: a spin lock announces none.
-const LOOK: Duration = Duration::from_secs(5);
-/// The same for one that does not hear of them yet, or not at all.
-const LOOK_UNHEARD: Duration = Duration::from_millis(250);
 const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
 /// Why none was granted.

@@ -41,6 +41,11 @@ use crate::{
     },
 };
 
+/// How long a waiter sleeps at most where no queue is kept, although it hears of releases: one may not be announced.
+pub(crate) const LOOK: Duration = Duration::from_secs(5);
+/// The same for one that does not hear of them yet, or not at all.
+pub(crate) const LOOK_UNHEARD: Duration = Duration::from_millis(250);
+
 /// How often a silent connection is tried.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// How often it is seen which channels no waiter needs any more.
@@ -91,7 +96,12 @@ impl WakeupSubscription {
     /// Where a waiter of this process is told that it comes next; empty while nothing is heard there, so that
     /// nobody takes the process for dead.
     pub(crate) fn channel_of_waiters(&self) -> &str {
-        if self.is_heard.load(Ordering::Acquire) { &self.channel } else { "" }
+        if self.hears_all() { &self.channel } else { "" }
+    }
+
+    /// Whether this process hears what is said on the channel of all who wait.
+    pub(crate) fn hears_all(&self) -> bool {
+        self.is_heard.load(Ordering::Acquire)
     }
 
     /// In Redisson's layout: a waiter needs to hear of releases of the lock with this key.

@@ -14,7 +14,7 @@ use tenure_servers::{RedisCluster, RedisServer, redis::Reply};
 
 pub(crate) use self::drill::beside_peers;
 use self::{library::Library, ours::Ours, program::Peer};
-use crate::support::{PATIENCE, hold, until};
+use crate::support::{PATIENCE, hold, scripts, until};
 
 const KEY: &str = "stock:42";
 const TTL: Duration = Duration::from_secs(2);
@@ -178,6 +178,29 @@ async fn a_release_wakes_a_waiter_that_hears_of_it_alone() {
     // And what they release is free for us.
     peer.asked("release", "released").await;
     hold(&tenure, KEY, PATIENCE).await.release().await.unwrap();
+}
+
+/// Nobody polls for what is announced.
+#[tokio::test]
+async fn a_waiter_of_ours_hears_of_their_release_and_does_not_poll() {
+    let server = RedisServer::start();
+    let mutex = Ours::beside(Library::SpringPubSub, &server).tenure.mutex(KEY);
+    let ttl = Duration::from_secs(600);
+    let mut peer = Peer::start(Library::SpringPubSub, server.address().port(), ttl, KEY);
+    peer.asked("hold", "held").await;
+    let waiting = tokio::spawn(async move { mutex.lock().wait(PATIENCE).await.unwrap() });
+    let hears = ["PUBLISH", "stock-channel:", "no key"];
+    until("it listens", async || server.command(&hears) != Reply::Text("0".into())).await;
+    let uptime = || -> u64 {
+        let Reply::Text(told) = server.command(&["INFO", "server"]) else { panic!() };
+        let line = told.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
+        line.unwrap().trim().parse().unwrap()
+    };
+    let (asked, since) = (scripts(&server), uptime());
+    until("a while has passed", async || uptime() > since + 1).await;
+    assert!(scripts(&server) - asked <= 2, "it polls");
+    peer.asked("release", "released").await;
+    waiting.await.unwrap().release().await.unwrap();
 }
 
 /// The other libraries of the plain layout do the same there, each by the client of its language.
