@@ -22,7 +22,7 @@ async fn silent() -> (TcpListener, u16) {
 async fn a_host_that_is_silent_leaves_time_for_the_next() {
     let ((_one, one), (_other, other)) = (silent().await, silent().await);
     let url = fresh_url().replacen('@', &format!("@127.0.0.1:{one},127.0.0.1:{other},"), 1);
-    let store = MysqlStore::open(&format!("{url}&connect_timeout=2s")).await.unwrap();
+    let store = MysqlStore::open(&format!("{url}&connect_timeout=5s")).await.unwrap();
     take(&store, "lock", owner(1)).await;
 }
 
