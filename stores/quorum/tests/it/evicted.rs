@@ -57,7 +57,7 @@ async fn a_hold_that_renewals_bring_back_meanwhile_is_evicted_again() {
     let mut broken = 0;
     for number in 1..=8 {
         let (name, ask) = (name(&format!("a{number}")), ask(number, longest));
-        // What is renewed so often comes back nearly each time, and else seldom.
+        // One that is renewed each 15 ms comes back nearly each time, one each 500 ms seldom.
         let pause = Duration::from_millis(if number % 2 == 0 { 15 } else { 500 });
         holder.acquire(&name, &ask).await.unwrap();
         let (renews, renewed) = (holder.clone(), name.clone());

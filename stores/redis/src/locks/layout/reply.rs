@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The shortest time after which a waiter is told to ask again.
-const SHORTEST_RETRY: Duration = Duration::from_millis(1);
+pub(crate) const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
 /// One reply, after the echo of its owner.
 pub(crate) enum Reply {

@@ -15,12 +15,12 @@ use tenure_core::{
 use crate::locks::layout::{
     fields::{ParseResult, ReplyError},
     lone_record::{self, ParsedRecord},
+    reply::SHORTEST_RETRY,
     wire::LAST_TIME,
 };
 
 /// How long a waiter sleeps at most: who lets a lock go by a script tells nobody who waits without.
 pub(crate) const LOOK: Duration = Duration::from_millis(250);
-const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
 /// A lock as it was at one moment.
 #[derive(Debug, Default)]

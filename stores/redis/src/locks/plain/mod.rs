@@ -128,8 +128,11 @@ impl LockingMethod for PlainMethod {
         let waits = matches!(ask.intent, Intent::Wait { .. });
         // Who does not wait takes what is free.
         let lets_others_go_first = waits && self.shared_names().contains(name);
-        let keys = [Key::Lock, Key::Clock, Key::Turns];
-        let keys = if lets_others_go_first { &keys[..] } else { &keys[..2] };
+        let keys: &[_] = if lets_others_go_first {
+            &[Key::Lock, Key::Clock, Key::Turns]
+        } else {
+            &[Key::Lock, Key::Clock]
+        };
         let owner = wire::owner(&ask.owner);
         let mut call = self.context.call(name, keys);
         wire::add_ask_arguments(&mut call, &owner, ask);
@@ -169,9 +172,9 @@ impl LockingMethod for PlainMethod {
         let key = self.key_of(name)?;
         let text = wire::owner(owner);
         let channel = release_channel(&self.context.shared.options, &key);
-        let turns = self.shared_names().contains(name).then_some(Key::Turns);
-        let keys: Vec<_> = [Key::Lock].into_iter().chain(turns).collect();
-        let mut call = self.context.call(name, &keys);
+        let is_shared = self.shared_names().contains(name);
+        let keys: &[_] = if is_shared { &[Key::Lock, Key::Turns] } else { &[Key::Lock] };
+        let mut call = self.context.call(name, keys);
         call.argument(&[&text]).argument(&[channel.as_bytes()]);
         if !keep.is_zero() {
             call.number(ceil_millis(keep));
@@ -192,6 +195,8 @@ impl LockingMethod for PlainMethod {
         let owner = wire::owner(&over.owner);
         let mut call = self.context.call(name, &[Key::Lock, Key::Clock]);
         wire::add_ask_arguments(&mut call, &owner, &over.as_ask());
+        // There are no limits.
+        call.argument(&[wire::mode(over.mode).as_bytes()]).argument(&[]);
         call.argument(&[&wire::owner(&over.from)]);
         let reply = self.context.run(&scripts::TAKE_OVER_PLAIN, &owner, call).await?;
         let taken = reply.taken_over(over.ttl).map_err(|refused| self.context.refused(refused))?;

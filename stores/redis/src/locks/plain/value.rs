@@ -12,12 +12,10 @@ use crate::locks::{
     layout::{
         fields::{ParseResult, ReplyError, ReplyFields},
         lone_record::ParsedRecord,
-        reply::Reply,
+        reply::{Reply, SHORTEST_RETRY},
     },
     wakeups::LOOK,
 };
-
-const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
 /// The value of a key, and for how many milliseconds it stays; below zero for ever.
 #[derive(Debug)]

@@ -11,12 +11,10 @@ use crate::locks::{
     layout::{
         fields::{ParseResult, ReplyError, ReplyFields, rows},
         redisson::holder::{self, HoldKind},
-        reply::Reply,
+        reply::{Reply, SHORTEST_RETRY},
     },
     wakeups::{LOOK, LOOK_UNHEARD},
 };
-
-const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
 /// Why none was granted.
 fn refusal(word: &str) -> ReplyError {

@@ -115,9 +115,9 @@ scripts! {
     RELEASE_PLAIN = "release/release_plain" "shared/refused" "release/keep_plain" "release/release_refused";
     /// Makes a hold another owner's, in the plain layout.
     ///
-    /// KEYS: lock, clock. ARGV: owner and mark, ttl, permits and label, the owner before.
-    /// Answers the record, `granted` with that and what is left, or `not-held`. Keeps S1, S2 and S4.
-    TAKE_OVER_PLAIN = "shared/ahead" "shared/refused" "shared/clock" "shared/plain" "token/take_over_plain";
+    /// KEYS: lock, clock. ARGV: as in tenure's own layout, without limits.
+    /// Answers as there. Keeps S1, S2 and S4.
+    TAKE_OVER_PLAIN = "shared/ahead" "shared/refused" "shared/clock" "shared/plain" "token/take_over_plain" "token/take_over_lone";
     /// Deletes a key of the plain layout that has this value.
     ///
     /// KEYS: lock. ARGV: an echo, the value, the channels of releases and of evictions.
