@@ -54,11 +54,12 @@ impl StoreContext {
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
         (agenda, slots): (Arc<Agenda>, Arc<Slots>),
+        observer: StoreTelemetry,
         defaults: DefaultsResolver,
     ) -> Self {
         let process = std::process::id();
         Self {
-            observer: StoreTelemetry::new(store.kind()),
+            observer,
             label: format!("{}/{process}", host()).into(),
             store,
             clock,
@@ -91,7 +92,9 @@ impl StoreContext {
         mode: Mode,
         options: Options,
     ) -> Result<ValidatedSettings, OutOfRange> {
-        let settings = self.defaults.complete(name, options).check(kind, mode, &self.label)?;
+        let series = self.observer.series(name, kind);
+        let options = self.defaults.complete(name, options);
+        let settings = options.check(kind, mode, &self.label, series)?;
         let ttl = settings.terms.ttl.get();
         if ttl < SHORT && !self.told_short.swap(true, Ordering::Relaxed) {
             self.observer.warn_short_ttl(name, ttl);

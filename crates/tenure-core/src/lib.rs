@@ -18,6 +18,8 @@ pub mod error;
 pub mod files;
 pub mod kinds;
 mod local;
+mod name_pattern;
+mod name_use;
 mod names;
 pub mod observe;
 mod options;
@@ -49,6 +51,7 @@ pub use kinds::{
     All, AllGuard, DowngradeError, Election, Latch, Leaders, Leadership, Mutex, RwLock, Scope,
     Semaphore, WriteGuard, scope,
 };
+pub use name_pattern::NamePattern;
 pub use names::{LockName, NameError};
 pub use options::{Busy, Defaults};
 pub use oversight::{List, Watcher};

@@ -2,8 +2,6 @@
 
 use std::{borrow::Borrow, fmt, str::FromStr, sync::Arc};
 
-use tenure_proto::queue::Kind;
-
 /// The name of a lock: 1 to 512 bytes of UTF-8 without control characters.
 ///
 /// Every store can keep every such name, and none changes its meaning. Cloning is cheap.
@@ -28,13 +26,6 @@ use tenure_proto::queue::Kind;
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockName(Arc<str>);
-
-/// A name as one kind of lock uses it. The store decides whether two kinds exclude each other.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct NameUse {
-    pub(crate) name: LockName,
-    pub(crate) kind: Kind,
-}
 
 /// Why a name was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

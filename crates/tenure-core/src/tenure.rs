@@ -12,7 +12,7 @@ use crate::{
     error::{HandleError, ShutdownError, StoreError},
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
     local::Queues,
-    observe::StoreTelemetry,
+    observe::{MetricFamilies, StoreTelemetry},
     options::{Defaults, DefaultsResolver},
     oversight::{self, List, Watcher},
     store::Diagnostic,
@@ -62,6 +62,7 @@ impl Tenure {
             entropy: Arc::new(OsEntropy::default()),
             max_holds: TenureBuilder::MAX_HOLDS,
             defaults: DefaultsResolver::default(),
+            families: MetricFamilies::default(),
         }
     }
 
@@ -296,6 +297,7 @@ pub struct TenureBuilder {
     entropy: Arc<dyn Entropy>,
     max_holds: usize,
     defaults: DefaultsResolver,
+    families: MetricFamilies,
 }
 
 impl TenureBuilder {
@@ -346,6 +348,22 @@ impl TenureBuilder {
         self
     }
 
+    /// Sets which families of locks have series of their own in the metrics, under the label `family`. Default: none, and
+    /// the label is missing.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tenure_core::{MemoryStore, Tenure, observe::MetricFamilies};
+    ///
+    /// let families = MetricFamilies::new(["order:*", "nightly"])?;
+    /// let tenure = Tenure::builder(Arc::new(MemoryStore::new())).metric_families(families).build();
+    /// # Ok::<(), tenure_core::observe::MetricFamiliesError>(())
+    /// ```
+    pub fn metric_families(mut self, families: MetricFamilies) -> Self {
+        self.families = families;
+        self
+    }
+
     /// Opens the store, with the engine on tenure's own thread.
     ///
     /// While the system has no thread to spare for the engine, acquisitions fail with
@@ -383,20 +401,22 @@ impl TenureBuilder {
     pub fn build_inline(self) -> (Tenure, impl Future<Output = ()> + Send + 'static) {
         let woken = Arc::default();
         let (slots, agenda) = (Slots::new(self.max_holds, &woken), Agenda::new(&woken));
+        let observer = StoreTelemetry::new(&*self.store, self.families, &woken);
         let engine = Engine {
             slots: slots.clone(),
             agenda: agenda.clone(),
             woken,
             store: self.store.for_engine(),
             clock: self.clock.clone(),
-            observer: StoreTelemetry::new(self.store.kind()),
+            observer: observer.clone(),
             outage: Default::default(),
             pace: Default::default(),
         };
         // From now on, not from when it first runs: something may be held and evicted by then.
         let evictions = engine.store.evictions();
+        let jobs = (agenda, slots);
         let context =
-            StoreContext::new(self.store, self.clock, self.entropy, (agenda, slots), self.defaults);
+            StoreContext::new(self.store, self.clock, self.entropy, jobs, observer, self.defaults);
         let context = Arc::new(context);
         let queues = Queues::new(&context);
         let acquirer = Acquirer::new(context, queues);

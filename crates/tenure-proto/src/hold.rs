@@ -74,6 +74,10 @@ pub struct Hold {
     lease_deadline: Timestamp,
     hold_end: Timestamp,
     renew_at: Timestamp,
+    /// From when on the lease is at risk unless it is renewed.
+    lease_at_risk: Timestamp,
+    /// Whether the holder knows that it is at risk.
+    told_at_risk: bool,
     unanswered: bool,
     /// When a hint asks for a renewal; never if none does.
     hint_due: Timestamp,
@@ -103,6 +107,8 @@ impl Hold {
             lease_deadline,
             hold_end,
             renew_at,
+            lease_at_risk: half_of_margin(sent, lease_deadline, terms.ttl),
+            told_at_risk: false,
             unanswered: false,
             hint_due: Timestamp::NEVER,
             hints_from: Timestamp::ZERO,
@@ -155,8 +161,9 @@ impl Hold {
             let until = self.claim_until;
             return if now >= until { Action::PassOn } else { Action::WaitUntil(until) };
         }
+        let news_at = if self.told_at_risk { self.deadline() } else { self.at_risk_from() };
         if self.unanswered {
-            return Action::WaitUntil(self.deadline());
+            return Action::WaitUntil(news_at);
         }
         // A lease that outlasts the hold needs no renewal, but a hint still causes one.
         let renew_at =
@@ -164,7 +171,36 @@ impl Hold {
         if now >= renew_at {
             return Action::Renew;
         }
-        Action::WaitUntil(renew_at.min(self.deadline()))
+        Action::WaitUntil(renew_at.min(news_at))
+    }
+
+    /// Returns whether the hold is at risk at `now`: less than half of the margin is left. The margin is the time
+    /// between the moment when a renewal is due and the deadline, so renewals have failed for a while.
+    ///
+    /// A hold that ends with its `max_hold` is at risk in the last third of its ttl, or of its `max_hold` if that is
+    /// shorter.
+    #[must_use]
+    pub fn is_at_risk(&self, now: Timestamp) -> bool {
+        self.phase == Phase::Held && self.claimed() && now >= self.at_risk_from()
+    }
+
+    /// Returns whether the hold is at risk at `now`, if its holder does not know that yet. From now on it does.
+    pub fn risk_changed(&mut self, now: Timestamp) -> Option<bool> {
+        if self.phase != Phase::Held || !self.claimed() || now >= self.deadline() {
+            return None;
+        }
+        let at_risk = self.is_at_risk(now);
+        (std::mem::replace(&mut self.told_at_risk, at_risk) != at_risk).then_some(at_risk)
+    }
+
+    /// Returns the time from which on the hold is at risk unless it is renewed.
+    #[must_use]
+    pub fn at_risk_from(&self) -> Timestamp {
+        let hold_at_risk = self.terms.max_hold.map_or(Timestamp::NEVER, |max_hold| {
+            self.hold_end.saturating_sub(max_hold.min(self.terms.ttl.get()) / 3)
+        });
+        // A lease that outlasts the hold needs no renewal.
+        if self.outlasts() { hold_at_risk } else { hold_at_risk.min(self.lease_at_risk) }
     }
 
     /// Whether the lease lasts as long as the hold can.
@@ -216,6 +252,8 @@ impl Hold {
                         self.phase = Phase::Held;
                         self.lease_deadline = self.lease_deadline.max(later);
                         self.renew_at = next_renewal(sent, later, self.terms.ttl);
+                        let at_risk = half_of_margin(sent, later, self.terms.ttl);
+                        self.lease_at_risk = self.lease_at_risk.max(at_risk);
                     }
                     // It came too late to say anything about now.
                     None => self.try_again(received),
@@ -257,6 +295,8 @@ impl Hold {
         self.hold_end = end_of_hold(now, terms.max_hold);
         self.lease_deadline = self.deadline_for(&terms);
         self.renew_at = self.renew_at.min(next_renewal(now, self.lease_deadline, terms.ttl));
+        let at_risk = half_of_margin(now, self.lease_deadline, terms.ttl);
+        self.lease_at_risk = self.lease_at_risk.min(at_risk);
         self.terms = terms;
         if kept(Rule::UntakenGoesOn) {
             let window = window.min(self.lease_deadline.since(now) / 3);
@@ -294,6 +334,7 @@ impl Hold {
     /// Ends the present hold, whatever becomes of the lease: no task can take it or count on it any more.
     pub fn let_go(&mut self) {
         self.generation += 1;
+        self.told_at_risk = false;
         self.claim_until = Timestamp::NEVER;
     }
 
@@ -325,9 +366,20 @@ impl Hold {
 /// When to renew a lease that was granted, renewed or passed on at `from`: after a third of the ttl, or of what is left
 /// if that is less, and somewhat earlier together with others.
 fn next_renewal(from: Timestamp, deadline: Timestamp, ttl: Ttl) -> Timestamp {
-    let gap = renewal::interval(ttl).min(deadline.since(from) / 3);
+    let gap = renewal_gap(from, deadline, ttl);
     let (at, beat) = (from.saturating_add(gap), renewal::beat(ttl));
     if gap / 4 < beat { at } else { at.on_beat(beat) }
+}
+
+fn renewal_gap(from: Timestamp, deadline: Timestamp, ttl: Ttl) -> Duration {
+    renewal::interval(ttl).min(deadline.since(from) / 3)
+}
+
+/// Half-way between the time when a lease that was granted, renewed or passed on at `from` is renewed, beats aside, and
+/// its deadline.
+fn half_of_margin(from: Timestamp, deadline: Timestamp, ttl: Ttl) -> Timestamp {
+    let due = from.saturating_add(renewal_gap(from, deadline, ttl));
+    due.saturating_add(deadline.since(due) / 2)
 }
 
 fn end_of_hold(from: Timestamp, max_hold: Option<Duration>) -> Timestamp {

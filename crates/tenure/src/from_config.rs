@@ -47,8 +47,9 @@ impl Tenure {
         let opened = Self::open_for(config.store()?, &config.hold_bounds())
             .await
             .map_err(|error| with_config_origin(config, error))?;
+        let families = config.metric_families().clone();
         let config = config.clone();
-        let builder = Self::builder(opened.store().clone());
+        let builder = Self::builder(opened.store().clone()).metric_families(families);
         Ok(builder.defaults(move |name| config.defaults_of(name)).build())
     }
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
     All, Clock, Defaults, Election, Entropy, Handle, HandleError, Latch, LockName, Mutex, RwLock,
-    Semaphore, ShutdownError, Store, Timestamp, detached::Attach,
+    Semaphore, ShutdownError, Store, Timestamp, detached::Attach, observe::MetricFamilies,
 };
 
 /// An open store, from which you make locks.
@@ -406,6 +406,21 @@ impl TenureBuilder {
     /// ```
     pub fn defaults(self, find: impl Fn(&LockName) -> Defaults + Send + Sync + 'static) -> Self {
         Self(self.0.defaults(find))
+    }
+
+    /// Sets which families of locks have series of their own in the metrics, under the label `family`. Default: none, and
+    /// the label is missing. In the configuration this is `families` under `[metrics]`.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tenure::{Tenure, observe::MetricFamilies, store::MemoryStore};
+    ///
+    /// let families = MetricFamilies::new(["order:*", "nightly"])?;
+    /// let tenure = Tenure::builder(Arc::new(MemoryStore::new())).metric_families(families).build();
+    /// # Ok::<(), tenure::observe::MetricFamiliesError>(())
+    /// ```
+    pub fn metric_families(self, families: MetricFamilies) -> Self {
+        Self(self.0.metric_families(families))
     }
 
     /// Builds the `Tenure`, with renewals on tenure's own thread.

@@ -117,6 +117,10 @@ impl Store for RedisStore {
         "redis"
     }
 
+    fn db_system(&self) -> Option<&'static str> {
+        Some("redis")
+    }
+
     fn location(&self) -> String {
         self.context.transport.place.clone()
     }

@@ -153,6 +153,9 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
     /// Returns the kind of store in one word.
     fn kind(&self) -> &'static str;
 
+    /// Returns the product by its name in OpenTelemetry's `db.system.name`.
+    fn db_system(&self) -> &'static str;
+
     /// Returns the location, without a password.
     fn location(&self) -> &str;
 

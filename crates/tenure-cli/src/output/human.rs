@@ -114,6 +114,10 @@ fn sentence(event: &Event<'_>) -> String {
              tenure continues before",
             length(left)
         ),
+        Event::AtRisk { name, left } => {
+            format!("{name} is at risk: lost in {} unless it is renewed", length(left))
+        }
+        Event::Recovered { name } => format!("{name} is no longer at risk"),
         Event::ReleaseRequested { name } => {
             format!("another process asks for the release of {name}")
         }

@@ -48,6 +48,10 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
         Event::Stopped { name, left } => {
             json!({ "event": "stopped", "lock": name, "left_ms": millis(left) })
         }
+        Event::AtRisk { name, left } => {
+            json!({ "event": "at_risk", "lock": name, "left_ms": millis(left) })
+        }
+        Event::Recovered { name } => json!({ "event": "recovered", "lock": name }),
         Event::ReleaseRequested { name } => {
             json!({ "event": "release_requested", "lock": name })
         }

@@ -85,6 +85,14 @@ pub(crate) enum Event<'a> {
         name: &'a str,
         left: Duration,
     },
+    /// How much of the hold is left.
+    AtRisk {
+        name: &'a str,
+        left: Duration,
+    },
+    Recovered {
+        name: &'a str,
+    },
     ReleaseRequested {
         name: &'a str,
     },
@@ -248,6 +256,8 @@ impl Reporter {
             | Event::StoreUnreachable { .. }
             | Event::QueueFull { .. }
             | Event::Acquired { .. }
+            | Event::AtRisk { .. }
+            | Event::Recovered { .. }
             | Event::Ended { .. }
             | Event::Released { .. }
             | Event::Detached { .. } => self.verbose,
@@ -296,10 +306,12 @@ pub(crate) fn misread(text: &str) {
     let _ = write!(anstream::stderr(), "tenure: {text}");
 }
 
-/// Whether the command itself tells of it: why a lock was not acquired, that it was lost, or that somebody
-/// asks for it.
+/// The fields of events of which the command itself tells: why a lock was not acquired, that it was lost or is at risk,
+/// that somebody asks for it, that it leads.
+const REPORTED_ELSEWHERE: [&str; 5] = ["error", "reason", "at_risk", "request", "term"];
+
 fn is_reported_elsewhere(event: &tracing::Metadata<'_>) -> bool {
-    ["error", "reason", "request"].iter().any(|field| event.fields().field(field).is_some())
+    REPORTED_ELSEWHERE.iter().any(|field| event.fields().field(field).is_some())
 }
 
 fn colours() -> bool {

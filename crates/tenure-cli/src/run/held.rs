@@ -79,6 +79,22 @@ impl AnyGuard {
         }
     }
 
+    /// Returns when it is at risk, or lost.
+    pub(crate) fn at_risk(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        match self {
+            Self::One(guard) => Box::pin(guard.at_risk()),
+            Self::All(guard) => Box::pin(guard.at_risk()),
+        }
+    }
+
+    /// Returns when it is not at risk.
+    pub(crate) fn recovered(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        match self {
+            Self::One(guard) => Box::pin(guard.recovered()),
+            Self::All(guard) => Box::pin(guard.recovered()),
+        }
+    }
+
     pub(crate) fn release_requested(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         match self {
             Self::One(guard) => Box::pin(guard.release_requested()),

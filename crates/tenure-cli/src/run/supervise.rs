@@ -83,6 +83,7 @@ impl Supervisor<'_> {
         let mut loss = self.held.lost();
         let mut request = self.held.release_requested();
         let mut requested = false;
+        let (mut risk, mut at_risk) = (self.held.at_risk(), false);
         let mut lost = None;
         let mut deadline = self.held.deadline();
         loop {
@@ -136,6 +137,11 @@ impl Supervisor<'_> {
                     if loss.reason == LostReason::Taken {
                         self.tell(&GuardianOrder::Taken).await?;
                     }
+                }
+                () = &mut risk, if lost.is_none() => {
+                    at_risk = !at_risk;
+                    risk = if at_risk { self.held.recovered() } else { self.held.at_risk() };
+                    self.say_risk(at_risk);
                 }
                 () = &mut request, if !requested => {
                     requested = true;
@@ -214,6 +220,16 @@ impl Supervisor<'_> {
     /// What the store said of it, where it was not renewed.
     fn last_renewal_error(&self, reason: LostReason) -> Option<String> {
         (reason == LostReason::Deadline).then(|| self.held.last_renewal_error()).flatten()
+    }
+
+    /// Says that the lock is at risk, or no longer. A lock that is lost is more than at risk.
+    fn say_risk(&self, at_risk: bool) {
+        let (name, left) = (self.name, self.held.remaining());
+        match at_risk {
+            true if left.is_zero() => {}
+            true => self.voice.event(&Event::AtRisk { name, left }),
+            false => self.voice.event(&Event::Recovered { name }),
+        }
     }
 
     fn say_lost(&self, reason: Option<LostReason>) {

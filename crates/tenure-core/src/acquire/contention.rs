@@ -23,7 +23,8 @@ use crate::{
     driver::{timeout_at_with, wait_for_wakeup},
     engine::Slot,
     local::QueueHead,
-    names::NameUse,
+    name_use::NameUse,
+    observe::{SeriesId, StoreCall, Waiting},
     options::{Busy, ValidatedSettings},
 };
 
@@ -63,6 +64,8 @@ pub(crate) struct Contention<'a> {
     granted_late: bool,
     seen: Busy,
     contended: bool,
+    /// It is counted as waiting as long as this exists.
+    pub(super) waits: Option<Waiting>,
 }
 
 /// The outcome of one request.
@@ -98,6 +101,7 @@ impl<'a> Contention<'a> {
             granted_late: false,
             seen: Busy { name: name.clone(), holder: None, ahead: 0, here: false },
             contended: false,
+            waits: None,
         }
     }
 
@@ -113,11 +117,12 @@ impl<'a> Contention<'a> {
                     Some(slot) => slot,
                     None => self.context.reserve(self.name)?,
                 };
-                let acquisition = Acquisition::new(self.context, self.name, slot, !tries)?;
+                let acquisition = Acquisition::new(self.context, self.observed(), slot, !tries)?;
                 self.acquisition = Some(Box::new(acquisition));
             }
             let sent = self.context.now();
             let answer = self.ask(sent).await;
+            self.record_call(sent, answer.as_ref());
             if std::mem::take(&mut comes) {
                 let clock = &*self.context.clock;
                 self.full.record_answer(|| self.queue_key(), turn.take(), answer.as_ref(), clock);
@@ -147,6 +152,19 @@ impl<'a> Contention<'a> {
         // One answer takes longer than another.
         let ahead = self.answer_time.saturating_mul(2).min(LAST_REQUEST);
         self.give_up.saturating_sub(ahead)
+    }
+
+    /// The name, as an observer needs it.
+    fn observed(&self) -> (SeriesId, &'a LockName) {
+        (self.settings.series, self.name)
+    }
+
+    /// It waits from now on, unless it only tries.
+    fn begin_wait(&mut self) {
+        if self.waits.is_none() && !self.is_try() {
+            let series = self.settings.series;
+            self.waits = Some(self.context.observer.begin_wait(series, self.asked));
+        }
     }
 
     fn is_try(&self) -> bool {
@@ -203,6 +221,15 @@ impl<'a> Contention<'a> {
         }
     }
 
+    fn record_call(&self, sent: Timestamp, answer: Option<&Result<Answer, Fault>>) {
+        let failure = match answer {
+            Some(answer) => answer.as_ref().err().map(Fault::kind),
+            None => Some(FaultKind::InDoubt),
+        };
+        let took = self.context.now().since(sent);
+        self.context.observer.record_call(StoreCall::Acquire, took, failure);
+    }
+
     /// Processes an answer, or a missing one.
     fn handle_answer(
         &mut self,
@@ -221,7 +248,7 @@ impl<'a> Contention<'a> {
                     return self.handle_fault(sent, received, too_late());
                 };
                 let waited = received.since(self.asked);
-                self.context.observer.record_acquired(self.name, token, waited);
+                self.context.observer.record_acquired(self.observed(), token, waited);
                 let (head, request) = (self.head.take(), &self.settings.request());
                 let held =
                     Lease::start(self.context, self.name, *acquisition, granted, request, head);
@@ -229,11 +256,12 @@ impl<'a> Contention<'a> {
             }
             Some(Ok(Answer::Busy { retry_after, ahead, holder, position })) => {
                 self.confirm_earlier_release();
+                self.begin_wait();
                 (self.failing, self.answer_time) = (None, received.since(sent));
                 self.backoff.reset();
                 if !self.contended {
                     self.contended = true;
-                    self.context.observer.record_contended(self.name);
+                    self.context.observer.record_contended(self.observed());
                 }
                 if let Some(acquisition) = &mut self.acquisition {
                     acquisition.record_busy(position);
@@ -291,6 +319,7 @@ impl<'a> Contention<'a> {
         {
             on_unreachable(&fault);
         }
+        self.begin_wait();
         self.failing = Some((since, fault));
         let gap = self.backoff.next(self.context.entropy.jitter());
         Ok(AskOutcome::AskAgain { at: received.saturating_add(gap) })
@@ -314,7 +343,7 @@ impl<'a> Contention<'a> {
     fn report_fault(&self, fault: Fault) -> AcquireError {
         let fault = if self.is_in_doubt() { fault.into_in_doubt() } else { fault };
         let error = AcquireError::store(self.context.address(self.name), fault);
-        self.context.observer.record_failed(self.name, &error);
+        self.context.observer.record_failed(self.observed(), &error);
         error
     }
 

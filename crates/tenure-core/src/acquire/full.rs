@@ -20,7 +20,7 @@ use tenure_proto::{
 };
 use tokio::sync::Notify;
 
-use crate::{Clock, Fault, FaultKind, driver::timeout_at, names::NameUse};
+use crate::{Clock, Fault, FaultKind, driver::timeout_at, name_use::NameUse};
 
 /// How long a full queue is remembered after a refusal.
 const REMEMBERED: Duration = Duration::from_secs(1);
@@ -240,14 +240,15 @@ mod tests {
     use tenure_proto::queue::Kind;
 
     use super::*;
-    use crate::{LockName, ManualClock};
+    use crate::{LockName, ManualClock, observe::SeriesId};
 
     #[test]
     fn what_is_remembered_has_bounds() {
         let (full, clock) = (FullQueues::default(), ManualClock::new());
         let refuse = |number: usize| {
             let name = LockName::new(number.to_string()).unwrap();
-            let wanted = (NameUse { name, kind: Kind::Mutex }, Mode::Exclusive);
+            let wanted =
+                (NameUse { name, kind: Kind::Mutex, series: SeriesId::default() }, Mode::Exclusive);
             let answer = Err(Fault::new(FaultKind::Full, "many wait", "wait"));
             full.record_answer(|| wanted, None, Some(&answer), &clock);
             full.lock().len()

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tenure_proto::{
     Timestamp,
-    queue::{Intent, Mode},
+    queue::{Intent, Kind, Mode},
 };
 
 use self::{
@@ -58,7 +58,7 @@ pub(crate) async fn lock(
     let give_up = settings.wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
     let slot = admit(context, name, &settings)?;
     let mut head = None;
-    let mut contended = false;
+    let (mut contended, mut waits) = (false, None);
     let request = settings.request();
     while settings.hand_over && head.is_none() {
         let mut waiting = match queues.join(settings.name_use(name), &request) {
@@ -69,7 +69,8 @@ pub(crate) async fn lock(
             JoinOutcome::Behind(waiting) => waiting,
         };
         if !std::mem::replace(&mut contended, true) {
-            context.observer.record_contended(name);
+            context.observer.record_contended((settings.series, name));
+            waits = Some(context.observer.begin_wait(settings.series, asked));
             if let Some(on_busy) = &settings.on_busy {
                 on_busy(&waiting.in_the_way());
             }
@@ -79,21 +80,21 @@ pub(crate) async fn lock(
             Some(Some(WaiterHandoff::Hold(held))) => {
                 if let Some(held) = held.claim(&request) {
                     let waited = context.now().since(asked);
-                    context.observer.record_acquired(name, held.token(), waited);
+                    context.observer.record_acquired((settings.series, name), held.token(), waited);
                     return Ok(Guard::new(held));
                 }
             }
             Some(Some(WaiterHandoff::Head)) => head = waiting.take(),
             Some(None) => return Err(AcquireError::ShutDown { lock: context.address(name) }),
-            None => return Err(timed_out(context, asked, waiting.in_the_way())),
+            None => return Err(timed_out(context, settings.kind, asked, waiting.in_the_way())),
         }
     }
-    let waits = give_up > asked;
-    let intent = if waits { Intent::Wait { position: None } } else { Intent::Try };
+    let intent = if give_up > asked { Intent::Wait { position: None } } else { Intent::Try };
     let mut contention = Contention::new(acquirer, name, &settings, intent, asked, give_up, head);
+    contention.waits = waits;
     match contention.run(slot).await? {
         ContentionOutcome::Acquired(guard) => Ok(guard),
-        ContentionOutcome::Busy(busy) => Err(timed_out(context, asked, busy)),
+        ContentionOutcome::Busy(busy) => Err(timed_out(context, settings.kind, asked, busy)),
     }
 }
 
@@ -110,7 +111,7 @@ pub(crate) async fn try_lock(
     if settings.hand_over {
         head = queues.join_if_empty(settings.name_use(name));
         if head.is_none() {
-            context.observer.record_contended(name);
+            context.observer.record_contended((settings.series, name));
             return Ok(None);
         }
     }
@@ -148,10 +149,16 @@ pub(crate) fn admit(
 }
 
 /// The error for a wait since `asked` that ended without the lock.
-pub(crate) fn timed_out(context: &StoreContext, asked: Timestamp, busy: Busy) -> AcquireError {
+pub(crate) fn timed_out(
+    context: &StoreContext,
+    kind: Kind,
+    asked: Timestamp,
+    busy: Busy,
+) -> AcquireError {
     let Busy { name, holder, ahead, here } = busy;
     let waited = context.now().since(asked);
-    context.observer.record_timed_out(&name, waited);
+    let observer = &context.observer;
+    observer.record_timed_out((observer.series(&name, kind), &name), waited);
     let lock = context.address(&name);
     AcquireError::TimedOut(Box::new(TimedOut { lock, waited, holder, ahead, here }))
 }

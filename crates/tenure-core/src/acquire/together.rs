@@ -69,7 +69,8 @@ pub(crate) async fn try_together(
         let Ok(head) = head.map(|head| head.ok_or(())).transpose() else {
             return Ok(JointOutcome::BusyHere(index));
         };
-        let acquisition = Box::new(Acquisition::new(context, name, slot, false)?);
+        let acquisition =
+            Box::new(Acquisition::new(context, (settings.series, name), slot, false)?);
         candidates.push(PendingRequest { wanted, acquisition, head });
     }
     let sent = context.now();
@@ -153,10 +154,12 @@ fn start_guards(
     let guards = candidates.drain(..).zip(all_granted).map(|(one, granted)| {
         let PendingRequest { wanted: LockRequest { name, settings, called }, acquisition, head } =
             one;
-        let span = context.observer.span(called, name);
-        span.in_scope(|| {
-            context.observer.record_acquired(name, granted.token, received.since(sent))
+        let mut acquisition_span = context.observer.acquisition_span(called, name);
+        acquisition_span.span().in_scope(|| {
+            let (observed, waited) = ((settings.series, *name), received.since(sent));
+            context.observer.record_acquired(observed, granted.token, waited);
         });
+        acquisition_span.end("acquired", Some(granted.token));
         let request = &settings.request();
         Guard::new(Lease::start(context, name, *acquisition, granted, request, head))
     });

@@ -140,6 +140,61 @@ impl Guard {
         async move { lease.wait_until_lost(generation, token).await }
     }
 
+    /// Returns when the hold is *at risk*: renewals have failed for so long that less than half of the margin is left,
+    /// and the hold will soon be lost unless a renewal succeeds. The margin is the time between the moment when a
+    /// renewal is due and the deadline. Returns at once if the hold is at risk or was lost, and never if it is released
+    /// first.
+    ///
+    /// Begin nothing new then; what you have begun may still finish before the deadline. A hold that is taken away is
+    /// lost without having been at risk. A hold with a `max_hold` is at risk in the last third of its ttl before that
+    /// ends.
+    ///
+    /// The future does not borrow the guard.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # use std::sync::Arc;
+    /// # use tenure_core::{MemoryStore, Tenure};
+    /// # let tenure = Tenure::new(Arc::new(MemoryStore::new()));
+    /// # let orders = ["a", "b"];
+    /// let guard = tenure.mutex("payouts").lock().await?;
+    /// for order in orders {
+    ///     if guard.is_at_risk() {
+    ///         tokio::select! {
+    ///             () = guard.recovered() => {}
+    ///             lost = guard.lost() => return Err(lost.into()),
+    ///         }
+    ///     }
+    ///     println!("pay {order} with token {}", guard.check()?);
+    /// }
+    /// guard.release().await?;
+    /// # Ok::<(), tenure_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn at_risk(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (lease, generation) = (self.held.lease().clone(), self.held.generation());
+        async move { lease.wait_for_risk(generation).await }
+    }
+
+    /// Returns when the hold is not [at risk](Guard::at_risk): at once, or when a renewal succeeds. Never returns if the
+    /// hold is lost or released first.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    pub fn recovered(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (lease, generation) = (self.held.lease().clone(), self.held.generation());
+        async move { lease.wait_for_recovery(generation).await }
+    }
+
+    /// Returns whether the hold is [at risk](Guard::at_risk) at this very moment, or no longer held.
+    #[must_use]
+    pub fn is_at_risk(&self) -> bool {
+        self.held.lease().is_at_risk(self.held.generation())
+    }
+
     /// Returns when another program asks this holder to release the lock: a *release request*. Returns at once if a
     /// request came before, and never if the hold is released first.
     ///

@@ -25,6 +25,7 @@ use crate::{
     AcquireError, LockName, Wakeups,
     context::StoreContext,
     engine::{HoldEnd, Job, PendingRelease, Slot},
+    observe::SeriesId,
 };
 
 /// One acquisition of one name, with its own owner.
@@ -32,6 +33,7 @@ use crate::{
 pub(crate) struct Acquisition {
     context: Arc<StoreContext>,
     name: LockName,
+    series: SeriesId,
     owner: Owner,
     wakeups: Option<Wakeups>,
     position: Option<Position>,
@@ -58,14 +60,14 @@ enum Stage {
 impl Acquisition {
     pub(crate) fn new(
         context: &Arc<StoreContext>,
-        name: &LockName,
+        (series, name): (SeriesId, &LockName),
         slot: Slot,
         waits: bool,
     ) -> Result<Self, AcquireError> {
         let owner = context
             .fresh_owner()
             .map_err(|fault| AcquireError::store(context.address(name), fault))?;
-        let mut acquisition = Self::with_owner(context, name, owner, slot);
+        let mut acquisition = Self::with_owner(context, (series, name), owner, slot);
         acquisition.wakeups = waits.then(|| context.store.wakeups(name, &owner));
         Ok(acquisition)
     }
@@ -73,7 +75,7 @@ impl Acquisition {
     /// An acquisition under an owner that was made for it before.
     pub(crate) fn with_owner(
         context: &Arc<StoreContext>,
-        name: &LockName,
+        (series, name): (SeriesId, &LockName),
         owner: Owner,
         slot: Slot,
     ) -> Self {
@@ -81,6 +83,7 @@ impl Acquisition {
             wakeups: None,
             context: context.clone(),
             name: name.clone(),
+            series,
             owner,
             position: None,
             stage: Stage::Contends(StoredState::Nothing),
@@ -95,14 +98,14 @@ impl Acquisition {
     /// `tainted_until`.
     pub(crate) fn from_ended_hold(
         context: &Arc<StoreContext>,
-        name: &LockName,
+        observed: (SeriesId, &LockName),
         owner: Owner,
         mut slot: Slot,
         tainted_until: Timestamp,
         end: HoldEnd,
     ) -> Self {
         slot.mark_ended();
-        let mut acquisition = Self::with_owner(context, name, owner, slot);
+        let mut acquisition = Self::with_owner(context, observed, owner, slot);
         acquisition.stage = Stage::Over(end);
         acquisition.tainted_until = tainted_until;
         acquisition
@@ -202,7 +205,8 @@ impl Acquisition {
         let slot = self.slot.take()?;
         let take_back = |until: Timestamp, calls_outlive_drop| {
             let until = until.max(self.tainted_until);
-            PendingRelease::new(self.name.clone(), self.owner, slot, now, until, calls_outlive_drop)
+            let observed = (self.series, &self.name);
+            PendingRelease::new(observed, self.owner, slot, now, until, calls_outlive_drop)
         };
         Some(match end {
             Some(end) => take_back(end.until, tainted).with_hold_end(end),

@@ -9,6 +9,7 @@ use crate::{
     Fault, FaultKind,
     driver::timeout_at,
     error::{ReleaseError, StoreFailure},
+    observe::StoreCall,
     store::LeaseScope,
 };
 
@@ -30,11 +31,17 @@ impl Acquisition {
             // Set before the call, so that it also holds if this future is dropped meanwhile.
             self.set_believed(false);
             let call = context.store.release(&self.name, &self.owner, keep);
-            let fault = match timeout_at(&*context.clock, give_up, call).await {
+            let answer = timeout_at(&*context.clock, give_up, call).await;
+            let kind = match &answer {
+                Some(answer) => answer.as_ref().err().map(Fault::kind),
+                None => Some(FaultKind::InDoubt),
+            };
+            context.observer.record_call(StoreCall::Release, context.now().since(now), kind);
+            let fault = match answer {
                 Some(Ok(Released::NotHeld)) if believed => {
                     self.released();
                     let lost = context.lost(&self.name, end.token, LostReason::Taken);
-                    context.observer.record_late_loss(&lost);
+                    context.observer.record_late_loss(self.series, &lost);
                     return Err(lost.into());
                 }
                 // If it is not held, an earlier try may have released it.

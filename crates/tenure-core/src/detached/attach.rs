@@ -73,7 +73,8 @@ impl Attach {
         let no_room = |error| HandleError::NoRoom(Box::new(error));
         let slot = context.reserve(&handle.name).map_err(no_room)?;
         let owner = context.fresh_owner().map_err(failed)?;
-        let mut acquisition = Acquisition::with_owner(&context, &handle.name, owner, slot);
+        let observed = (settings.series, &handle.name);
+        let mut acquisition = Acquisition::with_owner(&context, observed, owner, slot);
         let over = TakeOver {
             from: handle.owner,
             owner,
@@ -89,7 +90,7 @@ impl Attach {
                 let Grant { token, left, .. } = grant;
                 let granted = ValidGrant::new(token, left, settings.terms, sent, received);
                 let granted = granted.ok_or_else(|| failed(too_late()))?;
-                context.observer.record_acquired(&handle.name, token, received.since(asked));
+                context.observer.record_acquired(observed, token, received.since(asked));
                 let request = settings.request();
                 let held =
                     Lease::start(&context, &handle.name, acquisition, granted, &request, None);

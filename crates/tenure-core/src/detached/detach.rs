@@ -139,7 +139,9 @@ impl Detach {
         let label = label.unwrap_or_else(|| format!("{of_guard} (detached)"));
         let no_room = |error| DetachError::NoRoom(Box::new(error));
         let slot = context.reserve(&handle.name).map_err(no_room)?;
-        let mut acquisition = Acquisition::with_owner(&context, &handle.name, handle.owner, slot);
+        let series = held.lease().name_use().series;
+        let observed = (series, &handle.name);
+        let mut acquisition = Acquisition::with_owner(&context, observed, handle.owner, slot);
         let token = held.token();
         let give_up = held.lease().deadline().min(context.now().saturating_add(PATIENCE));
         let from = held.lease().owner();
@@ -179,7 +181,7 @@ impl Detach {
                 old.released();
                 if believed {
                     let lost = context.lost(&handle.name, token, LostReason::Taken);
-                    context.observer.record_late_loss(&lost);
+                    context.observer.record_late_loss(series, &lost);
                 }
                 Err(DetachError::lost(address, token))
             }

@@ -11,15 +11,20 @@ use tenure_proto::{Owner, Renewed, Timestamp};
 use tokio::sync::Notify;
 
 use super::PendingRelease;
-use crate::{Fault, LockName, names::NameUse, store::Renewal};
+use crate::{Fault, LockName, name_use::NameUse, store::Renewal};
 
 /// The key of an entry of the agenda.
 pub(crate) type AgendaKey = (Timestamp, NonZeroU64);
 
 /// A lease, as the engine sees it.
 pub(crate) trait WatchedLease: fmt::Debug + Send + Sync {
+    /// Its lock, as it is used.
+    fn name_use(&self) -> &NameUse;
+
     /// The name of its lock.
-    fn name(&self) -> &LockName;
+    fn name(&self) -> &LockName {
+        &self.name_use().name
+    }
 
     /// Proof of its acquisition.
     fn owner(&self) -> Owner;
@@ -246,9 +251,10 @@ impl Agenda {
         self.lock().jobs.take_backs()
     }
 
-    /// Takes all jobs whose time has come.
-    pub(crate) fn take_due(&self, now: Timestamp) -> Vec<Job> {
-        self.lock().jobs.take(now)
+    /// Takes all jobs whose time has come. Also returns when the first of them was due.
+    pub(crate) fn take_due(&self, now: Timestamp) -> (Option<Timestamp>, Vec<Job>) {
+        let mut state = self.lock();
+        (state.jobs.first(), state.jobs.take(now))
     }
 
     /// Plans the engine's next check: when the next job is due, or the earlier time already planned, even if that job

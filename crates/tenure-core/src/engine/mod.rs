@@ -33,11 +33,12 @@ use crate::{
     Clock, Eviction, Evictions, Fault, FaultKind, Store,
     driver::{Either, first, timeout_at},
     error::{LockAddress, Lost},
-    observe::StoreTelemetry,
+    observe::{StoreCall, StoreTelemetry},
     outage::Outage,
     pace::RenewalPace,
     store::Renewal,
 };
+use tenure_proto::Renewed;
 
 /// The most holds that are renewed by one call.
 const BATCH: usize = 128;
@@ -87,17 +88,21 @@ impl Engine {
     }
 
     async fn work<'a>(&'a self, calls: &mut Calls<'a>, evictions: &mut Evictions) {
-        let mut hears_from = Timestamp::ZERO;
+        let (mut hears_from, mut gauges_at) = (Timestamp::ZERO, Timestamp::NEVER);
         loop {
             let now = self.clock.now();
             self.start_what_is_due(now, calls);
+            let begins = gauges_at == Timestamp::NEVER && self.observer.gauges_are_due();
+            if begins || now >= gauges_at {
+                gauges_at = self.observer.set_gauges(now);
+            }
             if self.is_finished() && calls.under_way.is_empty() {
                 return;
             }
             // A flood of hints does not keep the engine from its other work: hints gather
             // meanwhile.
             let hears = now >= hears_from;
-            let mut next = self.agenda.plan_next_check(now);
+            let mut next = self.agenda.plan_next_check(now).min(gauges_at);
             if !hears {
                 next = next.min(hears_from);
             }
@@ -149,6 +154,7 @@ impl Engine {
             lease.hinted(now, now);
         }
         if any {
+            catch_panic(|| self.observer.record_reconnect());
             // The store may have just come back, so releases that it did not answer are sent again.
             let over = self.agenda.take_backs();
             let all = self.agenda.leases(|_| true);
@@ -172,7 +178,11 @@ impl Engine {
 
     fn start_what_is_due<'a>(&'a self, now: Timestamp, calls: &mut Calls<'a>) {
         let mut renewals = Vec::new();
-        for job in self.agenda.take_due(now) {
+        let (first_due, jobs) = self.agenda.take_due(now);
+        if let Some(due) = first_due.filter(|due| *due <= now) {
+            catch_panic(|| self.observer.record_lag(now.since(due)));
+        }
+        for job in jobs {
             match job {
                 Job::Once(once) => match *once {
                     OneTimeJob::TakeBack(job) => calls.releases.push_back(job),
@@ -212,6 +222,8 @@ impl Engine {
         let renew = survival::call("a renewal", async { self.store.renew(&renewals).await });
         let answers = timeout_at(&*self.clock, until, renew).await;
         let received = self.clock.now();
+        let kind = failure_of_call(answers.as_ref());
+        catch_panic(|| self.observer.record_call(StoreCall::Renew, received.since(sent), kind));
         let (mut answers, panicked) = match answers {
             Some(Ok(answers)) => (answers.into_iter(), None),
             Some(Err(fault)) => (Vec::new().into_iter(), Some(fault)),
@@ -228,7 +240,7 @@ impl Engine {
                     first.get_or_insert_with(|| (lease.name().clone(), fault.clone()));
                 }
             }
-            catch_panic(|| self.observer.record_renewal(lease.name(), &answer));
+            catch_panic(|| self.observer.record_renewal(lease.name_use().observed(), &answer));
             catch_panic(|| lease.renewal_answered(sent, received, answer));
         }
         if let Some((name, fault)) = first {
@@ -260,12 +272,18 @@ impl Engine {
             self.store.release(&job.name, &job.owner, keep).await
         });
         let answer = timeout_at(&*self.clock, until, release).await.map(Result::flatten);
+        let took = self.clock.now().since(now);
+        let kind = match &answer {
+            Some(answer) => answer.as_ref().err().map(Fault::kind),
+            None => Some(FaultKind::InDoubt),
+        };
+        catch_panic(|| self.observer.record_call(StoreCall::Release, took, kind));
         match &answer {
             Some(Ok(Released::NotHeld)) => {
                 if let Some(token) = job.lost_token(self.clock.now()) {
                     let lock = LockAddress { name: job.name.clone(), store: self.store.location() };
                     let lost = Lost::new(lock, token, LostReason::Taken);
-                    catch_panic(|| self.observer.record_late_loss(&lost));
+                    catch_panic(|| self.observer.record_late_loss(job.observed().0, &lost));
                 }
             }
             Some(Err(fault)) if fault.kind() != FaultKind::InDoubt => {}
@@ -274,11 +292,26 @@ impl Engine {
         let gone = matches!(answer, Some(Ok(_)));
         if job.attempted(self.clock.now(), gone) {
             if !job.was_held() {
-                catch_panic(|| self.observer.record_cleanup(&job.name));
+                catch_panic(|| self.observer.record_cleanup(job.observed()));
             }
         } else {
             self.agenda.schedule(job.next_attempt(), Job::take_back(job));
         }
+    }
+}
+
+/// How a call that renews several holds failed, if none of them got an answer.
+fn failure_of_call(
+    answers: Option<&Result<Vec<Result<Renewed, Fault>>, Fault>>,
+) -> Option<FaultKind> {
+    match answers {
+        Some(Ok(answers)) if answers.iter().any(Result::is_ok) => None,
+        Some(Ok(answers)) => {
+            let first = answers.first().and_then(|answer| answer.as_ref().err());
+            Some(first.map_or(FaultKind::InDoubt, Fault::kind))
+        }
+        Some(Err(fault)) => Some(fault.kind()),
+        None => Some(FaultKind::InDoubt),
     }
 }
 

@@ -9,12 +9,13 @@ use tenure_proto::{
 };
 
 use super::Slot;
-use crate::LockName;
+use crate::{LockName, observe::SeriesId};
 
 /// What is to be released in the store, and until when it is worth trying.
 #[derive(Debug)]
 pub(crate) struct PendingRelease {
     pub(crate) name: LockName,
+    series: SeriesId,
     pub(crate) owner: Owner,
     keep_until: Timestamp,
     until: Timestamp,
@@ -41,7 +42,7 @@ impl PendingRelease {
     /// Tries the release from `now` until it succeeds, or until `until`. If a call may still arrive late, repeats it
     /// until then.
     pub(crate) fn new(
-        name: LockName,
+        (series, name): (SeriesId, &LockName),
         owner: Owner,
         mut slot: Slot,
         now: Timestamp,
@@ -51,7 +52,13 @@ impl PendingRelease {
         slot.mark_ended();
         let cleanup = AcquisitionCleanup::new(now, until.since(now), calls_outlive_drop);
         let keep_until = Timestamp::ZERO;
-        Self { name, owner, keep_until, until, cleanup, slot, end: None }
+        let name = name.clone();
+        Self { name, series, owner, keep_until, until, cleanup, slot, end: None }
+    }
+
+    /// The name, as an observer needs it.
+    pub(crate) fn observed(&self) -> (SeriesId, &LockName) {
+        (self.series, &self.name)
     }
 
     /// Records that the acquisition had a guard.

@@ -86,8 +86,11 @@ impl LockTarget {
         settings: ValidatedSettings,
     ) -> Result<Guard, AcquireError> {
         let name = self.name?;
-        let span = self.acquirer.context.observer.span(self.called, &name);
-        acquire::lock(&self.acquirer, &name, settings).instrument(span).await
+        let mut acquisition = self.acquirer.context.observer.acquisition_span(self.called, &name);
+        let span = acquisition.span().clone();
+        let guard = acquire::lock(&self.acquirer, &name, settings).instrument(span).await;
+        acquisition.end_with(guard.as_ref().map(|guard| Some(guard.token())));
+        guard
     }
 
     /// Acquires it with the given settings if no other contender is ahead.
@@ -96,8 +99,11 @@ impl LockTarget {
         settings: ValidatedSettings,
     ) -> Result<Option<Guard>, AcquireError> {
         let name = self.name?;
-        let span = self.acquirer.context.observer.span(self.called, &name);
-        acquire::try_lock(&self.acquirer, &name, settings).instrument(span).await
+        let mut acquisition = self.acquirer.context.observer.acquisition_span(self.called, &name);
+        let span = acquisition.span().clone();
+        let guard = acquire::try_lock(&self.acquirer, &name, settings).instrument(span).await;
+        acquisition.end_with(guard.as_ref().map(|guard| guard.as_ref().map(Guard::token)));
+        guard
     }
 
     /// Acquires it in `mode` if no other contender is ahead.

@@ -15,7 +15,7 @@ use tenure_proto::{
 };
 
 use super::{NameQueue, QueueMap, Queues, Transferable, Waiter};
-use crate::{names::NameUse, options::HoldRequest};
+use crate::{name_use::NameUse, options::HoldRequest};
 
 /// The head of the queue of one name, in a task or a lease. Dropping it leaves the queue.
 ///

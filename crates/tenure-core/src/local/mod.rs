@@ -32,7 +32,7 @@ pub(crate) use self::{
 use crate::{
     context::StoreContext,
     engine::{Job, WakeOnDrop, WatchedQueues},
-    names::NameUse,
+    name_use::NameUse,
     options::{Busy, HoldRequest},
 };
 

@@ -4,7 +4,7 @@ use tenure_proto::local::Ticket;
 use tokio::sync::oneshot;
 
 use super::{QueueHead, Queues, Transferable, WaiterHandoff};
-use crate::{names::NameUse, options::Busy};
+use crate::{name_use::NameUse, options::Busy};
 
 /// The position of a task in the queue of its process. Dropping it leaves the queue.
 pub(crate) struct LocalQueuePosition<'a, L: Transferable> {

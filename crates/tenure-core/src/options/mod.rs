@@ -6,12 +6,13 @@ use std::{sync::Arc, time::Duration};
 
 pub use self::defaults::Defaults;
 pub(crate) use self::defaults::DefaultsResolver;
-use crate::{Fault, LockName, names::NameUse};
+use crate::{Fault, LockName, name_use::NameUse, observe::SeriesId};
 use tenure_proto::{
     Grace, OutOfRange, Terms, Ttl,
     queue::{Contender, Kind, Label, Mode},
     time::in_range,
 };
+use tracing::Span;
 
 /// The news for a waiting caller. It receives this once if it waits behind tasks of its own process, and each time the
 /// store answers that the lock is busy.
@@ -60,6 +61,9 @@ pub(crate) struct ValidatedSettings {
     pub(crate) wait: Option<Duration>,
     pub(crate) hold_at_least: Duration,
     pub(crate) label: Label,
+    pub(crate) series: SeriesId,
+    /// The span of the caller.
+    pub(crate) caller: Span,
     pub(crate) fair: bool,
     /// Whether the tasks of this process hand it over among themselves.
     pub(crate) hand_over: bool,
@@ -75,6 +79,8 @@ pub(crate) struct HoldRequest {
     pub(crate) terms: Terms,
     pub(crate) hold_at_least: Duration,
     pub(crate) label: Label,
+    pub(crate) series: SeriesId,
+    pub(crate) caller: Span,
 }
 
 impl Options {
@@ -111,6 +117,7 @@ impl Options {
         kind: Kind,
         mode: Mode,
         default_label: &Label,
+        series: SeriesId,
     ) -> Result<ValidatedSettings, OutOfRange> {
         let (terms, hold_at_least) = self.validated_terms()?;
         let label = self.label.map_or_else(|| default_label.clone(), Label::from);
@@ -121,6 +128,8 @@ impl Options {
             wait: self.wait,
             hold_at_least,
             label,
+            series,
+            caller: Span::current(),
             fair: self.fair,
             hand_over: !self.fair && !self.apart && mode == Mode::Exclusive,
             on_busy: self.on_busy,
@@ -132,13 +141,14 @@ impl Options {
 impl ValidatedSettings {
     /// `name` as this kind of lock uses it.
     pub(crate) fn name_use(&self, name: &LockName) -> NameUse {
-        NameUse { name: name.clone(), kind: self.kind }
+        NameUse { name: name.clone(), kind: self.kind, series: self.series }
     }
 
     /// What a task of this process needs to know to hand the lock over to the one with these settings.
     pub(crate) fn request(&self) -> HoldRequest {
-        let Self { kind, mode, terms, hold_at_least, .. } = *self;
-        HoldRequest { kind, mode, terms, hold_at_least, label: self.label.clone() }
+        let Self { kind, mode, terms, hold_at_least, series, .. } = *self;
+        let (label, caller) = (self.label.clone(), self.caller.clone());
+        HoldRequest { kind, mode, terms, hold_at_least, label, series, caller }
     }
 }
 

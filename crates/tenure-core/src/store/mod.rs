@@ -1,6 +1,7 @@
 //! The contract between tenure and a store.
 //!
-//! An author of a store implements every method except [`Store::server`], which has a default. The clauses below are
+//! An author of a store implements every method except [`Store::server`] and [`Store::db_system`], which have a
+//! default. The clauses below are
 //! numbered, and the conformance suite of `tenure-testkit` proves each of them.
 //! [docs/stores/contract.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/contract.md) maps them onto real
 //! stores. [`NameState`](tenure_proto::queue::NameState) is their meaning in code.
@@ -335,6 +336,12 @@ impl<'a> IntoIterator for &'a Listing {
 pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Returns the kind of store in one word: `memory`, `file`, `redis`.
     fn kind(&self) -> &'static str;
+
+    /// Returns the store's product by its name in OpenTelemetry's `db.system.name`, such as `postgresql`. `None` if
+    /// OpenTelemetry has no name for it.
+    fn db_system(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Returns the store's full location, as people may see it: its URL, if it has one, and never a password.
     fn location(&self) -> String;

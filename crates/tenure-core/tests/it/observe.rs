@@ -1,51 +1,47 @@
-//! The metrics schema.
+//! The metrics.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use metrics_util::debugging::{DebugValue, DebuggingRecorder};
-use tenure_core::{ManualClock, MemoryStore, Store, Tenure};
+use tenure_core::{
+    FaultKind, MemoryStore, Store, Tenure,
+    observe::{METRICS, MetricFamilies, MetricKind},
+};
 
-use crate::{running, settle};
+use crate::{
+    flawed::{Flaw, on_flawed},
+    recorder::Recorded,
+    running, settle,
+};
 
-/// Runs `scene` with the engine inline and returns what was counted.
-fn counted<F, S>(scene: S) -> BTreeMap<String, u64>
-where
-    S: FnOnce(Tenure, MemoryStore, ManualClock) -> F,
-    F: Future<Output = ()>,
-{
-    counted_by(|| async {
-        let (tenure, store, clock) = running();
-        scene(tenure, store, clock).await;
-    })
-}
+const TTL: Duration = Duration::from_secs(3);
 
-/// The same with nothing made before.
+/// Runs `scene` and returns what was counted of locks, whatever their kind.
 pub(crate) fn counted_by<F: Future<Output = ()>>(
     scene: impl FnOnce() -> F,
 ) -> BTreeMap<String, u64> {
-    let recorder = DebuggingRecorder::new();
-    let snapshotter = recorder.snapshotter();
-    metrics::with_local_recorder(&recorder, || {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(scene());
+    let mut counted = BTreeMap::new();
+    Recorded::run(async |recorded| {
+        scene().await;
+        for (series, value) in recorded.all() {
+            let kind = series.split(',').find(|label| label.starts_with("kind="));
+            let name = series.split_once(',').unwrap().0;
+            if let Some(kind) = kind.filter(|_| value > 0.0)
+                && (name.ends_with("_total") || name.ends_with("_seconds"))
+                && !name.contains("oldest")
+            {
+                let series = series.replace(&format!(",{kind}"), "");
+                *counted.entry(series).or_default() += value as u64;
+            }
+        }
     });
-    let series = snapshotter.snapshot().into_vec().into_iter().map(|(key, _, _, value)| {
-        let labels = key.key().labels().map(|label| format!(",{}={}", label.key(), label.value()));
-        let name = format!("{}{}", key.key().name(), labels.collect::<String>());
-        let count = match value {
-            DebugValue::Counter(count) => count,
-            DebugValue::Histogram(samples) => samples.len() as u64,
-            DebugValue::Gauge(_) => panic!("{name} is a gauge, which the schema has none of"),
-        };
-        (name, count)
-    });
-    series.collect()
+    counted
 }
 
 #[test]
-fn every_documented_metric_is_counted_and_none_names_a_lock() {
-    let seen = counted(|tenure, store, clock| async move {
-        let mutex = tenure.mutex("secret").ttl(Duration::from_secs(3));
+fn every_metric_is_counted_by_kind_and_none_names_a_lock() {
+    Recorded::run(async |shown| {
+        let (tenure, store, clock) = running();
+        let mutex = tenure.mutex("secret").ttl(TTL);
         let guard = mutex.lock().await.unwrap();
         let waiting = tokio::spawn(mutex.lock().into_future());
         settle().await;
@@ -62,8 +58,10 @@ fn every_documented_metric_is_counted_and_none_names_a_lock() {
         drop(passed);
         settle().await;
         let limited = tenure.mutex("secret").lock().max_hold(Duration::from_secs(1)).await.unwrap();
-        clock.advance(Duration::from_secs(1));
-        settle().await;
+        for _ in 0..2 {
+            clock.advance(Duration::from_millis(700));
+            settle().await;
+        }
         drop(limited);
         settle().await;
         let taken = store.evict(&tenure_core::LockName::new("secret").unwrap()).await;
@@ -76,21 +74,176 @@ fn every_documented_metric_is_counted_and_none_names_a_lock() {
         drop(other);
         clock.set_wall(u64::MAX / 2);
         assert!(tenure.mutex("other").try_lock().await.is_err());
+        let all = shown.all();
+        let expected = [
+            ("tenure_acquired_total", "", 4.0),
+            ("tenure_at_risk_total", "", 1.0),
+            ("tenure_cleanups_total", "", 1.0),
+            ("tenure_contended_total", "", 4.0),
+            ("tenure_failed_total", "", 1.0),
+            ("tenure_hold_seconds", "", 4.0),
+            ("tenure_lost_total", ",reason=deadline", 0.0),
+            ("tenure_lost_total", ",reason=max_hold", 1.0),
+            ("tenure_lost_total", ",reason=taken", 1.0),
+            ("tenure_passes_total", "", 1.0),
+            ("tenure_release_requests_total", "", 0.0),
+            ("tenure_renewal_margin_ratio", "", 1.0),
+            ("tenure_renewals_total", ",outcome=lost", 1.0),
+            ("tenure_renewals_total", ",outcome=renewed", 1.0),
+            ("tenure_renewals_total", ",outcome=unknown", 0.0),
+            ("tenure_timed_out_total", "", 1.0),
+            ("tenure_wait_seconds", "", 4.0),
+        ];
+        for (name, labels, value) in expected {
+            assert_eq!(all[&format!("{name},store=memory,kind=mutex{labels}")], value, "{name}");
+        }
+        let errors =
+            all.iter().filter(|(series, _)| series.starts_with("tenure_store_errors_total"));
+        assert_eq!(errors.map(|(_, count)| count).sum::<f64>(), 1.0);
+        assert!(all["tenure_call_seconds,store=memory,call=acquire,outcome=answered"] >= 4.0);
+        assert!(all["tenure_engine_lag_seconds,store=memory"] >= 1.0);
+        assert!(!all.keys().any(|series| series.contains("secret")), "{all:?}");
     });
-    let expected = [
-        ("tenure_acquired_total,store=memory", 4),
-        ("tenure_cleanups_total,store=memory", 1),
-        ("tenure_contended_total,store=memory", 4),
-        ("tenure_failed_total,store=memory", 1),
-        ("tenure_hold_seconds,store=memory", 4),
-        ("tenure_lost_total,store=memory,reason=max_hold", 1),
-        ("tenure_lost_total,store=memory,reason=taken", 1),
-        ("tenure_passes_total,store=memory", 1),
-        ("tenure_renewals_total,store=memory,outcome=lost", 1),
-        ("tenure_renewals_total,store=memory,outcome=renewed", 1),
-        ("tenure_timed_out_total,store=memory", 1),
-        ("tenure_wait_seconds,store=memory", 4),
-    ];
-    let expected: BTreeMap<_, _> = expected.map(|(name, n)| (name.to_owned(), n)).into();
-    assert_eq!(seen, expected);
+}
+
+#[test]
+fn each_metric_is_there_and_zero_before_anything_happens() {
+    Recorded::run(async |shown| {
+        let _running = running();
+        let all = shown.all();
+        for metric in METRICS {
+            let series: Vec<_> = all
+                .iter()
+                .filter(|(name, _)| name.split(',').next() == Some(metric.name))
+                .collect();
+            assert!(!series.is_empty(), "{} is missing", metric.name);
+            for (name, value) in series {
+                let expected = if metric.name == "tenure_build_info" { 1.0 } else { 0.0 };
+                assert_eq!(*value, expected, "{name}");
+                let labels = name.split(',').skip(1).map(|label| label.split_once('=').unwrap().0);
+                let expected = metric.labels.iter().filter(|label| **label != "family");
+                assert!(labels.eq(expected.copied()), "{name}");
+            }
+            if let MetricKind::Histogram { buckets } = metric.kind {
+                assert!(buckets.is_sorted() && buckets.len() < 20, "{}", metric.name);
+            }
+        }
+        let known = |name: &String| METRICS.iter().any(|one| name.starts_with(one.name));
+        assert!(all.keys().all(known), "{all:?}");
+    });
+}
+
+#[test]
+fn gauges_show_what_is_and_return_to_zero() {
+    Recorded::run(async |shown| {
+        let (tenure, _, clock) = running();
+        let gauge =
+            |name: &str, kind| shown.value(&format!("tenure_{name},store=memory,kind={kind}"));
+        let tick = async |seconds| {
+            for _ in 0..seconds {
+                clock.advance(Duration::from_secs(1));
+                settle().await;
+            }
+        };
+        let guard = tenure.mutex("a").lock().await.unwrap();
+        tick(10).await;
+        let leads = tenure.election("e").campaign().await.unwrap();
+        let mutex = tenure.mutex("a");
+        let waiting = tokio::spawn(mutex.lock().into_future());
+        settle().await;
+        let fair = mutex.fair();
+        let waiting_fairly = tokio::spawn(fair.lock().into_future());
+        tick(5).await;
+        assert_eq!((gauge("held", "mutex"), gauge("held", "election")), (1.0, 1.0));
+        assert_eq!(shown.value("tenure_leading,store=memory"), 1.0);
+        assert_eq!(gauge("waiting", "mutex"), 2.0);
+        assert_eq!(gauge("oldest_hold_seconds", "mutex"), 15.0);
+        assert_eq!(gauge("oldest_wait_seconds", "mutex"), 5.0);
+        waiting_fairly.abort();
+        drop(guard);
+        settle().await;
+        let passed = waiting.await.unwrap().unwrap();
+        tick(1).await;
+        assert_eq!((gauge("held", "mutex"), gauge("waiting", "mutex")), (1.0, 0.0));
+        assert!(gauge("oldest_hold_seconds", "mutex") <= 1.0);
+        leads.resign().await.unwrap();
+        passed.release().await.unwrap();
+        tick(2).await;
+        for name in ["held", "waiting", "oldest_hold_seconds", "oldest_wait_seconds"] {
+            assert_eq!((gauge(name, "mutex"), gauge(name, "election")), (0.0, 0.0), "{name}");
+        }
+        assert_eq!(shown.value("tenure_leading,store=memory"), 0.0);
+        let again = tenure.mutex("b").lock().await.unwrap();
+        settle().await;
+        assert_eq!(gauge("held", "mutex"), 1.0, "the engine begins again");
+        drop(again);
+    });
+}
+
+#[test]
+fn a_hold_that_is_lost_or_abandoned_is_no_longer_held() {
+    Recorded::run(async |shown| {
+        let (tenure, store, clock) = on_flawed();
+        let held = || shown.value("tenure_held,store=flawed,kind=mutex");
+        let lost = tenure.mutex("lost").ttl(TTL).lock().await.unwrap();
+        let left = tenure.mutex("left").ttl(TTL).lock().await.unwrap();
+        settle().await;
+        assert_eq!(held(), 2.0);
+        assert!(!left.leave_to_expire().is_zero());
+        store.flaws(|flaws| flaws.renew = Some(Flaw::Fails(FaultKind::Unreachable)));
+        for _ in 0..35 {
+            clock.advance(Duration::from_millis(100));
+            settle().await;
+        }
+        lost.check().unwrap_err();
+        assert_eq!(held(), 0.0);
+    });
+}
+
+#[test]
+fn families_are_a_label_and_ten_thousand_names_add_no_series() {
+    Recorded::run(async |shown| {
+        let families = MetricFamilies::new(["order:*", "nightly"]).unwrap();
+        let builder = Tenure::builder(Arc::new(MemoryStore::new())).metric_families(families);
+        let (tenure, engine) = builder.build_inline();
+        tokio::spawn(engine);
+        let acquired = |family| {
+            shown.value(&format!("tenure_acquired_total,store=memory,kind=mutex,family={family}"))
+        };
+        for name in ["order:0", "nightly", "else"] {
+            drop(tenure.mutex(name).lock().await.unwrap());
+        }
+        settle().await;
+        let before = shown.all().len();
+        for number in 1..10_000 {
+            drop(tenure.mutex(format!("order:{number}")).lock().await.unwrap());
+        }
+        settle().await;
+        assert_eq!(acquired("order:*") + acquired("nightly") + acquired("other"), 10_002.0);
+        assert_eq!((acquired("nightly"), acquired("other")), (1.0, 1.0));
+        assert_eq!(shown.all().len(), before);
+    });
+}
+
+/// A recorder that is installed later gets what happens from then on, and gauges of what was held before.
+#[test]
+fn a_recorder_may_come_later() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (tenure, clock, before) = runtime.block_on(async {
+        let (tenure, _, clock) = running();
+        let before = tenure.mutex("before").lock().await.unwrap();
+        (tenure, clock, before)
+    });
+    let shown = Recorded::new();
+    metrics::with_local_recorder(&shown, || {
+        runtime.block_on(async {
+            let after = tenure.mutex("after").lock().await.unwrap();
+            clock.advance(Duration::from_secs(1));
+            settle().await;
+            assert_eq!(shown.value("tenure_held,store=memory,kind=mutex"), 2.0);
+            assert_eq!(shown.value("tenure_acquired_total,store=memory,kind=mutex"), 1.0);
+            drop((before, after));
+            settle().await;
+        });
+    });
 }

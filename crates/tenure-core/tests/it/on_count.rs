@@ -1,29 +1,30 @@
 //! Something that happens just when something else is counted, which no clock can time.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use metrics::{
-    Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
+    Counter, CounterFn, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
     with_local_recorder,
 };
 
-type Work = Mutex<Option<Box<dyn FnOnce() + Send>>>;
+#[derive(Default)]
+struct Work(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 /// Does something as soon as one metric is counted.
 pub(crate) struct OnCount {
     metric: &'static str,
-    work: Work,
+    work: Arc<Work>,
 }
 
 impl OnCount {
     /// Nothing is to be done yet.
     pub(crate) fn of(metric: &'static str) -> Self {
-        Self { metric, work: Mutex::default() }
+        Self { metric, work: Arc::default() }
     }
 
     /// To be done the next time, and not again.
     pub(crate) fn next_time(&self, work: impl FnOnce() + Send + 'static) {
-        *self.work.lock().unwrap() = Some(Box::new(work));
+        *self.work.0.lock().unwrap() = Some(Box::new(work));
     }
 
     /// Runs `scene` on this thread alone, so that all that it counts is noticed.
@@ -31,7 +32,7 @@ impl OnCount {
         with_local_recorder(self, || {
             tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(scene);
         });
-        assert!(self.work.lock().unwrap().is_none(), "{} was not counted", self.metric);
+        assert!(self.work.0.lock().unwrap().is_none(), "{} was not counted", self.metric);
     }
 }
 
@@ -41,13 +42,11 @@ impl Recorder for OnCount {
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        let work = || self.work.lock().unwrap().take();
-        if key.name() == self.metric
-            && let Some(work) = work()
-        {
-            work();
+        if key.name() == self.metric {
+            Counter::from_arc(self.work.clone())
+        } else {
+            Counter::noop()
         }
-        Counter::noop()
     }
 
     fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
@@ -57,4 +56,15 @@ impl Recorder for OnCount {
     fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
         Histogram::noop()
     }
+}
+
+impl CounterFn for Work {
+    fn increment(&self, _: u64) {
+        let work = self.0.lock().unwrap().take();
+        if let Some(work) = work {
+            work();
+        }
+    }
+
+    fn absolute(&self, _: u64) {}
 }

@@ -33,6 +33,18 @@ fn pass(hold: &mut Hold, now: u64, terms: Terms) {
     assert!(hold.claim(at(now)));
 }
 
+/// What comes next, apart from telling the holder that it is at risk.
+fn next_besides_risk(hold: &Hold, now: u64) -> Action {
+    match hold.next_action(at(now)) {
+        Action::WaitUntil(due) if hold.is_at_risk(due) => {
+            let mut told = hold.clone();
+            told.risk_changed(due);
+            told.next_action(due)
+        }
+        other => other,
+    }
+}
+
 const WINDOW: Duration = ms(500);
 
 pub(crate) const fn renewed(left: u64) -> Renewed {
@@ -40,6 +52,8 @@ pub(crate) const fn renewed(left: u64) -> Renewed {
 }
 
 const DEADLINE: u64 = 30_000 - 302;
+/// Two thirds of it: half-way from the time of the renewal.
+const AT_RISK: Timestamp = Timestamp::from_nanos(2 * DEADLINE * 1_000_000 / 3);
 
 #[test]
 fn a_lease_is_renewed_after_a_third_of_its_ttl() {
@@ -105,7 +119,7 @@ fn answers_decide_what_comes_next() {
     for (answer, received, deadline, expected) in cases {
         let mut hold = held(terms(30_000));
         hold.renewal_sent(at(10_000));
-        assert_eq!(hold.next_action(at(10_001)), Action::WaitUntil(at(DEADLINE)));
+        assert_eq!(hold.next_action(at(10_001)), Action::WaitUntil(AT_RISK));
         hold.renewal_answered(at(10_000), at(received), answer);
         assert_eq!(hold.deadline(), at(deadline), "{answer:?} at {received}");
         let action = hold.next_action(at(received));
@@ -138,7 +152,7 @@ fn a_session_shorter_than_the_ttl_is_renewed_in_time() {
 fn a_longest_hold_ends_renewals_and_then_the_hold() {
     let hold = held(bounded(30_000, 5_000));
     assert_eq!(hold.deadline(), at(5_002));
-    assert_eq!(hold.next_action(at(2)), Action::WaitUntil(at(5_002)));
+    assert_eq!(next_besides_risk(&hold, 2), Action::WaitUntil(at(5_002)));
     assert_eq!(hold.next_action(at(5_002)), Action::TellLost(LostReason::MaxHold));
 }
 
@@ -153,7 +167,7 @@ fn the_last_renewal_of_a_longest_hold_reaches_its_end() {
         at(10_003),
         Renewed::Renewed { left: length, others_waiting: false },
     );
-    assert_eq!(hold.next_action(at(10_003)), Action::WaitUntil(at(35_002)));
+    assert_eq!(next_besides_risk(&hold, 10_003), Action::WaitUntil(at(35_002)));
     assert_eq!(hold.next_action(at(35_002)), Action::TellLost(LostReason::MaxHold));
 }
 
@@ -241,6 +255,7 @@ fn a_retry_that_would_come_too_late_is_the_end_of_waiting() {
     let mut hold = held(terms(30_000));
     hold.renewal_sent(at(10_000));
     hold.renewal_answered(at(29_000), at(DEADLINE - 10), Renewed::Unknown);
+    assert_eq!(hold.risk_changed(at(DEADLINE - 10)), Some(true));
     assert_eq!(hold.next_action(at(DEADLINE - 10)), Action::WaitUntil(at(DEADLINE)));
 }
 
@@ -289,7 +304,7 @@ fn a_hint_makes_a_renewal_due_now_and_decides_nothing_by_itself() {
     assert_eq!(hold.next_action(at(100)), Action::Renew);
     assert_eq!(hold.deadline(), at(DEADLINE));
     hold.renewal_sent(at(100));
-    assert_eq!(hold.next_action(at(100)), Action::WaitUntil(at(DEADLINE)));
+    assert_eq!(hold.next_action(at(100)), Action::WaitUntil(AT_RISK));
     let mut evicted = hold.clone();
     hold.renewal_answered(at(100), at(104), renewed(30_000));
     let Action::WaitUntil(due) = hold.next_action(at(104)) else { panic!("it stays held") };
@@ -303,7 +318,7 @@ fn a_hint_during_a_renewal_is_looked_into_after_its_answer() {
     let mut hold = held(terms(30_000));
     hold.renewal_sent(at(10_000));
     hold.hinted(at(10_002));
-    assert_eq!(hold.next_action(at(10_002)), Action::WaitUntil(at(DEADLINE)));
+    assert_eq!(hold.next_action(at(10_002)), Action::WaitUntil(AT_RISK));
     // The store may have answered before it took the name away.
     hold.renewal_answered(at(10_000), at(10_004), renewed(30_000));
     assert_eq!(
@@ -337,7 +352,7 @@ fn a_hint_is_looked_into_although_the_lease_outlasts_the_hold() {
     hold.renewal_sent(at(100));
     let mut unknown = hold.clone();
     hold.renewal_answered(at(100), at(104), renewed(30_000));
-    assert_eq!(hold.next_action(at(104)), Action::WaitUntil(at(5_002)));
+    assert_eq!(next_besides_risk(&hold, 104), Action::WaitUntil(at(5_002)));
     // What nobody answered is asked again: this hold has no other renewal that could find it out.
     unknown.renewal_answered(at(100), at(104), Renewed::Unknown);
     let Action::WaitUntil(again) = unknown.next_action(at(104)) else { panic!("not at once") };
@@ -374,4 +389,72 @@ fn a_hint_renews_nothing_for_a_hold_that_nobody_has() {
     lost.lose(LostReason::Taken);
     lost.hinted(at(100));
     assert_eq!(lost.next_action(at(100)), Action::TellLost(LostReason::Taken));
+}
+
+#[test]
+fn a_hold_is_at_risk_from_half_of_its_margin_until_a_renewal_succeeds() {
+    let mut hold = held(terms(30_000));
+    let before = AT_RISK.saturating_sub(ms(1));
+    assert_eq!((hold.is_at_risk(before), hold.risk_changed(before)), (false, None));
+    hold.renewal_sent(at(10_000));
+    assert_eq!((hold.is_at_risk(AT_RISK), hold.risk_changed(AT_RISK)), (true, Some(true)));
+    assert_eq!(hold.risk_changed(at(20_000)), None, "its holder knows");
+    assert_eq!(hold.next_action(at(20_000)), Action::WaitUntil(at(DEADLINE)));
+    hold.renewal_answered(at(10_000), at(20_001), Renewed::Unknown);
+    assert!(hold.is_at_risk(at(20_001)));
+    hold.renewal_sent(at(21_000));
+    hold.renewal_answered(at(21_000), at(21_002), renewed(30_000));
+    assert_eq!((hold.is_at_risk(at(21_002)), hold.risk_changed(at(21_002))), (false, Some(false)));
+    assert_eq!(hold.risk_changed(at(21_003)), None);
+    assert!(!hold.is_at_risk(at(40_700)) && hold.is_at_risk(at(40_900)));
+}
+
+#[test]
+fn an_answer_that_shortens_nothing_does_not_put_a_hold_at_risk() {
+    let mut hold = held(terms(30_000));
+    hold.renewal_sent(at(9_500));
+    hold.renewal_answered(at(9_500), at(9_502), renewed(5_000));
+    assert_eq!(hold.deadline(), at(DEADLINE));
+    assert!(!hold.is_at_risk(at(19_000)) && hold.is_at_risk(AT_RISK));
+}
+
+#[test]
+fn a_short_lease_is_at_risk_by_what_is_left_and_not_by_the_ttl() {
+    let hold = Hold::granted(at(0), at(2), ms(6_000), terms(30_000)).unwrap();
+    assert!(!hold.is_at_risk(at(3_900)) && hold.is_at_risk(at(4_000)));
+}
+
+#[test]
+fn a_longest_hold_is_at_risk_before_its_end_even_if_its_lease_lasts() {
+    for (max_hold, from) in [(5_000, 3_335), (25_000, 16_669), (90_000, 80_002)] {
+        let mut hold = held(bounded(30_000, max_hold));
+        for second in 1..8 {
+            hold.renewal_answered(at(second * 10_000), at(second * 10_000), renewed(30_000));
+        }
+        let from = at(from + 1);
+        let before = from.saturating_sub(ms(2));
+        assert!(!hold.is_at_risk(before) && hold.is_at_risk(from), "{max_hold}");
+    }
+    let mut unbounded = held(terms(30_000));
+    assert!(!unbounded.is_at_risk(at(5_000)));
+    unbounded.bound(at(4_000), Some(ms(1_200)));
+    assert_eq!(unbounded.next_action(at(4_000)), Action::WaitUntil(at(4_800)));
+    assert_eq!(unbounded.risk_changed(at(4_800)), Some(true));
+}
+
+#[test]
+fn only_a_hold_that_a_task_has_is_at_risk() {
+    let mut hold = held(terms(30_000));
+    let late = at(DEADLINE - 100);
+    assert_eq!(hold.risk_changed(late), Some(true));
+    hold.pass(late, terms(30_000), WINDOW);
+    assert_eq!((hold.is_at_risk(late), hold.risk_changed(late)), (false, None));
+    assert!(hold.claim(late));
+    assert_eq!(hold.risk_changed(late), Some(true), "the next holder does not know");
+    let mut lost = hold.clone();
+    lost.lose(LostReason::Taken);
+    assert_eq!((lost.is_at_risk(late), lost.risk_changed(late)), (false, None));
+    assert_eq!(hold.risk_changed(at(DEADLINE)), None, "it is lost");
+    hold.end();
+    assert!(!hold.is_at_risk(late));
 }

@@ -94,6 +94,7 @@ struct Model {
     lost: Option<LostReason>,
     ended: bool,
     generation: u32,
+    told_at_risk: bool,
 }
 
 /// Plays a history and says what went wrong first.
@@ -107,9 +108,18 @@ pub(crate) fn play(history: &History) -> Result<(), String> {
     let Some(hold) = Hold::granted(sent, received, left, history.terms) else { return Ok(()) };
     ensure(received < hold.deadline(), "a grant came after its own deadline")?;
     let rate = history.rate;
-    let (evicted, lost, ended, generation) = (false, None, false, 0);
-    let mut model =
-        Model { hold, rate, now: received, store_end, evicted, lost, ended, generation };
+    let (evicted, lost, ended, generation, told_at_risk) = (false, None, false, 0, false);
+    let mut model = Model {
+        hold,
+        rate,
+        now: received,
+        store_end,
+        evicted,
+        lost,
+        ended,
+        generation,
+        told_at_risk,
+    };
     model.stands()?;
     for (index, step) in history.steps.iter().enumerate() {
         model
@@ -154,6 +164,7 @@ impl Model {
                 if held && self.hold.deadline_for(terms) > self.now {
                     self.hold.pass(self.now, *terms, ms(500));
                     self.generation += 1;
+                    self.told_at_risk = false;
                 }
                 Ok(())
             }
@@ -182,11 +193,21 @@ impl Model {
         self.now = arrived.saturating_add(Duration::from_micros(trip.back));
         self.stands()?;
         self.hold.renewal_answered(sent, self.now, answer);
-        let tried_again = match self.hold.next_action(self.now) {
+        let tried_again = match self.next_besides_risk() {
             Action::WaitUntil(due) => due < self.hold.deadline() || self.covered(),
             Action::Renew | Action::PassOn | Action::TellLost(_) => true,
         };
         ensure(tried_again, "a lease is left to end without another renewal")
+    }
+
+    /// What comes next if nothing happens, except for telling the holder that it is at risk.
+    fn next_besides_risk(&self) -> Action {
+        let mut hold = self.hold.clone();
+        hold.risk_changed(self.now);
+        match hold.next_action(self.now) {
+            Action::WaitUntil(due) if hold.risk_changed(due).is_some() => hold.next_action(due),
+            other => other,
+        }
     }
 
     /// Whether what is left of the lease outlasts the longest hold, or is too short for a retry.
@@ -222,6 +243,11 @@ impl Model {
     /// What holds at every moment.
     fn stands(&mut self) -> Result<(), String> {
         ensure(self.hold.generation() == self.generation, "a generation came from nowhere")?;
+        let at_risk = self.hold.is_at_risk(self.now);
+        if let Some(told) = self.hold.risk_changed(self.now) {
+            ensure(told == at_risk && told != self.told_at_risk, "a risk is told wrongly")?;
+            self.told_at_risk = told;
+        }
         let action = self.hold.next_action(self.now);
         if self.ended {
             let quiet = action == Action::WaitUntil(Timestamp::NEVER);

@@ -127,6 +127,10 @@ impl Store for Unreliable {
         self.inner.kind()
     }
 
+    fn db_system(&self) -> Option<&'static str> {
+        self.inner.db_system()
+    }
+
     fn location(&self) -> String {
         format!("{}, behind an unreliable network", self.inner.location())
     }

@@ -96,6 +96,47 @@ macro_rules! news {
             self.watch.call_on_news(self.guard.lost(), tell);
         }
 
+        /// Blocks until the hold is at risk or lost, or for `at_most`. Returns whether it is. Begin nothing new then: see
+        /// [`tenure_core::Guard::at_risk`].
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// assert!(!guard.wait_at_risk(std::time::Duration::from_millis(20)));
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
+        #[must_use = "it says whether the hold is at risk"]
+        pub fn wait_at_risk(&self, at_most: std::time::Duration) -> bool {
+            self.watch.wait(at_most, self.guard.at_risk()).is_some()
+        }
+
+        /// Blocks until the hold is not at risk, or for `at_most`. Returns whether you may begin something new.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// assert!(guard.wait_recovered(std::time::Duration::from_millis(20)));
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
+        #[must_use = "it says whether the hold is no longer at risk"]
+        pub fn wait_recovered(&self, at_most: std::time::Duration) -> bool {
+            self.watch.wait(at_most, self.guard.recovered()).is_some()
+        }
+
+        /// Calls `tell` once when the hold is at risk or lost, but never after this guard was released or dropped.
+        ///
+        /// `tell` runs on a separate thread and may block.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// guard.on_at_risk(|| eprintln!("finish what you began"));
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
+        pub fn on_at_risk(&self, tell: impl FnOnce() + Send + 'static) {
+            self.watch.call_on_news(self.guard.at_risk(), |()| tell());
+        }
+
         /// Blocks until another program asks this holder to release, or for `at_most`. Returns whether one asked. The
         /// hold lasts until you release it. Most stores cannot pass on such a request: see
         /// [`tenure_core::Guard::release_requested`].
@@ -217,6 +258,20 @@ macro_rules! answers {
         /// ```
         pub fn check(&self) -> Result<tenure_core::Token, tenure_core::Lost> {
             self.guard.check()
+        }
+
+        /// Returns whether the hold is at risk at this moment, or no longer held: see
+        /// [`wait_at_risk`](Self::wait_at_risk).
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// assert!(!guard.is_at_risk());
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
+        #[must_use]
+        pub fn is_at_risk(&self) -> bool {
+            self.guard.is_at_risk()
         }
 
         /// Returns whether another program asked this holder to release.

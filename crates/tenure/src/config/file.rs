@@ -2,13 +2,12 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use tenure_core::Defaults;
+use tenure_core::{Defaults, NamePattern, observe::MetricFamilies};
 use toml::de::DeValue;
 
 use super::{
     ConfigError,
     error::{Origin, SettingError},
-    pattern::NamePattern,
     table::{ConfigSource, ConfigTable, kind},
     values,
 };
@@ -21,6 +20,7 @@ pub(super) struct ParsedConfig {
     pub(super) defaults: Defaults,
     pub(super) locks: Vec<(NamePattern, Defaults)>,
     pub(super) run: Run,
+    pub(super) families: MetricFamilies,
 }
 
 /// The settings of the table `[run]`, which only the command `tenure` uses.
@@ -47,7 +47,7 @@ impl ParsedConfig {
         let stores = stores.collect::<Result<_, _>>()?;
         let locks = table.table("locks")?.into_entries().into_iter();
         let locks = locks.map(|entry| {
-            let pattern = NamePattern::new(&entry.key);
+            let pattern = NamePattern::new(entry.key.clone());
             let title = format!("[locks.{:?}]", entry.key);
             let mut table = entry.table(source, title)?;
             let defaults = settings(&mut table)?;
@@ -56,8 +56,12 @@ impl ParsedConfig {
         });
         let locks = locks.collect::<Result<_, _>>()?;
         let run = Run::read(table.table("run")?)?;
+        let mut metrics = table.table("metrics")?;
+        let families = metrics.take("families", |value| metric_families(&value))?;
+        metrics.finish()?;
         table.finish()?;
-        Ok(Self { store, stores, defaults, locks, run })
+        let families = families.unwrap_or_default();
+        Ok(Self { store, stores, defaults, locks, run, families })
     }
 }
 
@@ -110,6 +114,24 @@ fn read_bool(value: &DeValue<'_>) -> Result<bool, SettingError> {
             Err(SettingError::new(what, "write true or false, without quotes"))
         }
     }
+}
+
+/// Patterns of names, as a list of text.
+fn metric_families(value: &DeValue<'_>) -> Result<MetricFamilies, SettingError> {
+    const HELP: &str = "write a list of patterns in quotes, such as [\"order:*\", \"nightly\"]";
+    let DeValue::Array(entries) = value else {
+        return Err(SettingError::new(format!("{} is not a list", kind(value)), HELP));
+    };
+    let patterns = entries.iter().map(|entry| match entry.get_ref() {
+        DeValue::String(text) => Ok(text.as_ref()),
+        other => Err(SettingError::new(format!("{} is not a pattern", kind(other)), HELP)),
+    });
+    let patterns = patterns.collect::<Result<Vec<_>, _>>()?;
+    MetricFamilies::new(patterns).map_err(|error| {
+        let text = error.to_string();
+        let (what, help) = text.split_once(": ").unwrap_or((&text, HELP));
+        SettingError::new(what, help)
+    })
 }
 
 fn exit_code(value: &DeValue<'_>, least: u8) -> Result<u8, SettingError> {

@@ -15,7 +15,6 @@
 
 mod error;
 mod file;
-mod pattern;
 mod places;
 mod secrets;
 mod table;
@@ -33,9 +32,10 @@ pub use error::ConfigError;
 use error::{Origin, SettingError};
 use file::ParsedConfig;
 pub use file::Run;
-use pattern::NamePattern;
 use table::ConfigSource;
-use tenure_core::{Defaults, Fault, LockName, store::Diagnostic};
+use tenure_core::{
+    Defaults, Fault, LockName, NamePattern, observe::MetricFamilies, store::Diagnostic,
+};
 use tenure_url::nearest;
 pub use variables::VARIABLES;
 use variables::VariableLookup;
@@ -75,6 +75,7 @@ pub struct Config {
     defaults: Defaults,
     locks: Vec<(NamePattern, Defaults)>,
     run: Run,
+    families: MetricFamilies,
     chosen_by: Option<Origin>,
     /// The file that it was loaded from, and which users may read and change it.
     file: Option<PathBuf>,
@@ -174,7 +175,8 @@ impl Config {
         let file = file
             .map(|(file, text)| ParsedConfig::parse(ConfigSource { file, text }))
             .transpose()?;
-        let ParsedConfig { store, stores, defaults, mut locks, run } = file.unwrap_or_default();
+        let ParsedConfig { store, stores, defaults, mut locks, run, families } =
+            file.unwrap_or_default();
         locks.sort_by_key(|(pattern, _)| pattern.fixed());
         let urls = stores.values().chain(&store).map(|(url, _)| url.as_str());
         let has_password = { urls }.any(tenure_url::has_password);
@@ -185,6 +187,7 @@ impl Config {
             defaults,
             locks,
             run,
+            families,
             chosen_by: None,
             file: None,
             access: places::FileAccess::default(),
@@ -356,6 +359,22 @@ impl Config {
         &self.run
     }
 
+    /// Returns the families of locks that have series of their own in the metrics.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use tenure::config::Config;
+    ///
+    /// let text = "[metrics]\nfamilies = ['order:*', 'nightly']\n";
+    /// let config = Config::parse(Some((Path::new("tenure.toml"), text)), |_| None)?;
+    /// assert_eq!(config.metric_families().family("order:7"), "order:*");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn metric_families(&self) -> &MetricFamilies {
+        &self.families
+    }
+
     /// Resolves `chosen`, which was set at `origin`: the name of a store, or a URL.
     fn find(
         &self,
@@ -410,13 +429,14 @@ fn environment_variable(name: &str) -> Option<String> {
 
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { forced, defaults, locks, run, .. } = self;
+        let Self { forced, defaults, locks, run, families, .. } = self;
         // URLs may contain passwords.
         f.debug_struct("Config")
             .field("forced", forced)
             .field("defaults", defaults)
             .field("locks", locks)
             .field("run", run)
+            .field("families", families)
             .finish_non_exhaustive()
     }
 }

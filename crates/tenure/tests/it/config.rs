@@ -54,6 +54,11 @@ const MISTAKES: &[(&str, usize, &str, &str)] = &[
         "no setting under [run] is called \"busy\"",
         "grace, busy-exit-code, lost-exit-code and failed-exit-code",
     ),
+    ("[metrics]\nfamilies = 'a'", 2, "families: text is not a list", "[\"order:*\", \"nightly\"]"),
+    ("[metrics]\nfamilies = [7]", 2, "families: a number is not a pattern", "in quotes"),
+    ("[metrics]\nfamilies = ['']", 2, "families: no name of a lock matches \"\"", "1 to 512 bytes"),
+    ("[metrics]\nfamilies = ['other']", 2, "all names that match no pattern", "leave it out"),
+    ("[metrics]\nnames = []", 2, "no setting under [metrics] is called", "contain families"),
     ("[run]\nbusy-exit-code = 256", 2, "busy-exit-code: this is not an exit code", "from 0 to 255"),
     ("[run]\nlost-exit-code = 0", 2, "lost-exit-code: this is not an exit code", "from 1 to 255"),
     (

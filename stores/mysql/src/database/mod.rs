@@ -148,6 +148,10 @@ impl Database for Mysql {
         "mysql"
     }
 
+    fn db_system(&self) -> &'static str {
+        "mysql"
+    }
+
     fn location(&self) -> &str {
         &self.common.location
     }

@@ -187,6 +187,10 @@ impl Database for Postgres {
         "postgres"
     }
 
+    fn db_system(&self) -> &'static str {
+        "postgresql"
+    }
+
     fn location(&self) -> &str {
         &self.common.location
     }

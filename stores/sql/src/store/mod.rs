@@ -199,6 +199,10 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
         self.0.kind()
     }
 
+    fn db_system(&self) -> Option<&'static str> {
+        Some(self.0.db_system())
+    }
+
     fn location(&self) -> String {
         self.0.location().to_owned()
     }

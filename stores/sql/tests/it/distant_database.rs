@@ -203,6 +203,10 @@ impl Database for Distant {
         "distant"
     }
 
+    fn db_system(&self) -> &'static str {
+        "postgresql"
+    }
+
     fn location(&self) -> &'static str {
         "distant://"
     }

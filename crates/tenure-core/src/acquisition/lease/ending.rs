@@ -10,6 +10,7 @@ use tenure_proto::{
     hold::Action,
     local::{Handoff, turn::AtRelease},
 };
+use tracing::Span;
 
 use super::{EndOutcome, Lease, LeaseHold, State};
 use crate::{
@@ -17,17 +18,20 @@ use crate::{
     engine::HoldEnd,
     error::Lost,
     local::{LockedQueues, QueueHead, Waiter},
+    observe::HoldEnding,
     options::HoldRequest,
 };
 
 /// The facts about an ended hold that observers learn.
 struct EndedHold {
     token: Token,
+    since: Timestamp,
     held_for: Duration,
     /// False for a hold that was handed over and not taken.
     was_held: bool,
     /// Whether a task of this process may have had the lease afterwards.
     to_others_here: bool,
+    span: Option<Span>,
 }
 
 impl Lease {
@@ -89,9 +93,11 @@ impl Lease {
         }
         let past = EndedHold {
             token: state.token,
+            since: state.held_since,
             held_for: now.since(state.held_since),
             was_held: state.hold.claimed(),
             to_others_here,
+            span: state.take_span(),
         };
         state.hold.let_go();
         let stays_taken = state.keep_until > now || !to_others_here;
@@ -181,12 +187,11 @@ impl Lease {
 
     /// Reports the end of a hold while nothing is locked, because an observer may inspect the lock.
     fn tell_end(&self, past: &EndedHold) {
-        let &EndedHold { token, held_for, was_held, to_others_here } = past;
-        let observer = &self.context.observer;
-        match was_held {
-            true if to_others_here => observer.record_released(self.name(), token, held_for),
-            true => observer.record_leaving(self.name(), token, held_for),
-            false => {}
+        let &EndedHold { token, since, held_for, was_held, to_others_here, ref span } = past;
+        if was_held {
+            let how = if to_others_here { HoldEnding::Released } else { HoldEnding::LeavesProcess };
+            let (observed, times) = (self.name_use().observed(), (since, held_for));
+            self.context.observer.record_end(observed, token, times, how, span.as_ref());
         }
     }
 
@@ -199,11 +204,12 @@ impl Lease {
             return Duration::ZERO;
         }
         let rest = state.hold.deadline().since(now);
-        let (token, held_for) = (state.token, now.since(state.held_since));
+        let (token, since) = (state.token, state.held_since);
         let loss = match state.hold.next_action(now) {
             Action::TellLost(reason) => Err(self.mark_lost(&mut state, now, reason)),
             Action::Renew | Action::PassOn | Action::WaitUntil(_) => Ok(()),
         };
+        let span = state.take_span();
         state.hold.end();
         self.cancel_check(&mut state);
         let slot = state.slot.take();
@@ -211,7 +217,11 @@ impl Lease {
         drop(slot);
         self.leave_queue();
         match loss {
-            Ok(()) => self.context.observer.record_abandoned(self.name(), token, held_for),
+            Ok(()) => {
+                let (observed, times) = (self.name_use().observed(), (since, now.since(since)));
+                let (observer, how) = (&self.context.observer, HoldEnding::Abandoned);
+                observer.record_end(observed, token, times, how, span.as_ref());
+            }
             Err(loss) => loss.iter().for_each(|loss| self.tell(loss)),
         }
         rest
@@ -259,7 +269,7 @@ impl Lease {
         drop(wakes);
         self.tell_end(past);
         news.iter().for_each(|news| news.notify_waiters());
-        self.context.observer.record_handover(self.name(), token);
+        self.context.observer.record_handover(self.name_use().observed(), token);
         waiter.try_hand_over(LeaseHold::new(self.clone(), generation, token))
     }
 
@@ -289,7 +299,10 @@ impl Lease {
         let terms = state.hold.terms();
         let until = state.hold.deadline_for(&terms).saturating_add(terms.grace.rounded());
         let end = HoldEnd { token: state.token, until, keep_until, believed };
-        let (context, name, tainted) = (&self.context, self.name(), state.late_calls_until());
-        Some(Box::new(Acquisition::from_ended_hold(context, name, self.owner, slot, tainted, end)))
+        let (context, tainted) = (&self.context, state.late_calls_until());
+        let observed = self.name_use().observed();
+        Some(Box::new(Acquisition::from_ended_hold(
+            context, observed, self.owner, slot, tainted, end,
+        )))
     }
 }

@@ -8,6 +8,7 @@ use std::{
 
 use tenure_proto::{LostReason, Timestamp};
 use tokio::sync::Notify;
+use tracing::Span;
 
 use super::{Lease, State};
 use crate::error::Lost;
@@ -16,8 +17,9 @@ use crate::error::Lost;
 #[must_use = "it is to be told when nothing is locked"]
 pub(super) struct UnreportedLoss {
     lost: Lost,
-    /// How long it was held; `None` if it was handed over and not taken.
-    held: Option<Duration>,
+    /// Since when and how long it was held; `None` if it was handed over and not taken.
+    held: Option<(Timestamp, Duration)>,
+    span: Option<Span>,
     news: Option<Arc<Notify>>,
 }
 
@@ -68,7 +70,8 @@ impl Lease {
         }
         Some(UnreportedLoss {
             lost: self.lost_error_from(state.last_renewal_error(), state.token, reason),
-            held: state.hold.claimed().then(|| now.since(state.held_since)),
+            held: state.hold.claimed().then(|| (state.held_since, now.since(state.held_since))),
+            span: state.take_span(),
             news: state.change_notify(),
         })
     }
@@ -81,7 +84,8 @@ impl Lease {
 
     fn count(&self, loss: &UnreportedLoss) {
         if let Some(held) = loss.held {
-            self.context.observer.record_lost(&loss.lost, held);
+            let (observer, span) = (&self.context.observer, loss.span.as_ref());
+            observer.record_lost(self.name_use().series, &loss.lost, held, span);
         }
     }
 }

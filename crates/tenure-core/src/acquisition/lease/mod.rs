@@ -5,6 +5,7 @@ mod ending;
 mod held;
 mod losing;
 mod requested;
+mod risk;
 mod state;
 mod watching;
 
@@ -30,7 +31,7 @@ use crate::{
     driver::timeout_at,
     error::Lost,
     local::{QueueHead, Transferable},
-    names::NameUse,
+    name_use::NameUse,
     options::HoldRequest,
 };
 
@@ -95,7 +96,7 @@ impl Lease {
     ) -> LeaseHold {
         let owner = acquisition.owner();
         let (slot, tainted_until) = acquisition.into_lease_parts();
-        let uses = || NameUse { name: name.clone(), kind: request.kind };
+        let uses = || NameUse { name: name.clone(), kind: request.kind, series: request.series };
         let lease = Arc::new(Self {
             context: context.clone(),
             owner,
@@ -116,7 +117,11 @@ impl Lease {
         if let Some(head) = lease.head() {
             head.record_grant(Arc::downgrade(&lease), now);
         }
+        let observer = &context.observer;
+        observer.count_hold(lease.name_use().series, now);
+        let span = observer.begin_hold(lease.name_use().observed(), &request.caller, token);
         let mut state = lease.lock();
+        state.set_span(span);
         if tainted_until > now {
             state.set_late_calls_until(tainted_until);
         }
@@ -129,7 +134,7 @@ impl Lease {
         &self.name_use().name
     }
 
-    fn name_use(&self) -> &NameUse {
+    pub(crate) fn name_use(&self) -> &NameUse {
         match &self.line {
             LeaseQueue::Head(head) => head.name(),
             LeaseQueue::Apart(name) => name,
@@ -208,6 +213,17 @@ impl Lease {
         };
         if state.scheduled.is_none_or(|(at, _)| due < at) {
             self.schedule_check(&mut state, now);
+        }
+        let token = state.token;
+        let observer = &self.context.observer;
+        observer.count_hold(self.name_use().series, now);
+        drop(state);
+        let span = observer.begin_hold(self.name_use().observed(), &request.caller, token);
+        if span.is_some() {
+            let mut state = self.lock();
+            if state.hold.generation() == generation {
+                state.set_span(span);
+            }
         }
         true
     }

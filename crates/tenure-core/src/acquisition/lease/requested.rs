@@ -13,10 +13,11 @@ impl Lease {
         if std::mem::replace(&mut rare.release_requested, true) {
             return;
         }
-        let (news, token) = (rare.news.clone(), state.token);
+        let (news, span, token) = (rare.news.clone(), rare.span.clone(), state.token);
         drop(state);
         news.notify_waiters();
-        self.context.observer.record_release_request(self.name(), token);
+        let observer = &self.context.observer;
+        observer.record_release_request(self.name_use().observed(), token, span.as_ref());
     }
 
     /// Whether the holder of `generation` has a release request, and has not released.

@@ -7,6 +7,7 @@ use tenure_proto::{
     queue::{Label, Mode},
 };
 use tokio::sync::Notify;
+use tracing::Span;
 
 use crate::{
     Fault,
@@ -29,7 +30,7 @@ pub(super) struct State {
     pub(super) rare: Option<Box<LeaseExtras>>,
 }
 
-/// The state of a lease that is watched for news, has a release request, or has had a failure.
+/// The state of a lease that is watched for news, has a release request or a span, or has had a failure.
 #[derive(Debug, Default)]
 pub(super) struct LeaseExtras {
     /// Until when a call that was given up may still arrive.
@@ -41,6 +42,8 @@ pub(super) struct LeaseExtras {
     pub(super) release_requested: bool,
     /// Notifies tasks that wait for the loss or for a request.
     pub(super) news: Arc<Notify>,
+    /// The span of the hold.
+    pub(super) span: Option<Span>,
 }
 
 impl State {
@@ -65,6 +68,22 @@ impl State {
         self.rare.as_ref().is_some_and(|rare| rare.release_requested)
     }
 
+    /// The span of the hold, if it has one.
+    pub(super) fn span(&self) -> Option<Span> {
+        self.rare.as_ref()?.span.clone()
+    }
+
+    /// Takes the span of the hold, which ends with it.
+    pub(super) fn take_span(&mut self) -> Option<Span> {
+        self.rare.as_mut()?.span.take()
+    }
+
+    pub(super) fn set_span(&mut self, span: Option<Span>) {
+        if span.is_some() {
+            self.rare.get_or_insert_default().span = span;
+        }
+    }
+
     /// Until when a call that was given up may still arrive.
     pub(super) fn late_calls_until(&self) -> Timestamp {
         self.rare.as_ref().map_or(Timestamp::ZERO, |rare| rare.tainted_until)
@@ -85,6 +104,6 @@ mod tests {
     #[test]
     fn a_process_can_have_a_hundred_thousand_of_them() {
         let (lease, held) = (size_of::<Lease>(), size_of::<LeaseHold>());
-        assert!(lease <= 272 && held <= 24, "a lease takes {lease} bytes, a hold of it {held}");
+        assert!(lease <= 280 && held <= 24, "a lease takes {lease} bytes, a hold of it {held}");
     }
 }

@@ -6,14 +6,15 @@ use tenure_proto::{Owner, Renewed, Timestamp, hold::Action};
 
 use super::{Lease, State};
 use crate::{
-    Fault, LockName,
+    Fault,
     engine::{Job, WakeOnDrop, WatchedLease},
+    name_use::NameUse,
     store::Renewal,
 };
 
 impl WatchedLease for Lease {
-    fn name(&self) -> &LockName {
-        self.name()
+    fn name_use(&self) -> &NameUse {
+        self.name_use()
     }
 
     fn owner(&self) -> Owner {
@@ -23,8 +24,12 @@ impl WatchedLease for Lease {
     fn on_time(self: Arc<Self>, now: Timestamp) -> Option<Renewal> {
         let mut state = self.lock();
         state.scheduled = None;
-        match state.hold.next_action(now) {
-            _ if state.hold.ended() => None,
+        let risk = Self::take_risk_change(&mut state, now);
+        let renewal = match state.hold.next_action(now) {
+            _ if state.hold.ended() => {
+                drop(state);
+                None
+            }
             Action::TellLost(reason) => {
                 self.lose(state, now, reason);
                 None
@@ -39,15 +44,19 @@ impl WatchedLease for Lease {
             }
             Action::WaitUntil(_) => {
                 self.schedule_check(&mut state, now);
+                drop(state);
                 None
             }
             Action::Renew => {
                 let ttl = state.hold.renewal_length(now);
                 state.hold.renewal_sent(now);
                 self.schedule_check(&mut state, now);
+                drop(state);
                 Some(Renewal { name: self.name().clone(), owner: self.owner, ttl })
             }
-        }
+        };
+        risk.iter().for_each(|risk| self.tell_risk(risk));
+        renewal
     }
 
     fn hinted(self: Arc<Self>, now: Timestamp, due: Timestamp) {
@@ -82,15 +91,24 @@ impl WatchedLease for Lease {
         state.renewal_failed(fault);
         // The holder may have learned of its loss while the answer was under way.
         let received = received.max(self.context.now());
+        let renewed = matches!(answer, Renewed::Renewed { .. }) && !state.hold.ended();
+        let left = renewed.then(|| state.hold.deadline().since(received));
+        let ttl = state.hold.terms().ttl.get();
         state.hold.renewal_answered(sent, received, answer);
         if state.hold.ended() {
             return;
         }
+        let risk = Self::take_risk_change(&mut state, received);
         match state.hold.next_action(received) {
             Action::TellLost(reason) => self.lose(state, received, reason),
             Action::Renew | Action::PassOn | Action::WaitUntil(_) => {
                 self.schedule_check(&mut state, received);
+                drop(state);
             }
+        }
+        risk.iter().for_each(|risk| self.tell_risk(risk));
+        if let Some(left) = left {
+            self.context.observer.record_margin(self.name_use().series, left, ttl);
         }
     }
 }

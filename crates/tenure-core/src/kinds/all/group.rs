@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_proto::Timestamp;
+use tenure_proto::{Timestamp, queue::Kind};
 
 use super::part::OrderedLock;
 use crate::{
@@ -64,7 +64,9 @@ impl StoreGroup<'_> {
             JointOutcome::Apart => Ok(None),
             JointOutcome::Failed(fault) => Err(Some(self.failed(fault))),
             JointOutcome::Busy(index, ..) | JointOutcome::BusyHere(index) => {
-                self.context().observer.record_contended(&self.part(index).name);
+                let part = self.part(index);
+                let observed = (part.settings.series, &part.name);
+                self.context().observer.record_contended(observed);
                 Err(None)
             }
         }
@@ -103,7 +105,7 @@ impl StoreGroup<'_> {
         if !tries {
             return Ok(GroupOutcome::Apart { doubted: false });
         }
-        Err(timed_out(self.context(), asked, busy))
+        Err(timed_out(self.context(), Kind::Mutex, asked, busy))
     }
 
     fn context(&self) -> &Arc<StoreContext> {
@@ -117,7 +119,8 @@ impl StoreGroup<'_> {
     fn failed(&self, fault: Fault) -> AcquireError {
         let name = &self.first.name;
         let error = AcquireError::store(self.context().address(name), fault);
-        self.context().observer.record_failed(name, &error);
+        let observed = (self.first.settings.series, name);
+        self.context().observer.record_failed(observed, &error);
         error
     }
 }

@@ -94,6 +94,41 @@ impl AllGuard {
         any(self.parts.iter().map(Guard::lost).collect())
     }
 
+    /// Returns as soon as one of them is at risk or lost; see [`Guard::at_risk`]. Never returns if all are released first.
+    ///
+    /// The future does not borrow the guard.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    pub fn at_risk(&self) -> impl Future<Output = ()> + Send + 'static {
+        any(self.parts.iter().map(Guard::at_risk).collect())
+    }
+
+    /// Returns when none of them is at risk; see [`Guard::recovered`]. Never returns if one of them is lost first, or
+    /// all are released.
+    ///
+    /// The future does not borrow the guard.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    pub fn recovered(&self) -> impl Future<Output = ()> + Send + 'static {
+        let hold = |part: &Guard| (part.held().lease().clone(), part.held().generation());
+        let holds: Vec<_> = self.parts.iter().map(hold).collect();
+        async move {
+            while holds.iter().any(|(lease, generation)| lease.is_at_risk(*generation)) {
+                for (lease, generation) in &holds {
+                    lease.wait_for_recovery(*generation).await;
+                }
+            }
+        }
+    }
+
+    /// Returns whether one of them is at risk at this very moment, or no longer held.
+    #[must_use]
+    pub fn is_at_risk(&self) -> bool {
+        self.parts.iter().any(Guard::is_at_risk)
+    }
+
     /// Returns as soon as another program asks this holder to release one of them. Never returns if all are released
     /// first. As for [`Guard::release_requested`], a request ends nothing, and most stores have no requests. To find
     /// out which lock it is for, call [`Guard::is_release_requested`] of the [parts](AllGuard::parts).

@@ -103,7 +103,7 @@ impl Attempt {
         let gate = stay.gate();
         let Some(passed) = timeout_at(&*context.clock, give_up, gate.lock()).await else {
             let busy = target.acquirer().queues.busy_state(&settings.name_use(stay.name()), None);
-            return Err(timed_out(context, asked, busy));
+            return Err(timed_out(context, settings.kind, asked, busy));
         };
         if let Some(hold) = stay.enter().filter(|_| kept(Rule::ScopeAsksOnce)) {
             return Ok(self.entered(hold));

@@ -1,20 +1,39 @@
 //! Patterns of lock names.
 
-/// A pattern in which each `*` stands for any number of characters, also none.
+/// A pattern of lock names, in which each `*` stands for any number of characters, also none.
+///
+/// ```
+/// use tenure_core::NamePattern;
+///
+/// let orders = NamePattern::new("order:*");
+/// assert!(orders.matches("order:7") && !orders.matches("reorder:7"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NamePattern(String);
+pub struct NamePattern(String);
 
 impl NamePattern {
-    pub(super) fn new(text: &str) -> Self {
-        Self(text.to_owned())
+    /// Makes a pattern from its text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
     }
 
-    /// The number of characters that it fixes. Of two patterns that match, the one with more is closer to the name.
-    pub(super) fn fixed(&self) -> usize {
+    /// Returns the text of the pattern.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the number of characters that the pattern fixes. Of two patterns that match, the one with more is closer
+    /// to the name.
+    #[must_use]
+    pub fn fixed(&self) -> usize {
         self.0.chars().filter(|character| *character != '*').count()
     }
 
-    pub(super) fn matches(&self, name: &str) -> bool {
+    /// Returns whether all of `name` matches the pattern.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
         let mut parts = self.0.split('*');
         let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
             return false;

@@ -1,0 +1,287 @@
+//! The series of one store, and of one kind and family of its locks.
+
+use std::{ptr, sync::OnceLock};
+
+use metrics::{Counter, Gauge, Histogram, Key, Label, Metadata, Recorder, with_recorder};
+use tenure_proto::{LostReason, Renewed};
+
+use crate::{Fault, FaultKind};
+
+const METADATA: Metadata<'static> =
+    Metadata::new(module_path!(), metrics::Level::INFO, Some(module_path!()));
+
+/// Which recorder it is; `None` for the one of a program that has none.
+pub(super) fn identity(recorder: &dyn Recorder) -> Option<usize> {
+    (size_of_val(recorder) > 0).then(|| ptr::from_ref(recorder).addr())
+}
+
+/// Calls `record` with the recorder of the program, if it has one.
+pub(super) fn recording(record: impl FnOnce(&dyn Recorder, usize)) {
+    with_recorder(|recorder| {
+        if let Some(identity) = identity(recorder) {
+            record(recorder, identity);
+        }
+    });
+}
+
+/// A handle of a recorder on one series.
+pub(super) trait Handle: Sized {
+    fn register(recorder: &dyn Recorder, key: &Key) -> Self;
+}
+
+impl Handle for Counter {
+    fn register(recorder: &dyn Recorder, key: &Key) -> Self {
+        recorder.register_counter(key, &METADATA)
+    }
+}
+
+impl Handle for Gauge {
+    fn register(recorder: &dyn Recorder, key: &Key) -> Self {
+        recorder.register_gauge(key, &METADATA)
+    }
+}
+
+impl Handle for Histogram {
+    fn register(recorder: &dyn Recorder, key: &Key) -> Self {
+        recorder.register_histogram(key, &METADATA)
+    }
+}
+
+/// One series. Its handle is kept, because finding it takes longer than counting. A program has one recorder; for any
+/// further one, such as a test's, the handle is looked up each time.
+pub(super) struct Series<H> {
+    key: Key,
+    kept: OnceLock<(usize, H)>,
+}
+
+impl<H: Handle> Series<H> {
+    pub(super) fn new(name: &'static str, labels: &[Label]) -> Self {
+        Self { key: Key::from_parts(name, labels.to_vec()), kept: OnceLock::new() }
+    }
+
+    /// Calls `record` with the handle of the program's recorder, if it has one.
+    pub(super) fn with(&self, record: impl FnOnce(&H)) {
+        recording(|recorder, identity| self.with_recorder(recorder, identity, record));
+    }
+
+    pub(super) fn with_recorder(
+        &self,
+        recorder: &dyn Recorder,
+        identity: usize,
+        record: impl FnOnce(&H),
+    ) {
+        let register = || (identity, H::register(recorder, &self.key));
+        let (known, handle) = self.kept.get_or_init(register);
+        if *known == identity {
+            record(handle);
+        } else {
+            record(&register().1);
+        }
+    }
+
+    /// Makes the recorder show the series.
+    fn show(&self, recorder: &dyn Recorder, identity: usize) {
+        self.with_recorder(recorder, identity, |_| {});
+    }
+}
+
+/// The series of one kind of lock, and of one family.
+pub(super) struct LockSeries {
+    pub(super) held: Series<Gauge>,
+    pub(super) waiting: Series<Gauge>,
+    pub(super) leading: Option<Series<Gauge>>,
+    pub(super) oldest_hold: Series<Gauge>,
+    pub(super) oldest_wait: Series<Gauge>,
+    pub(super) acquired: Series<Counter>,
+    pub(super) contended: Series<Counter>,
+    pub(super) timed_out: Series<Counter>,
+    pub(super) failed: Series<Counter>,
+    lost: [Series<Counter>; 3],
+    pub(super) at_risk: Series<Counter>,
+    renewals: [Series<Counter>; 3],
+    pub(super) release_requests: Series<Counter>,
+    pub(super) passes: Series<Counter>,
+    pub(super) cleanups: Series<Counter>,
+    pub(super) wait: Series<Histogram>,
+    pub(super) hold: Series<Histogram>,
+    pub(super) margin: Series<Histogram>,
+}
+
+impl LockSeries {
+    /// `leads` says whether its holders are leaders.
+    pub(super) fn new(
+        store: &'static str,
+        kind: &'static str,
+        family: Option<&str>,
+        leads: bool,
+    ) -> Self {
+        let family = family.map(|family| Label::new("family", family.to_owned()));
+        let mut labels = vec![Label::new("store", store), Label::new("kind", kind)];
+        labels.extend(family.clone());
+        let of_store: Vec<_> = [Label::new("store", store)].into_iter().chain(family).collect();
+        let with = |more: Label| [&*labels, &[more]].concat();
+        let counter = |name| Series::new(name, &labels);
+        let lost = |reason| Series::new("tenure_lost_total", &with(Label::new("reason", reason)));
+        let renewals =
+            |outcome| Series::new("tenure_renewals_total", &with(Label::new("outcome", outcome)));
+        Self {
+            held: Series::new("tenure_held", &labels),
+            waiting: Series::new("tenure_waiting", &labels),
+            leading: leads.then(|| Series::new("tenure_leading", &of_store)),
+            oldest_hold: Series::new("tenure_oldest_hold_seconds", &labels),
+            oldest_wait: Series::new("tenure_oldest_wait_seconds", &labels),
+            acquired: counter("tenure_acquired_total"),
+            contended: counter("tenure_contended_total"),
+            timed_out: counter("tenure_timed_out_total"),
+            failed: counter("tenure_failed_total"),
+            lost: REASONS.map(lost),
+            at_risk: counter("tenure_at_risk_total"),
+            renewals: ["renewed", "lost", "unknown"].map(renewals),
+            release_requests: counter("tenure_release_requests_total"),
+            passes: counter("tenure_passes_total"),
+            cleanups: counter("tenure_cleanups_total"),
+            wait: Series::new("tenure_wait_seconds", &labels),
+            hold: Series::new("tenure_hold_seconds", &labels),
+            margin: Series::new("tenure_renewal_margin_ratio", &labels),
+        }
+    }
+
+    pub(super) fn lost(&self, reason: LostReason) -> &Series<Counter> {
+        let [deadline, taken, max_hold] = &self.lost;
+        match reason {
+            LostReason::Taken => taken,
+            LostReason::MaxHold => max_hold,
+            // Any other reason shows as a deadline that passed.
+            _ => deadline,
+        }
+    }
+
+    pub(super) fn renewals(&self, answer: &Result<Renewed, Fault>) -> &Series<Counter> {
+        let [renewed, lost, unknown] = &self.renewals;
+        match answer {
+            Ok(Renewed::Renewed { .. }) => renewed,
+            Ok(Renewed::Lost) => lost,
+            Ok(Renewed::Unknown) | Err(_) => unknown,
+        }
+    }
+
+    /// Makes the recorder show all of them, also those that are zero.
+    pub(super) fn show(&self, recorder: &dyn Recorder, identity: usize) {
+        let gauges = [&self.held, &self.waiting, &self.oldest_hold, &self.oldest_wait];
+        gauges.into_iter().chain(&self.leading).for_each(|one| one.show(recorder, identity));
+        let counters = [
+            &self.acquired,
+            &self.contended,
+            &self.timed_out,
+            &self.failed,
+            &self.at_risk,
+            &self.release_requests,
+            &self.passes,
+            &self.cleanups,
+        ];
+        let counters = counters.into_iter().chain(&self.lost).chain(&self.renewals);
+        counters.for_each(|one| one.show(recorder, identity));
+        let histograms = [&self.wait, &self.hold, &self.margin];
+        histograms.into_iter().for_each(|one| one.show(recorder, identity));
+    }
+}
+
+const REASONS: [&str; 3] = ["deadline", "taken", "max_hold"];
+
+/// The reason of a loss as a word.
+pub(super) const fn reason_word(reason: LostReason) -> &'static str {
+    let [deadline, taken, max_hold] = REASONS;
+    match reason {
+        LostReason::Taken => taken,
+        LostReason::MaxHold => max_hold,
+        _ => deadline,
+    }
+}
+
+/// A call to the store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StoreCall {
+    Acquire,
+    Renew,
+    Release,
+}
+
+const CALLS: [(StoreCall, &str); 3] =
+    [(StoreCall::Acquire, "acquire"), (StoreCall::Renew, "renew"), (StoreCall::Release, "release")];
+
+/// The kinds of fault as words.
+const ERRORS: [(FaultKind, &str); 6] = [
+    (FaultKind::Unreachable, "unreachable"),
+    (FaultKind::InDoubt, "in_doubt"),
+    (FaultKind::Misconfigured, "misconfigured"),
+    (FaultKind::Full, "full"),
+    (FaultKind::Unsupported, "unsupported"),
+    (FaultKind::Corrupt, "corrupt"),
+];
+
+/// A kind of fault as a word.
+pub(super) fn error_word(kind: FaultKind) -> &'static str {
+    ERRORS.iter().find(|(known, _)| *known == kind).map_or("other", |(_, word)| word)
+}
+
+/// The series of one store.
+pub(super) struct StoreSeries {
+    /// By call, and by outcome: answered, failed, unanswered.
+    calls: [[Series<Histogram>; 3]; 3],
+    errors: [Series<Counter>; 6],
+    pub(super) reconnects: Series<Counter>,
+    pub(super) lag: Series<Histogram>,
+    build_info: Series<Gauge>,
+}
+
+impl StoreSeries {
+    pub(super) fn new(store: &'static str) -> Self {
+        let store = || Label::new("store", store);
+        let calls = CALLS.map(|(_, call)| {
+            ["answered", "failed", "unanswered"].map(|outcome| {
+                let labels = [store(), Label::new("call", call), Label::new("outcome", outcome)];
+                Series::new("tenure_call_seconds", &labels)
+            })
+        });
+        let errors = ERRORS.map(|(_, error)| {
+            Series::new("tenure_store_errors_total", &[store(), Label::new("error", error)])
+        });
+        Self {
+            calls,
+            errors,
+            reconnects: Series::new("tenure_reconnects_total", &[store()]),
+            lag: Series::new("tenure_engine_lag_seconds", &[store()]),
+            build_info: Series::new(
+                "tenure_build_info",
+                &[Label::new("version", env!("CARGO_PKG_VERSION"))],
+            ),
+        }
+    }
+
+    /// The series of calls with this outcome.
+    pub(super) fn call(
+        &self,
+        call: StoreCall,
+        fault: Option<FaultKind>,
+    ) -> Option<&Series<Histogram>> {
+        let outcome = match fault {
+            None => 0,
+            Some(FaultKind::InDoubt) => 2,
+            Some(_) => 1,
+        };
+        self.calls.get(call as usize)?.get(outcome)
+    }
+
+    pub(super) fn error(&self, kind: FaultKind) -> Option<&Series<Counter>> {
+        self.errors.get(ERRORS.iter().position(|(known, _)| *known == kind)?)
+    }
+
+    /// Makes the recorder show all of them, also those that are zero.
+    pub(super) fn show(&self, recorder: &dyn Recorder, identity: usize) {
+        self.calls.iter().flatten().for_each(|one| one.show(recorder, identity));
+        self.errors.iter().for_each(|one| one.show(recorder, identity));
+        self.reconnects.show(recorder, identity);
+        self.lag.show(recorder, identity);
+        self.build_info.with_recorder(recorder, identity, |gauge| gauge.set(1.0));
+    }
+}
