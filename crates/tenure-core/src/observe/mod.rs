@@ -221,9 +221,11 @@ impl StoreTelemetry {
         token: Token,
         waited: Duration,
     ) {
-        self.locks(id, |locks| {
-            locks.series.acquired.with(|counter| counter.increment(1));
-            locks.series.wait.with(|histogram| histogram.record(waited));
+        recording(|recorder, identity| {
+            self.locks(id, |ObservedLocks { series, .. }| {
+                series.acquired.with_recorder(recorder, identity, |counter| counter.increment(1));
+                series.wait.with_recorder(recorder, identity, |histogram| histogram.record(waited));
+            });
         });
         if id.kind() == Kind::Election {
             info!(lock = %name, term = %token, ?waited, "leads");
