@@ -9,6 +9,7 @@ mod commands;
 mod completing;
 mod exit;
 mod explanation;
+mod exposition;
 mod handle;
 mod label;
 mod output;

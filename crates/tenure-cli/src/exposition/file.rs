@@ -1,0 +1,156 @@
+//! A file of metrics that others write to as well.
+
+use std::{
+    fs::{File, OpenOptions, Permissions, metadata},
+    io::{self, Read, Write},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    errno::Errno,
+    fcntl::{Flock, FlockArg, OFlag},
+};
+
+/// Its collector may be another user.
+const MODE: u32 = 0o644;
+/// More than any collector reads.
+const MOST: u64 = 16 * 1024 * 1024;
+/// How long to wait for another process that writes to the same file.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A file of metrics.
+#[derive(Clone, Debug)]
+pub(crate) struct MetricsFile {
+    path: PathBuf,
+}
+
+impl MetricsFile {
+    /// Sees that there can be one at `path`.
+    pub(crate) fn new(path: &Path) -> io::Result<Self> {
+        let file = Self { path: path.to_owned() };
+        if path.file_name().is_none() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is not the path of a file",
+            ));
+        }
+        if !metadata(file.folder())?.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::NotADirectory));
+        }
+        file.read()?;
+        Ok(file)
+    }
+
+    /// Replaces the content by what `change` makes of it, in one step, and after all others that do so.
+    pub(crate) fn change(&self, change: impl FnOnce(&str) -> String) -> io::Result<()> {
+        let _alone = self.lock()?;
+        let text = change(&self.read()?);
+        let mut next = tempfile::Builder::new().prefix(".tenure-").tempfile_in(self.folder())?;
+        // Whatever the umask says.
+        next.as_file().set_permissions(Permissions::from_mode(MODE))?;
+        next.write_all(text.as_bytes())?;
+        next.persist(&self.path).map(drop).map_err(|error| error.error)
+    }
+
+    /// The content; nothing if there is no file.
+    pub(crate) fn read(&self) -> io::Result<String> {
+        // Neither does a link lead elsewhere, nor a pipe let this wait.
+        let safely = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+        let file = OpenOptions::new().read(true).custom_flags(safely.bits()).open(&self.path);
+        let file = match file {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+            Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
+                return Err(io::Error::other("it is a symbolic link, which is not followed"));
+            }
+            Err(error) => return Err(error),
+        };
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        let mut text = String::new();
+        let read = file.take(MOST.saturating_add(1)).read_to_string(&mut text)?;
+        if u64::try_from(read).is_ok_and(|read| read > MOST) {
+            return Err(io::Error::other("it has more than 16 MiB, so it is no file of metrics"));
+        }
+        Ok(text)
+    }
+
+    /// Keeps other processes from changing it. The file for that stays: were it removed, two processes could each
+    /// have one.
+    fn lock(&self) -> io::Result<Flock<File>> {
+        let mut name = std::ffi::OsString::from(".");
+        name.push(self.path.file_name().unwrap_or_default());
+        name.push(".lock");
+        let safely = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).mode(0o600).custom_flags(safely.bits());
+        let mut file = options.open(self.folder().join(name))?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(alone) => return Ok(alone),
+                Err((again, Errno::EWOULDBLOCK | Errno::EINTR)) if Instant::now() < until => {
+                    file = again;
+                    std::thread::sleep(PAUSE);
+                }
+                Err((_, Errno::EWOULDBLOCK)) => {
+                    return Err(io::Error::other("another process is writing to it for too long"));
+                }
+                Err((_, error)) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn folder(&self) -> &Path {
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder.unwrap_or(Path::new("."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink, thread};
+
+    use super::*;
+
+    #[test]
+    fn changes_of_many_at_once_are_all_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("jobs.prom");
+        fs::write(&path, "up 1\n").unwrap();
+        thread::scope(|scope| {
+            for number in 0..8 {
+                let file = MetricsFile::new(&path).unwrap();
+                scope.spawn(move || {
+                    for turn in 0..10 {
+                        file.change(|text| format!("{text}x_{number}_{turn} 1\n")).unwrap();
+                    }
+                });
+            }
+        });
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!((text.lines().count(), text.starts_with("up 1\n")), (81, true));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
+        let left = fs::read_dir(dir.path()).unwrap().count();
+        assert_eq!(left, 2, "the file, and the one that is locked");
+    }
+
+    #[test]
+    fn what_is_not_a_file_of_metrics_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("link.prom");
+        symlink(dir.path().join("elsewhere"), &link).unwrap();
+        let missing = dir.path().join("missing/jobs.prom");
+        for path in [&*link, dir.path(), &missing, Path::new("/")] {
+            MetricsFile::new(path).unwrap_err();
+        }
+        let file = MetricsFile::new(&dir.path().join("later.prom")).unwrap();
+        symlink("/etc/passwd", dir.path().join("later.prom")).unwrap();
+        file.change(|_| "up 1\n".to_owned()).unwrap_err();
+        assert!(fs::symlink_metadata(dir.path().join("later.prom")).unwrap().is_symlink());
+    }
+}

@@ -1,0 +1,4 @@
+//! Metrics as text, as Prometheus and node_exporter read it.
+
+pub(crate) mod file;
+pub(crate) mod text;

@@ -1,0 +1,129 @@
+//! The text format: families of gauges, and their samples.
+
+use std::fmt::Write;
+
+/// Gauges of one name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Family {
+    pub(crate) name: &'static str,
+    /// What it measures, in one line.
+    pub(crate) help: &'static str,
+}
+
+/// One gauge, and its value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sample {
+    pub(crate) family: &'static str,
+    pub(crate) labels: Vec<(&'static str, String)>,
+    pub(crate) value: f64,
+}
+
+/// The samples as text, family by family. A family without a sample is left out.
+pub(crate) fn render(families: &[Family], samples: &[Sample]) -> String {
+    let mut text = String::new();
+    for Family { name, help } in families {
+        let mut lines = samples.iter().filter(|sample| sample.family == *name).peekable();
+        if lines.peek().is_none() {
+            continue;
+        }
+        text += &format!("# HELP {name} {help}\n# TYPE {name} gauge\n");
+        for sample in lines {
+            text += &line(sample);
+        }
+    }
+    text
+}
+
+fn line(Sample { family, labels, value }: &Sample) -> String {
+    let labels: Vec<_> =
+        labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    let labels =
+        if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+    format!("{family}{labels} {value}\n")
+}
+
+/// A label's value as it stands between quotes. Characters that mislead a reader are written as their numbers.
+pub(crate) fn escaped(value: &str) -> String {
+    let mut text = String::new();
+    for c in value.chars() {
+        match c {
+            '\\' => text += "\\\\",
+            '"' => text += "\\\"",
+            '\n' => text += "\\n",
+            c if tenure_core::plain::misleads(c) => {
+                // Writing to a text does not fail.
+                let _ = write!(text, "\\\\u{{{:x}}}", u32::from(c));
+            }
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+/// The name of the gauge on a line of text, and its labels as they stand there: nothing for a comment.
+pub(crate) fn series(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim_start();
+    if line.is_empty() || line.starts_with('#') {
+        return None;
+    }
+    let end = line.find(|c: char| c == '{' || c.is_whitespace())?;
+    let (name, rest) = line.split_at(end);
+    let Some(rest) = rest.strip_prefix('{') else { return Some((name, "")) };
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, c) in rest.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '}' if !quoted => return Some((name, rest.get(..at)?)),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAMILIES: [Family; 3] = [
+        Family { name: "a_seconds", help: "Of a." },
+        Family { name: "b", help: "Of b." },
+        Family { name: "c", help: "Of c." },
+    ];
+
+    fn sample(family: &'static str, lock: &str, value: f64) -> Sample {
+        Sample { family, labels: vec![("lock", lock.to_owned())], value }
+    }
+
+    #[test]
+    fn samples_are_written_by_family_and_their_labels_escaped() {
+        let bare = Sample { family: "c", labels: Vec::new(), value: 0.5 };
+        let samples = [
+            sample("b", "x", 1e18),
+            bare,
+            sample("a_seconds", "a\"\\\n{}", 2.0),
+            sample("b", "y", -1.0),
+        ];
+        let expected = "# HELP a_seconds Of a.\n# TYPE a_seconds gauge\n\
+            a_seconds{lock=\"a\\\"\\\\\\n{}\"} 2\n\
+            # HELP b Of b.\n# TYPE b gauge\nb{lock=\"x\"} 1000000000000000000\nb{lock=\"y\"} -1\n\
+            # HELP c Of c.\n# TYPE c gauge\nc 0.5\n";
+        assert_eq!(render(&FAMILIES, &samples), expected);
+        assert_eq!(render(&FAMILIES, &[]), "");
+        assert_eq!(escaped("a\u{1b}[2J"), "a\\\\u{1b}[2J");
+    }
+
+    #[test]
+    fn a_line_is_read_as_it_was_written() {
+        for lock in ["x", "a\"b", "back\\", "{}", "a b", "\u{202e}"] {
+            let line = line(&sample("b", lock, 1.0));
+            let labels = format!("lock=\"{}\"", escaped(lock));
+            assert_eq!(series(&line), Some(("b", &*labels)), "{line}");
+        }
+        assert_eq!(series("up 1 1700000000"), Some(("up", "")));
+        for other in ["", "# HELP up x", "  # comment", "b{lock=\"x 1", "b"] {
+            assert_eq!(series(other), None, "{other:?}");
+        }
+    }
+}
