@@ -142,6 +142,14 @@ pub(crate) struct Run {
     /// Serve all waiters in order, including those of one process
     #[arg(long)]
     pub(crate) fair: bool,
+    /// Write what became of the run to FILE, as metrics for node_exporter's textfile collector
+    ///
+    /// Replaces what earlier runs under this lock wrote there, and keeps all else.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metrics_file: Option<PathBuf>,
+    /// Print one line at the end: how long it waited and ran, its exit code and token
+    #[arg(long)]
+    pub(crate) summary: bool,
     #[command(flatten)]
     pub(crate) hold: HoldArgs,
 }

@@ -13,8 +13,9 @@ use crate::{
         detaching::EndAction,
         held::AnyGuard,
         patience::WaitTimer,
+        record::RunRecord,
         signals::{ENDING, Signals},
-        under_lock::LockedCommand,
+        under_lock::{LockedCommand, RunOutcome},
     },
     settings::RunSettings,
     store,
@@ -30,36 +31,68 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Reporter) -> R
     let name = join_names(names.iter().copied());
     let plan = RunSettings::for_run(&args, &names, config)?;
     voice.set_holder_label(plan.event_label());
-    let wait = WaitTimer::begin(plan.patience);
+    if args.metrics_file.is_some() || args.summary {
+        voice.set_record(RunRecord::new(args.metrics_file.as_deref(), args.summary, &names)?);
+    }
     let mut signals = Signals::new();
-    signals.listen(&ENDING).map_err(Failure::failed)?;
-    let tenure = signals.unless_ended(open_store(config, &name, &plan, &wait, voice)).await?;
-    store::report_location(&tenure, config, voice);
-    let plan = plan.adjust_to_lease(tenure.store().capabilities().lease)?;
+    let run = Run { args: &args, names: &names, name: &name, config, voice };
+    let done = run.to_its_end(attaching, plan, &mut signals).await;
+    voice.end_record(match &done {
+        Ok(outcome) => outcome.code,
+        Err(failure) => voice.codes().of(failure),
+    });
+    Ok(done?.end(&mut signals).await)
+}
 
-    // A copy of the handle is no use to the command, and a secret that leaks.
-    let handle = args.attach.then_some(VARIABLE);
-    let without: Vec<_> = handle.into_iter().chain(args.hold.hidden_variable()).collect();
-    let held = signals
-        .unless_ended(acquire_or_attach(&tenure, attaching, &names, &plan, &wait, voice))
-        .await;
-    let done = match held {
-        Ok((held, at_end)) => {
-            let waited = wait.elapsed();
-            let under_lock = LockedCommand {
-                names: &names,
-                command: &args.hold.command,
-                tenure: &tenure,
-                plan: &plan,
-                voice,
-                without: &without,
-            };
-            under_lock.run(held, &mut signals, waited, at_end).await
-        }
-        Err(failure) => Err(failure),
-    };
-    super::close_store(&tenure, &done).await;
-    Ok(done?.await_release(&tenure, &mut signals).await.end(&mut signals).await)
+/// What is run, and how.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    args: &'a args::Run,
+    names: &'a [&'a LockName],
+    name: &'a str,
+    config: &'a Config,
+    voice: &'a Reporter,
+}
+
+impl Run<'_> {
+    /// Opens the store, acquires the locks, and runs the command under them.
+    async fn to_its_end(
+        self,
+        attaching: Option<PendingAttach>,
+        plan: RunSettings,
+        signals: &mut Signals,
+    ) -> Result<RunOutcome, Failure> {
+        let Self { args, names, name, config, voice } = self;
+        let wait = WaitTimer::begin(plan.patience);
+        signals.listen(&ENDING).map_err(Failure::failed)?;
+        let tenure = signals.unless_ended(open_store(config, name, &plan, &wait, voice)).await?;
+        store::report_location(&tenure, config, voice);
+        let plan = plan.adjust_to_lease(tenure.store().capabilities().lease)?;
+
+        // A copy of the handle is no use to the command, and a secret that leaks.
+        let handle = args.attach.then_some(VARIABLE);
+        let without: Vec<_> = handle.into_iter().chain(args.hold.hidden_variable()).collect();
+        let held = signals
+            .unless_ended(acquire_or_attach(&tenure, attaching, names, &plan, &wait, voice))
+            .await;
+        let done = match held {
+            Ok((held, at_end)) => {
+                let waited = wait.elapsed();
+                let under_lock = LockedCommand {
+                    names,
+                    command: &args.hold.command,
+                    tenure: &tenure,
+                    plan: &plan,
+                    voice,
+                    without: &without,
+                };
+                under_lock.run(held, signals, waited, at_end).await
+            }
+            Err(failure) => Err(failure),
+        };
+        super::close_store(&tenure, &done).await;
+        Ok(done?.await_release(&tenure, signals).await)
+    }
 }
 
 /// What the command runs under, and what becomes of that.

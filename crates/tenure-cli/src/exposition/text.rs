@@ -34,7 +34,8 @@ pub(crate) fn render(families: &[Family], samples: &[Sample]) -> String {
     text
 }
 
-fn line(Sample { family, labels, value }: &Sample) -> String {
+/// A sample as one line.
+pub(crate) fn line(Sample { family, labels, value }: &Sample) -> String {
     let labels: Vec<_> =
         labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     let labels =

@@ -7,7 +7,7 @@ use tenure::{LostReason, Token, inspect::Contender};
 use tenure_core::plain::plain;
 
 use super::{CommandFate, Event};
-use crate::{exit::Failure, explanation::Explanation};
+use crate::{exit::Failure, explanation::Explanation, run::record::RunSummary};
 
 /// What stands for something the store does not tell.
 pub(super) const UNKNOWN: &str = "?";
@@ -166,7 +166,27 @@ fn sentence(event: &Event<'_>) -> String {
         Event::CampaignFailed { name, why } => {
             format!("no answer to the campaign for {name}, which continues: {why}")
         }
+        Event::MetricsNotWritten { why } => format!("the metrics of this run are missing in {why}"),
+        Event::Summary(summary) => self::summary(summary),
     }
+}
+
+/// A run in one line.
+fn summary(summary: &RunSummary) -> String {
+    let RunSummary { name, waited, ran, tokens, lost, code } = summary;
+    let mut parts = Vec::new();
+    match waited {
+        Some(waited) => parts.push(format!("waited {}", length(*waited))),
+        None => parts.push("not acquired".to_owned()),
+    }
+    parts.extend(ran.map(|ran| format!("ran {}", length(ran))));
+    parts.push(format!("exit code {code}"));
+    if !tokens.is_empty() {
+        let tokens: Vec<_> = tokens.iter().map(ToString::to_string).collect();
+        parts.push(format!("token {}", tokens.join(",")));
+    }
+    parts.extend(lost.map(|_| "lost".to_owned()));
+    format!("{name}: {}", parts.join(", "))
 }
 
 /// What failed, what caused it and what helps, each in a line of its own.

@@ -79,6 +79,15 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
         Event::CampaignFailed { name, why } => {
             json!({ "event": "campaign_failed", "lock": name, "message": why })
         }
+        Event::MetricsNotWritten { why } => {
+            json!({ "event": "metrics_not_written", "message": why })
+        }
+        Event::Summary(summary) => json!({
+            "event": "summary", "lock": summary.name, "exit_code": summary.code,
+            "waited_ms": summary.waited.map(millis), "ran_ms": summary.ran.map(millis),
+            "lost": summary.lost.map(reason),
+            "tokens": summary.tokens.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        }),
     };
     when_and_where(&mut value);
     value["label"] = label.into();

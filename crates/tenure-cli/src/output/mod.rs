@@ -32,6 +32,7 @@ use crate::{
     args::CommonArgs,
     exit::{ExitCodes, Failure},
     explanation::Explanation,
+    run::record::{RunRecord, RunSummary},
 };
 
 /// How tenure speaks of itself: on stderr alone, as stdout belongs to the command.
@@ -41,6 +42,8 @@ pub(crate) struct Reporter {
     quiet: bool,
     verbose: bool,
     codes: ExitCodes,
+    /// What becomes of the run, if that is recorded.
+    record: Arc<OnceLock<RunRecord>>,
     /// What the locks of this command are labelled with, once that is known.
     label: Arc<OnceLock<String>>,
 }
@@ -132,6 +135,10 @@ pub(crate) enum Event<'a> {
         name: &'a str,
         why: &'a str,
     },
+    MetricsNotWritten {
+        why: &'a str,
+    },
+    Summary(&'a RunSummary),
 }
 
 /// What becomes of the command of a lost lock.
@@ -179,6 +186,7 @@ impl Reporter {
             quiet: common.quiet,
             verbose: common.verbose > 0,
             codes: ExitCodes::default(),
+            record: Arc::default(),
             label: Arc::default(),
         }
     }
@@ -232,6 +240,9 @@ impl Reporter {
     }
 
     fn emit_event(&self, event: &Event<'_>, wanted: bool) {
+        if let Some(record) = self.record.get() {
+            self.check_recorded(record.note(event));
+        }
         if self.json {
             say(&json::event(event, self.label.get().map(String::as_str)));
         } else if wanted {
@@ -239,13 +250,36 @@ impl Reporter {
         }
     }
 
+    /// From now on keeps a record of what happens.
+    pub(crate) fn set_record(&self, record: RunRecord) {
+        // One command has one run.
+        let _ = self.record.set(record);
+    }
+
+    /// Completes the record: all is over, and the exit code is this one.
+    pub(crate) fn end_record(&self, code: u8) {
+        let Some(record) = self.record.get() else { return };
+        self.check_recorded(record.end(code));
+        if record.wants_summary() {
+            self.event(&Event::Summary(&record.summary(code)));
+        }
+    }
+
+    /// The run is worth more than its record.
+    fn check_recorded(&self, recorded: Result<(), String>) {
+        if let Err(why) = recorded {
+            self.event(&Event::MetricsNotWritten { why: &why });
+        }
+    }
+
     fn wants(&self, event: &Event<'_>) -> bool {
         match event {
-            Event::Lost { .. } => true,
+            Event::Lost { .. } | Event::Summary(_) => true,
             Event::Stopped { .. }
             | Event::ReleaseRequested { .. }
             | Event::ReleaseFailed { .. }
             | Event::CampaignFailed { .. }
+            | Event::MetricsNotWritten { .. }
             | Event::FileStays { .. }
             | Event::UnknownVariable { meant: Some(_), .. }
             | Event::PasswordShown

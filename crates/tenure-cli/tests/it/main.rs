@@ -24,6 +24,7 @@ mod lock_output;
 mod looking;
 mod lost_before;
 mod manual;
+mod metrics_file;
 mod names;
 mod partitions;
 mod pass_through;

@@ -1,0 +1,109 @@
+//! What a run leaves for monitoring: metrics in a file, and a line for a log.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use crate::{
+    process::code,
+    scene::{Scene, events, eventually, text},
+};
+
+/// The value of `tenure_run_NAME` of the lock `nightly`.
+fn value(scene: &Scene, name: &str) -> Option<f64> {
+    let text = fs::read_to_string(scene.path("jobs.prom")).ok()?;
+    let begin = format!("tenure_run_{name}{{lock=\"nightly\"}} ");
+    Some(text.lines().find_map(|line| line.strip_prefix(&*begin))?.parse().unwrap())
+}
+
+#[test]
+fn a_run_writes_its_start_and_its_end() {
+    let scene = Scene::new();
+    fs::write(scene.path("jobs.prom"), "# HELP up Up.\nup 1\n").unwrap();
+    let shown = |name| value(&scene, name);
+    let runs = scene.start(
+        "nightly --metrics-file jobs.prom",
+        "while [ ! -e go ]; do sleep 0.05; done; exit 3",
+    );
+    eventually("it runs", || shown("running") == Some(1.0));
+    assert_eq!((shown("last_exit_code"), shown("last_end_timestamp_seconds")), (None, None));
+    assert!(shown("last_token") > Some(0.0) && shown("last_wait_seconds") >= Some(0.0));
+    fs::write(scene.path("go"), "\n").unwrap();
+    let done = runs.wait();
+    assert_eq!((code(&done), text(&done.stderr)), (3, ""));
+    assert_eq!((shown("running"), shown("last_exit_code")), (Some(0.0), Some(3.0)));
+    assert_eq!(shown("last_success_timestamp_seconds"), None);
+    scene.run("nightly --metrics-file jobs.prom", "true");
+    assert_eq!((shown("last_exit_code"), shown("last_lost")), (Some(0.0), Some(0.0)));
+    assert_eq!(shown("last_success_timestamp_seconds"), shown("last_end_timestamp_seconds"));
+    let written = fs::read_to_string(scene.path("jobs.prom")).unwrap();
+    assert!(written.starts_with("# HELP up Up.\nup 1\n"), "{written}");
+}
+
+#[test]
+fn a_busy_lock_and_an_interrupted_wait_are_attempts_and_not_runs() {
+    let scene = Scene::new();
+    scene.run("nightly --metrics-file jobs.prom", "true");
+    let success = value(&scene, "last_success_timestamp_seconds");
+    let _holder = scene.start("nightly", "echo > held; sleep 1000");
+    scene.line("held");
+    let busy = scene.run("nightly --no-wait --metrics-file jobs.prom", "true");
+    assert_eq!((code(&busy), value(&scene, "last_attempt_exit_code")), (124, Some(124.0)));
+    let waits = scene.start("nightly --metrics-file jobs.prom", "true");
+    scene.until_waiting("nightly", 1);
+    waits.signal(Signal::SIGTERM);
+    waits.wait();
+    assert_eq!(value(&scene, "last_attempt_exit_code"), Some(143.0));
+    assert_eq!(value(&scene, "last_exit_code"), Some(0.0));
+    assert_eq!(value(&scene, "last_success_timestamp_seconds"), success);
+}
+
+#[test]
+fn a_broken_lock_shows_as_lost() {
+    let scene = Scene::new();
+    let runs = scene.start("nightly --metrics-file jobs.prom --summary", "echo > held; sleep 1000");
+    scene.line("held");
+    scene.output(["break", "nightly", "--yes"]);
+    let done = runs.wait();
+    assert_eq!(code(&done), 123);
+    assert_eq!(
+        (value(&scene, "last_lost"), value(&scene, "last_exit_code")),
+        (Some(1.0), Some(123.0))
+    );
+    let said = text(&done.stderr);
+    assert!(said.lines().last().unwrap().ends_with(", lost"), "{said}");
+}
+
+#[test]
+fn a_file_that_cannot_be_is_refused_and_one_that_vanishes_costs_no_run() {
+    let scene = Scene::new();
+    let refused = scene.run("nightly --metrics-file missing/jobs.prom", "touch ran");
+    assert_eq!(code(&refused), 2);
+    assert!(text(&refused.stderr).contains("there can be no metrics in missing/jobs.prom"));
+    assert!(!scene.path("ran").exists());
+    fs::create_dir(scene.path("later")).unwrap();
+    let done = scene.run("nightly --metrics-file later/jobs.prom", "rm -r later; exit 5");
+    assert_eq!(code(&done), 5);
+    assert_eq!(text(&done.stderr).matches("the metrics of this run are missing").count(), 1);
+}
+
+#[test]
+fn a_summary_is_one_line_also_of_what_did_not_run() {
+    let scene = Scene::new();
+    let done = scene.run("nightly --summary", "exit 4");
+    let said = text(&done.stderr);
+    assert!(said.starts_with("tenure: nightly: waited "), "{said}");
+    assert!(said.contains(", ran ") && said.contains(", exit code 4, token "), "{said}");
+    assert_eq!(said.lines().count(), 1);
+    let _holder = scene.start("nightly", "echo > held; sleep 1000");
+    scene.line("held");
+    let busy = scene.run("nightly --no-wait --summary", "true");
+    assert_eq!(text(&busy.stderr), "tenure: nightly: not acquired, exit code 124\n");
+    let busy = scene.run("nightly --no-wait --summary --json", "true");
+    let said = events(&busy.stderr);
+    let summary = said.iter().find(|event| event["event"] == "summary").unwrap();
+    assert_eq!(
+        (&summary["exit_code"], &summary["waited_ms"]),
+        (&124.into(), &serde_json::Value::Null)
+    );
+}
