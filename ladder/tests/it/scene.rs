@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use redis::{Client, aio::MultiplexedConnection, cmd};
+use redis::{AsyncConnectionConfig, Client, aio::MultiplexedConnection, cmd};
 use tenure::{
     LockName, Tenure, TenureBuilder,
     inspect::{Kind, Mode},
@@ -61,7 +61,9 @@ impl Scene {
     /// A connection of its own, as another process has.
     pub(crate) async fn client(&self) -> MultiplexedConnection {
         let client = Client::open(self.server.url()).unwrap();
-        client.get_multiplexed_async_connection().await.unwrap()
+        // A machine that does other things answers later than the half second of its default.
+        let patient = AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
+        client.get_multiplexed_async_connection_with_config(&patient).await.unwrap()
     }
 
     /// The ttl of `key` is over: it ends now rather than in half a minute.

@@ -78,7 +78,7 @@ async fn each_waits_for_the_other(
 ) {
     let ours = Ours::beside(library, server);
     peer.asked("hold", "held").await;
-    let busy = ours.wait(key, TTL, Duration::from_millis(500)).await.err().unwrap();
+    let busy = ours.wait(key, TTL, Duration::from_secs(2)).await.err().unwrap();
     let AcquireError::TimedOut(busy) = busy else { panic!("{busy:?}") };
     assert!(busy.holder.unwrap().label.starts_with(library.label()));
     peer.asked("release", "released").await;
