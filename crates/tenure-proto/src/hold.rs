@@ -295,8 +295,7 @@ impl Hold {
         self.hold_end = end_of_hold(now, terms.max_hold);
         self.lease_deadline = self.deadline_for(&terms);
         self.renew_at = self.renew_at.min(next_renewal(now, self.lease_deadline, terms.ttl));
-        let at_risk = half_of_margin(now, self.lease_deadline, terms.ttl);
-        self.lease_at_risk = self.lease_at_risk.min(at_risk);
+        self.lease_at_risk = half_of_margin(now, self.lease_deadline, terms.ttl);
         self.terms = terms;
         if kept(Rule::UntakenGoesOn) {
             let window = window.min(self.lease_deadline.since(now) / 3);

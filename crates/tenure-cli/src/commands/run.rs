@@ -37,10 +37,11 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Reporter) -> R
     let mut signals = Signals::new();
     let run = Run { args: &args, names: &names, name: &name, config, voice };
     let done = run.to_its_end(attaching, plan, &mut signals).await;
-    voice.end_record(match &done {
-        Ok(outcome) => outcome.code,
-        Err(failure) => voice.codes().of(failure),
-    });
+    let (code, is_lost) = match &done {
+        Ok(outcome) => (outcome.code, outcome.is_lost),
+        Err(failure) => (voice.codes().of(failure), false),
+    };
+    voice.end_record(code, is_lost);
     Ok(done?.end(&mut signals).await)
 }
 

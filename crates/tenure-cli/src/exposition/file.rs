@@ -18,7 +18,7 @@ const MODE: u32 = 0o644;
 /// More than any collector reads.
 const MOST: u64 = 16 * 1024 * 1024;
 /// How long to wait for another process that writes to the same file.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A file of metrics.
@@ -40,7 +40,6 @@ impl MetricsFile {
         if !metadata(file.folder())?.is_dir() {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
-        file.read()?;
         Ok(file)
     }
 
@@ -56,6 +55,8 @@ impl MetricsFile {
         // Whatever the umask says.
         next.as_file().set_permissions(Permissions::from_mode(MODE))?;
         next.write_all(text.as_bytes())?;
+        // After a power cut there is the old file or the new one.
+        next.as_file().sync_data()?;
         next.persist(&self.path).map(drop).map_err(|error| error.error)
     }
 
@@ -149,8 +150,11 @@ mod tests {
         let link = dir.path().join("link.prom");
         symlink(dir.path().join("elsewhere"), &link).unwrap();
         let missing = dir.path().join("missing/jobs.prom");
-        for path in [&*link, dir.path(), &missing, Path::new("/")] {
+        for path in [&*missing, Path::new("/")] {
             MetricsFile::new(path).unwrap_err();
+        }
+        for path in [&*link, dir.path()] {
+            MetricsFile::new(path).unwrap().change(|_| String::new()).unwrap_err();
         }
         let file = MetricsFile::new(&dir.path().join("later.prom")).unwrap();
         symlink("/etc/passwd", dir.path().join("later.prom")).unwrap();

@@ -257,9 +257,9 @@ impl Reporter {
     }
 
     /// Completes the record: all is over, and the exit code is this one.
-    pub(crate) fn end_record(&self, code: u8) {
+    pub(crate) fn end_record(&self, code: u8, is_lost: bool) {
         let Some(record) = self.record.get() else { return };
-        self.check_recorded(record.end(code));
+        self.check_recorded(record.end(code, is_lost));
         if record.wants_summary() {
             self.event(&Event::Summary(&record.summary(code)));
         }

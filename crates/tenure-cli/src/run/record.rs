@@ -81,6 +81,8 @@ struct State {
     tokens: Vec<(String, Token)>,
     ended: Option<(SystemTime, Duration)>,
     lost: Option<LostReason>,
+    /// Whether it ended as lost.
+    is_lost: bool,
 }
 
 impl RunRecord {
@@ -91,6 +93,12 @@ impl RunRecord {
         locks: &[&LockName],
     ) -> Result<Self, Failure> {
         let file = file.map(|path| MetricsFile::new(path).map_err(|error| refused(path, &error)));
+        let mut different: Vec<String> = Vec::new();
+        for lock in locks {
+            if !different.iter().any(|known| known == lock.as_str()) {
+                different.push(lock.as_str().to_owned());
+            }
+        }
         let state = State {
             attempted: SystemTime::now(),
             started: None,
@@ -98,11 +106,12 @@ impl RunRecord {
             tokens: Vec::new(),
             ended: None,
             lost: None,
+            is_lost: false,
         };
         Ok(Self(Arc::new(Shared {
             file: file.transpose()?,
             wants_summary,
-            locks: locks.iter().map(|lock| lock.as_str().to_owned()).collect(),
+            locks: different,
             state: Mutex::new(state),
         })))
     }
@@ -138,8 +147,10 @@ impl RunRecord {
     ///
     /// # Errors
     /// Why the file cannot be written.
-    pub(crate) fn end(&self, code: u8) -> Result<(), String> {
-        self.write(&self.lock(), Some(code))
+    pub(crate) fn end(&self, code: u8, is_lost: bool) -> Result<(), String> {
+        let mut state = self.lock();
+        state.is_lost = is_lost;
+        self.write(&state, Some(code))
     }
 
     /// What the line at the end says.
@@ -150,7 +161,7 @@ impl RunRecord {
             waited: state.started.map(|_| state.waited),
             ran: state.ended.map(|(_, ran)| ran),
             tokens: state.tokens.iter().map(|(_, token)| *token).collect(),
-            lost: state.lost,
+            lost: state.lost.filter(|_| state.is_lost),
             code,
         }
     }
@@ -196,12 +207,13 @@ fn values(state: &State, lock: &str, code: Option<u8>) -> Vec<(Family, f64)> {
     let rounded = |token: &Token| token.to_string().parse().unwrap_or(f64::NAN);
     values.extend(token.map(|(_, token)| (TOKEN, rounded(token))));
     let Some(code) = code else { return values };
-    let (ended, ran) = state.ended.unwrap_or((SystemTime::now(), Duration::ZERO));
+    // Where the lock was lost before, the command was not started.
+    let Some((ended, ran)) = state.ended else { return values };
     values.push((END, seconds(ended)));
     values.push((DURATION, ran.as_secs_f64()));
     values.push((CODE, f64::from(code)));
-    values.push((LOST, if state.lost.is_some() { 1.0 } else { 0.0 }));
-    if code == 0 && state.lost.is_none() {
+    values.push((LOST, if state.is_lost { 1.0 } else { 0.0 }));
+    if code == 0 && !state.is_lost {
         values.push((SUCCESS, seconds(ended)));
     }
     values
@@ -269,7 +281,7 @@ mod tests {
         let shown = |name| value(&path, name, "nightly");
         assert_eq!((shown("running"), shown("last_exit_code")), (Some(1.0), None));
         run.note(&ended()).unwrap();
-        run.end(0).unwrap();
+        run.end(0, false).unwrap();
         assert_eq!((shown("running"), shown("last_exit_code")), (Some(0.0), Some(0.0)));
         assert_eq!((shown("last_wait_seconds"), shown("last_token")), (Some(1.5), Some(77.0)));
         assert_eq!((shown("last_duration_seconds"), shown("last_lost")), (Some(7.0), Some(0.0)));
@@ -285,10 +297,10 @@ mod tests {
         let good = record(&path, &["nightly"]);
         acquire(&good, "nightly", 77);
         good.note(&ended()).unwrap();
-        good.end(0).unwrap();
+        good.end(0, false).unwrap();
         let shown = |name| value(&path, name, "nightly");
         let success = shown("last_success_timestamp_seconds");
-        record(&path, &["nightly"]).end(124).unwrap();
+        record(&path, &["nightly"]).end(124, false).unwrap();
         assert_eq!(
             (shown("last_attempt_exit_code"), shown("last_exit_code")),
             (Some(124.0), Some(0.0))
@@ -299,7 +311,7 @@ mod tests {
         let fate = crate::output::CommandFate::Killed;
         lost.note(&Event::Lost { name: "nightly", reason, failure: None, fate }).unwrap();
         lost.note(&ended()).unwrap();
-        lost.end(123).unwrap();
+        lost.end(123, true).unwrap();
         assert_eq!((shown("last_lost"), shown("last_exit_code")), (Some(1.0), Some(123.0)));
         assert_eq!(shown("last_success_timestamp_seconds"), success);
         assert_eq!(value(&path, "last_exit_code", "other"), Some(3.0));
@@ -310,11 +322,11 @@ mod tests {
     fn several_locks_have_series_each_and_begin_together() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("jobs.prom");
-        let run = record(&path, &["a\"b", "c"]);
+        let run = record(&path, &["a\"b", "c", "c"]);
         acquire(&run, "a\"b", 1);
         assert!(!path.exists());
         acquire(&run, "c", 2);
-        run.end(9).unwrap();
+        run.end(9, false).unwrap();
         assert_eq!(value(&path, "last_token", "a\\\"b"), Some(1.0));
         assert_eq!(value(&path, "last_token", "c"), Some(2.0));
         assert_eq!(value(&path, "last_success_timestamp_seconds", "c"), None);

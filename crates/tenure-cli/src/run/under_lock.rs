@@ -52,7 +52,7 @@ pub(crate) struct RunOutcome {
     /// Whether the command was ended for the sake of the lock alone.
     pub(crate) for_the_lock: bool,
     /// Whether the code says that the lock was lost.
-    is_lost: bool,
+    pub(crate) is_lost: bool,
     /// What tenure is to die of instead of giving the code.
     interrupt: Option<FatalSignal>,
     /// Whether the store did not release the lock, and nobody wants tenure to end.
@@ -106,10 +106,10 @@ impl LockedCommand<'_> {
             if longest < plan.ttl { end.min(held.deadline()) } else { end }
         });
         let name = &join_names(self.names.iter().copied());
+        signals.listen(&TELLING).map_err(Failure::failed)?;
         for (name, token) in held.tokens() {
             voice.event(&Event::Acquired { name, token, waited });
         }
-        signals.listen(&TELLING).map_err(Failure::failed)?;
         let terminal = Terminal::open();
         let mut environment = self.tokens(&held);
         environment.push(("TENURE_NAME".to_owned(), name.clone()));

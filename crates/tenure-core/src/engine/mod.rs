@@ -24,7 +24,8 @@ pub(crate) use agenda::{Agenda, AgendaKey, Job, WakeOnDrop, WatchedLease, Watche
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 pub(crate) use slots::{ReserveError, Slot, Slots};
 pub(crate) use starter::EngineStarter;
-use survival::{catch_future_panic, catch_panic};
+use survival::catch_future_panic;
+pub(crate) use survival::catch_panic;
 pub(crate) use take_back::{HoldEnd, PendingRelease};
 use tenure_proto::{LostReason, Timestamp, hold::HINT_GAP, queue::Released};
 use tokio::sync::Notify;
@@ -33,7 +34,7 @@ use crate::{
     Clock, Eviction, Evictions, Fault, FaultKind, Store,
     driver::{Either, first, timeout_at},
     error::{LockAddress, Lost},
-    observe::{StoreCall, StoreTelemetry},
+    observe::{GAUGES_EVERY, StoreCall, StoreTelemetry},
     outage::Outage,
     pace::RenewalPace,
     store::Renewal,
@@ -93,8 +94,10 @@ impl Engine {
             let now = self.clock.now();
             self.start_what_is_due(now, calls);
             let begins = gauges_at == Timestamp::NEVER && self.observer.gauges_are_due();
-            if begins || now >= gauges_at {
-                gauges_at = self.observer.set_gauges(now);
+            let finished = self.is_finished() && calls.under_way.is_empty();
+            if begins || now >= gauges_at || (finished && gauges_at != Timestamp::NEVER) {
+                let next = catch_panic(|| self.observer.set_gauges(now));
+                gauges_at = next.unwrap_or(now.saturating_add(GAUGES_EVERY));
             }
             if self.is_finished() && calls.under_way.is_empty() {
                 return;

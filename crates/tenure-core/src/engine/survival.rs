@@ -21,11 +21,9 @@ pub(super) async fn call<F: Future + Send>(what: &str, call: F) -> Result<F::Out
     })
 }
 
-/// Runs work on which nothing else must depend.
-pub(super) fn catch_panic(work: impl FnOnce()) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-        tell(&*panic);
-    }
+/// Runs work on which nothing else must depend; `None` if it panicked.
+pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).inspect_err(|panic| tell(&**panic)).ok()
 }
 
 /// The same for a future; `None` if it panicked.

@@ -38,7 +38,7 @@ use tracing::{Span, debug, info, warn};
 use crate::{Fault, FaultKind, LockName, Store, error::Lost};
 
 /// How often gauges are set while anything is held or waited for.
-const GAUGES_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const GAUGES_EVERY: Duration = Duration::from_secs(1);
 
 /// The observer of one store.
 #[derive(Clone, Debug)]
@@ -56,6 +56,8 @@ struct Shared {
     described_to: Mutex<Option<usize>>,
     /// Whether the engine sets gauges.
     gauges_set: AtomicBool,
+    /// Whether anything was held or waited for when they were set last.
+    was_busy: AtomicBool,
     /// Wakes the engine.
     engine: Arc<Notify>,
 }
@@ -113,6 +115,7 @@ impl StoreTelemetry {
             locks: std::iter::repeat_with(OnceLock::new).take(ids).collect(),
             described_to: Mutex::new(None),
             gauges_set: AtomicBool::new(false),
+            was_busy: AtomicBool::new(false),
             engine: engine.clone(),
         };
         let telemetry = Self { shared: Arc::new(shared) };
@@ -122,7 +125,10 @@ impl StoreTelemetry {
 
     /// The series of locks called `name` of this kind.
     pub(crate) fn series(&self, name: &LockName, kind: Kind) -> SeriesId {
-        SeriesId::new(kind, self.shared.families.find(name.as_str()))
+        let id = SeriesId::new(kind, self.shared.families.find(name.as_str()));
+        // While nothing is locked: it may call a recorder.
+        self.locks(id, |_| {});
+        id
     }
 
     fn locks(&self, id: SeriesId, work: impl FnOnce(&ObservedLocks)) {
@@ -170,8 +176,12 @@ impl StoreTelemetry {
                 any |= locks.set_gauges(now, recorder, identity);
             }
         });
-        if !any {
+        // Nothing for the first time: a stream of short holds does not wake the engine for each of them.
+        if !any && !shared.was_busy.swap(false, Ordering::Relaxed) {
             return Timestamp::NEVER;
+        }
+        if any {
+            shared.was_busy.store(true, Ordering::Relaxed);
         }
         shared.gauges_set.store(true, Ordering::SeqCst);
         now.saturating_add(GAUGES_EVERY)
@@ -201,11 +211,11 @@ impl StoreTelemetry {
     pub(crate) fn begin_hold(
         &self,
         (id, name): (SeriesId, &LockName),
-        holder: &Span,
+        holder: Option<&Span>,
         token: Token,
-    ) -> Option<Span> {
+    ) -> Option<Arc<Span>> {
         self.watch_gauges();
-        self.hold_span(holder, id, name, token)
+        self.hold_span(holder, id, name, token).map(Arc::new)
     }
 
     /// An acquisition waits from now on.

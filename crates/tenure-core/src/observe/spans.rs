@@ -58,7 +58,7 @@ impl AcquisitionSpan {
         self.ended = true;
         self.span.record("tenure.outcome", outcome);
         if let Some(token) = token {
-            self.span.record("tenure.token", token.to_string());
+            self.span.record("tenure.token", tracing::field::display(token));
         }
     }
 
@@ -79,7 +79,8 @@ impl AcquisitionSpan {
 
 impl Drop for AcquisitionSpan {
     fn drop(&mut self) {
-        if !self.ended {
+        // A second panic would end the process.
+        if !self.ended && !std::thread::panicking() {
             self.span.record("tenure.outcome", "cancelled");
         }
     }
@@ -108,14 +109,14 @@ impl StoreTelemetry {
     /// The span of a hold of `name`, which the holder's span contains. `None` if it would be disabled.
     pub(crate) fn hold_span(
         &self,
-        holder: &Span,
+        holder: Option<&Span>,
         series: SeriesId,
         name: &LockName,
         token: Token,
     ) -> Option<Span> {
         let store = &self.shared.fields;
         let span = info_span!(
-            parent: holder,
+            parent: holder.and_then(Span::id),
             "tenure.hold",
             tenure.lock.name = %name,
             tenure.lock.kind = series.kind().as_str(),

@@ -62,8 +62,8 @@ pub(crate) struct ValidatedSettings {
     pub(crate) hold_at_least: Duration,
     pub(crate) label: Label,
     pub(crate) series: SeriesId,
-    /// The span of the caller.
-    pub(crate) caller: Span,
+    /// The span of the caller, if it is in one. Cloning this calls no subscriber.
+    pub(crate) caller: Option<Arc<Span>>,
     pub(crate) fair: bool,
     /// Whether the tasks of this process hand it over among themselves.
     pub(crate) hand_over: bool,
@@ -80,7 +80,7 @@ pub(crate) struct HoldRequest {
     pub(crate) hold_at_least: Duration,
     pub(crate) label: Label,
     pub(crate) series: SeriesId,
-    pub(crate) caller: Span,
+    pub(crate) caller: Option<Arc<Span>>,
 }
 
 impl Options {
@@ -129,7 +129,7 @@ impl Options {
             hold_at_least,
             label,
             series,
-            caller: Span::current(),
+            caller: Some(Span::current()).filter(|span| !span.is_none()).map(Arc::new),
             fair: self.fair,
             hand_over: !self.fair && !self.apart && mode == Mode::Exclusive,
             on_busy: self.on_busy,

@@ -107,6 +107,24 @@ fn who_observes_a_loss_and_panics_costs_no_other_hold() {
     });
 }
 
+/// The process stood still for so long that the hold is at risk as soon as its renewal is due.
+#[test]
+fn who_observes_a_risk_and_panics_costs_no_renewal() {
+    let counted = OnCount::of("tenure_at_risk_total");
+    counted.run(async {
+        let (tenure, _, clock) = on_flawed();
+        let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+        settle().await;
+        counted.next_time(|| panic!("on purpose"));
+        clock.advance(TTL * 7 / 10);
+        settle().await;
+        assert!(!guard.is_at_risk(), "it was renewed");
+        clock.advance(TTL / 2);
+        settle().await;
+        guard.check().unwrap();
+    });
+}
+
 #[tokio::test]
 async fn hints_that_panic_end_no_renewals() {
     let (tenure, store, clock) = on_flawed();

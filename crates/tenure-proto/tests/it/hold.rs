@@ -450,6 +450,8 @@ fn only_a_hold_that_a_task_has_is_at_risk() {
     hold.pass(late, terms(30_000), WINDOW);
     assert_eq!((hold.is_at_risk(late), hold.risk_changed(late)), (false, None));
     assert!(hold.claim(late));
+    assert_eq!(hold.risk_changed(late), None, "it has just got what is left");
+    let late = at(DEADLINE - 20);
     assert_eq!(hold.risk_changed(late), Some(true), "the next holder does not know");
     let mut lost = hold.clone();
     lost.lose(LostReason::Taken);

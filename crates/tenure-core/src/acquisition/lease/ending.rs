@@ -31,7 +31,7 @@ struct EndedHold {
     was_held: bool,
     /// Whether a task of this process may have had the lease afterwards.
     to_others_here: bool,
-    span: Option<Span>,
+    span: Option<Arc<Span>>,
 }
 
 impl Lease {
@@ -191,7 +191,7 @@ impl Lease {
         if was_held {
             let how = if to_others_here { HoldEnding::Released } else { HoldEnding::LeavesProcess };
             let (observed, times) = (self.name_use().observed(), (since, held_for));
-            self.context.observer.record_end(observed, token, times, how, span.as_ref());
+            self.context.observer.record_end(observed, token, times, how, span.as_deref());
         }
     }
 
@@ -220,7 +220,7 @@ impl Lease {
             Ok(()) => {
                 let (observed, times) = (self.name_use().observed(), (since, now.since(since)));
                 let (observer, how) = (&self.context.observer, HoldEnding::Abandoned);
-                observer.record_end(observed, token, times, how, span.as_ref());
+                observer.record_end(observed, token, times, how, span.as_deref());
             }
             Err(loss) => loss.iter().for_each(|loss| self.tell(loss)),
         }

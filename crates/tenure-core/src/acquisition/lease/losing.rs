@@ -19,7 +19,7 @@ pub(super) struct UnreportedLoss {
     lost: Lost,
     /// Since when and how long it was held; `None` if it was handed over and not taken.
     held: Option<(Timestamp, Duration)>,
-    span: Option<Span>,
+    span: Option<Arc<Span>>,
     news: Option<Arc<Notify>>,
 }
 
@@ -84,7 +84,7 @@ impl Lease {
 
     fn count(&self, loss: &UnreportedLoss) {
         if let Some(held) = loss.held {
-            let (observer, span) = (&self.context.observer, loss.span.as_ref());
+            let (observer, span) = (&self.context.observer, loss.span.as_deref());
             observer.record_lost(self.name_use().series, &loss.lost, held, span);
         }
     }

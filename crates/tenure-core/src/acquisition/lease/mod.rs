@@ -117,17 +117,28 @@ impl Lease {
         if let Some(head) = lease.head() {
             head.record_grant(Arc::downgrade(&lease), now);
         }
-        let observer = &context.observer;
-        observer.count_hold(lease.name_use().series, now);
-        let span = observer.begin_hold(lease.name_use().observed(), &request.caller, token);
+        context.observer.count_hold(lease.name_use().series, now);
+        // From now on the hold ends with this, also if an observer panics.
+        let held = LeaseHold::new(lease.clone(), 0, token);
         let mut state = lease.lock();
-        state.set_span(span);
         if tainted_until > now {
             state.set_late_calls_until(tainted_until);
         }
         lease.schedule_check(&mut state, now);
         drop(state);
-        LeaseHold::new(lease, 0, token)
+        lease.begin_span(0, request, token);
+        held
+    }
+
+    /// Reports that the hold of `generation` began, and gives it a span.
+    fn begin_span(&self, generation: u32, request: &HoldRequest, token: Token) {
+        let (observer, caller) = (&self.context.observer, request.caller.as_deref());
+        let span = observer.begin_hold(self.name_use().observed(), caller, token);
+        let Some(span) = span else { return };
+        let mut state = self.lock();
+        if state.hold.generation() == generation && !state.told_lost {
+            state.set_span(Some(span));
+        }
     }
 
     pub(crate) fn name(&self) -> &LockName {
@@ -215,16 +226,9 @@ impl Lease {
             self.schedule_check(&mut state, now);
         }
         let token = state.token;
-        let observer = &self.context.observer;
-        observer.count_hold(self.name_use().series, now);
+        self.context.observer.count_hold(self.name_use().series, now);
         drop(state);
-        let span = observer.begin_hold(self.name_use().observed(), &request.caller, token);
-        if span.is_some() {
-            let mut state = self.lock();
-            if state.hold.generation() == generation {
-                state.set_span(span);
-            }
-        }
+        self.begin_span(generation, request, token);
         true
     }
 

@@ -17,7 +17,7 @@ impl Lease {
         drop(state);
         news.notify_waiters();
         let observer = &self.context.observer;
-        observer.record_release_request(self.name_use().observed(), token, span.as_ref());
+        observer.record_release_request(self.name_use().observed(), token, span.as_deref());
     }
 
     /// Whether the holder of `generation` has a release request, and has not released.

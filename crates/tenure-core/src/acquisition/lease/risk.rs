@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use tracing::Span;
 
 use super::{Lease, State};
-use crate::driver::timeout_at;
+use crate::{driver::timeout_at, engine::catch_panic};
 
 /// A change of the risk that was not reported yet.
 #[must_use = "it is to be told when nothing is locked"]
@@ -15,7 +15,7 @@ pub(super) struct RiskChange {
     at_risk: bool,
     token: Token,
     left: Duration,
-    span: Option<Span>,
+    span: Option<Arc<Span>>,
     news: Option<Arc<Notify>>,
 }
 
@@ -45,12 +45,15 @@ impl Lease {
     pub(super) fn tell_risk(&self, change: &RiskChange) {
         let RiskChange { at_risk, token, left, span, news } = change;
         news.iter().for_each(|news| news.notify_waiters());
-        let observer = &self.context.observer;
-        if *at_risk {
-            observer.record_at_risk(self.name_use().observed(), *token, *left, span.as_ref());
-        } else {
-            observer.record_recovered(self.name(), *token, span.as_ref());
-        }
+        let (observer, span) = (&self.context.observer, span.as_deref());
+        // The engine has a renewal to send, whatever an observer does.
+        catch_panic(|| {
+            if *at_risk {
+                observer.record_at_risk(self.name_use().observed(), *token, *left, span);
+            } else {
+                observer.record_recovered(self.name(), *token, span);
+            }
+        });
     }
 
     /// Whether the hold of `generation` is at risk or no longer held.
@@ -89,6 +92,10 @@ impl Lease {
     }
 
     fn risk_status(&self, generation: u32) -> RiskStatus {
+        // A forked child holds nothing.
+        if self.context.is_forked() {
+            return RiskStatus::Lost;
+        }
         let state = self.lock();
         if state.hold.ended() || state.hold.generation() != generation {
             return RiskStatus::Over;

@@ -43,7 +43,7 @@ pub(super) struct LeaseExtras {
     /// Notifies tasks that wait for the loss or for a request.
     pub(super) news: Arc<Notify>,
     /// The span of the hold.
-    pub(super) span: Option<Span>,
+    pub(super) span: Option<Arc<Span>>,
 }
 
 impl State {
@@ -69,16 +69,16 @@ impl State {
     }
 
     /// The span of the hold, if it has one.
-    pub(super) fn span(&self) -> Option<Span> {
+    pub(super) fn span(&self) -> Option<Arc<Span>> {
         self.rare.as_ref()?.span.clone()
     }
 
     /// Takes the span of the hold, which ends with it.
-    pub(super) fn take_span(&mut self) -> Option<Span> {
+    pub(super) fn take_span(&mut self) -> Option<Arc<Span>> {
         self.rare.as_mut()?.span.take()
     }
 
-    pub(super) fn set_span(&mut self, span: Option<Span>) {
+    pub(super) fn set_span(&mut self, span: Option<Arc<Span>>) {
         if span.is_some() {
             self.rare.get_or_insert_default().span = span;
         }

@@ -94,11 +94,13 @@ impl WatchedLease for Lease {
         let renewed = matches!(answer, Renewed::Renewed { .. }) && !state.hold.ended();
         let left = renewed.then(|| state.hold.deadline().since(received));
         let ttl = state.hold.terms().ttl.get();
+        // A holder may have seen the risk before the engine did.
+        let before = Self::take_risk_change(&mut state, received);
         state.hold.renewal_answered(sent, received, answer);
         if state.hold.ended() {
             return;
         }
-        let risk = Self::take_risk_change(&mut state, received);
+        let after = Self::take_risk_change(&mut state, received);
         match state.hold.next_action(received) {
             Action::TellLost(reason) => self.lose(state, received, reason),
             Action::Renew | Action::PassOn | Action::WaitUntil(_) => {
@@ -106,7 +108,7 @@ impl WatchedLease for Lease {
                 drop(state);
             }
         }
-        risk.iter().for_each(|risk| self.tell_risk(risk));
+        before.iter().chain(&after).for_each(|risk| self.tell_risk(risk));
         if let Some(left) = left {
             self.context.observer.record_margin(self.name_use().series, left, ttl);
         }
