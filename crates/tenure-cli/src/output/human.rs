@@ -166,6 +166,11 @@ fn sentence(event: &Event<'_>) -> String {
         Event::CampaignFailed { name, why } => {
             format!("no answer to the campaign for {name}, which continues: {why}")
         }
+        Event::Serving { address } => format!("metrics are at http://{address}/metrics"),
+        Event::ExportDown { why } => {
+            format!("tenure_export_up is 0 and no lock is exported until the store answers: {why}")
+        }
+        Event::ExportUp => "the store answers again".to_owned(),
     }
 }
 

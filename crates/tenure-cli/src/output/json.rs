@@ -79,6 +79,11 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
         Event::CampaignFailed { name, why } => {
             json!({ "event": "campaign_failed", "lock": name, "message": why })
         }
+        Event::Serving { address } => {
+            json!({ "event": "serving", "address": address.to_string() })
+        }
+        Event::ExportDown { why } => json!({ "event": "export_down", "message": why }),
+        Event::ExportUp => json!({ "event": "export_up" }),
     };
     when_and_where(&mut value);
     value["label"] = label.into();

@@ -11,6 +11,7 @@ pub(crate) mod tables;
 
 use std::{
     io::{self, IsTerminal, Write},
+    net::SocketAddr,
     path::Path,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -132,6 +133,13 @@ pub(crate) enum Event<'a> {
         name: &'a str,
         why: &'a str,
     },
+    Serving {
+        address: SocketAddr,
+    },
+    ExportDown {
+        why: &'a str,
+    },
+    ExportUp,
 }
 
 /// What becomes of the command of a lost lock.
@@ -247,6 +255,8 @@ impl Reporter {
             | Event::ReleaseFailed { .. }
             | Event::CampaignFailed { .. }
             | Event::FileStays { .. }
+            | Event::ExportDown { .. }
+            | Event::ExportUp
             | Event::UnknownVariable { meant: Some(_), .. }
             | Event::PasswordShown
             | Event::ForeignConfiguration { .. } => !self.quiet,
@@ -260,7 +270,8 @@ impl Reporter {
             | Event::Recovered { .. }
             | Event::Ended { .. }
             | Event::Released { .. }
-            | Event::Detached { .. } => self.verbose,
+            | Event::Detached { .. }
+            | Event::Serving { .. } => self.verbose,
         }
     }
 
