@@ -183,21 +183,24 @@ mod tests {
         let holders = vec![holder("alice@web3/4711 up", 3), holder("web-7", 2)];
         let waiters = vec![Waiting::new("next", Mode::Exclusive)];
         let text = text(vec![("uploads", Snapshot::new(holders, waiters))]);
-        has(&text, &[
-            "tenure_lock_info{lock=\"uploads\",kind=\"semaphore\",holder=\"alice@web3/4711 up\",host=\"web3\"} 1",
-            "tenure_lock_info{lock=\"uploads\",kind=\"semaphore\",holder=\"web-7\",host=\"\"} 1",
-            "tenure_lock_held{lock=\"uploads\"} 2",
-            "tenure_lock_waiters{lock=\"uploads\"} 1",
-            "tenure_lock_expires_seconds{lock=\"uploads\"} 27",
-            "tenure_lock_held_seconds{lock=\"uploads\"} 3",
-            // The double that is nearest to …098000000 + 2 s.
-            "tenure_lock_token{lock=\"uploads\"} 1740800100352000000",
-            "tenure_export_up 1",
-            "tenure_export_names 1",
-            "tenure_export_names_left_out 3",
-            "tenure_export_incomplete 1",
-            "tenure_export_answer_seconds 0.25",
-        ]);
+        has(
+            &text,
+            &[
+                "tenure_lock_info{lock=\"uploads\",kind=\"semaphore\",holder=\"alice@web3/4711 up\",host=\"web3\"} 1",
+                "tenure_lock_info{lock=\"uploads\",kind=\"semaphore\",holder=\"web-7\",host=\"\"} 1",
+                "tenure_lock_held{lock=\"uploads\"} 2",
+                "tenure_lock_waiters{lock=\"uploads\"} 1",
+                "tenure_lock_expires_seconds{lock=\"uploads\"} 27",
+                "tenure_lock_held_seconds{lock=\"uploads\"} 3",
+                // The double that is nearest to …098000000 + 2 s.
+                "tenure_lock_token{lock=\"uploads\"} 1740800100352000000",
+                "tenure_export_up 1",
+                "tenure_export_names 1",
+                "tenure_export_names_left_out 3",
+                "tenure_export_incomplete 1",
+                "tenure_export_answer_seconds 0.25",
+            ],
+        );
     }
 
     #[test]
@@ -205,12 +208,15 @@ mod tests {
         let waiting = Snapshot::new(vec![], vec![Waiting::new("next", Mode::Exclusive)]);
         let bare = Snapshot::new(vec![Contender::new("", Mode::Exclusive)], vec![]);
         let text = text(vec![("bare", bare), ("waited-for", waiting)]);
-        has(&text, &[
-            "tenure_lock_held{lock=\"waited-for\"} 0",
-            "tenure_lock_waiters{lock=\"waited-for\"} 1",
-            "tenure_lock_held{lock=\"bare\"} 1",
-            "tenure_lock_info{lock=\"bare\",kind=\"\",holder=\"\",host=\"\"} 1",
-        ]);
+        has(
+            &text,
+            &[
+                "tenure_lock_held{lock=\"waited-for\"} 0",
+                "tenure_lock_waiters{lock=\"waited-for\"} 1",
+                "tenure_lock_held{lock=\"bare\"} 1",
+                "tenure_lock_info{lock=\"bare\",kind=\"\",holder=\"\",host=\"\"} 1",
+            ],
+        );
         for unknown in ["expires_seconds", "held_seconds", "token"] {
             assert!(!text.contains(&format!("tenure_lock_{unknown}")), "{unknown}: {text}");
         }

@@ -68,9 +68,10 @@ mod tests {
 
     #[test]
     fn the_store_is_asked_for_each_beginning_once() {
-        assert_eq!(names(&["job:*", "job:a*", "job:", "x*y*", "nightly"]).prefixes(), [
-            "job:", "nightly", "x"
-        ]);
+        assert_eq!(
+            names(&["job:*", "job:a*", "job:", "x*y*", "nightly"]).prefixes(),
+            ["job:", "nightly", "x"]
+        );
         assert_eq!(names(&["*:a", "job:*"]).prefixes(), [""]);
         assert_eq!(names(&["a", "ab", "abc", "b"]).prefixes(), ["a", "b"]);
     }
