@@ -138,7 +138,6 @@ fn count(count: usize) -> f64 {
 }
 
 /// All numbers of metrics are floating point.
-#[expect(clippy::cast_precision_loss, reason = "the format has no other numbers")]
 fn rounded(number: u64) -> f64 {
     number as f64
 }

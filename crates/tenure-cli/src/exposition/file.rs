@@ -134,7 +134,7 @@ mod tests {
         });
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!((text.lines().count(), text.starts_with("up 1\n")), (81, true));
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
+        assert_eq!(metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
         let left = fs::read_dir(dir.path()).unwrap().count();
         assert_eq!(left, 2, "the file, and the one that is locked");
     }

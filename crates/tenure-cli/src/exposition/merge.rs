@@ -18,7 +18,7 @@ pub(crate) fn merged(
     let is_new = |name: &str, labels: &str| {
         new.iter().any(|line| series(line.as_str()) == Some((name, labels)))
     };
-    for line in existing.lines() {
+    for line in existing.split_terminator('\n') {
         let described = description(line);
         let Some((name, labels)) = series(line) else {
             if !described.is_some_and(|name| is_one_of(families, name)) {
@@ -106,6 +106,30 @@ mod tests {
         let once = merged("", &FAMILIES, &samples, |_| false);
         let again = merged(&once, &FAMILIES, &samples, |_| false);
         assert_eq!((times(&again, "a{lock="), times(&again, "# TYPE a ")), (1, 1), "{again}");
+    }
+
+    #[test]
+    fn any_file_keeps_its_other_lines_and_a_second_time_changes_nothing() {
+        let examples: &[&[u8]] = &[
+            b"# HELP up Is up.\n# TYPE up gauge\nup 1\r\n",
+            b"# TYPE a gauge\na{lock=\"x\"} 1\nab{lock=\"x\"} 1\n# HELP a Of a.",
+        ];
+        let samples = [sample("a", "x", 1.0), sample("b", "}\"\n", 2.0)];
+        tenure_testkit::fuzz(20_000, examples, |bytes| {
+            let Ok(text) = std::str::from_utf8(bytes) else { return false };
+            let once = merged(text, &FAMILIES, &samples, |_| true);
+            assert_eq!(merged(&once, &FAMILIES, &samples, |_| true), once);
+            let others = |line: &&str| {
+                let name = series(line).map(|(name, _)| name).or_else(|| description(line));
+                !name.is_some_and(|name| is_one_of(&FAMILIES, name))
+            };
+            let kept = |text: &str| {
+                let lines = text.split_terminator('\n').filter(others);
+                lines.map(str::to_owned).collect::<Vec<_>>()
+            };
+            assert_eq!(kept(&once), kept(text));
+            true
+        });
     }
 
     #[test]

@@ -35,11 +35,11 @@ impl Exporter {
         eventually("it serves", || {
             let text = fs::read_to_string(&said).unwrap();
             let lines = text.lines().filter(|line| line.contains("\"serving\""));
-            let found = lines.filter_map(|line| {
+            let mut found = lines.filter_map(|line| {
                 let event: serde_json::Value = serde_json::from_str(line).ok()?;
                 Some(event["address"].as_str()?.to_owned())
             });
-            address = found.last().unwrap_or_default();
+            address = found.next().unwrap_or_default();
             !address.is_empty()
         });
         Self { running, address, said }
