@@ -200,6 +200,9 @@ fn a_store_that_stands_still_does_not_keep_a_scrape() {
     let pid = i32::try_from(server.pid().unwrap()).unwrap();
     send(pid, Signal::SIGSTOP);
     exporter.until("it is away", |values| value(values, "tenure_export_up") == Some(0.0));
+    // Of the store's own limits, none would do for every store.
+    let said = fs::read_to_string(&exporter.said).unwrap();
+    assert!(said.contains("did not answer within 4s"), "{said}");
     send(pid, Signal::SIGCONT);
     exporter.until("it is up", |values| value(values, "tenure_export_up") == Some(1.0));
 }
