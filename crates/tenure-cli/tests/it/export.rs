@@ -194,13 +194,13 @@ fn a_store_that_is_away_is_told_and_comes_back() {
 #[test]
 fn a_store_that_stands_still_does_not_keep_a_scrape() {
     let server = RedisServer::start();
-    let scene = Scene::with_store(&server.url());
+    // The store itself would wait for longer.
+    let scene = Scene::with_store(&format!("{}?response_timeout=60s", server.url()));
     let exporter = Exporter::start(&scene, &["--names", "*"]);
     assert_eq!(value(&exporter.scrape(), "tenure_export_up"), Some(1.0));
     let pid = i32::try_from(server.pid().unwrap()).unwrap();
     send(pid, Signal::SIGSTOP);
     exporter.until("it is away", |values| value(values, "tenure_export_up") == Some(0.0));
-    // Of the store's own limits, none would do for every store.
     let said = fs::read_to_string(&exporter.said).unwrap();
     assert!(said.contains("did not answer within 4s"), "{said}");
     send(pid, Signal::SIGCONT);
