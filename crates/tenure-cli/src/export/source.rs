@@ -118,7 +118,7 @@ impl Source {
         let outcome = asked.unwrap_or_else(|_| Err(self.unanswered()));
         let took = begun.elapsed();
         if outcome.is_err() {
-            // Another server may be there next, or a directory that was mounted meanwhile.
+            // The next connection may get through where this one hangs.
             leave(state.tenure.take()).await;
         }
         Answer { outcome: outcome.map(|lists| self.names.chosen(lists)), took }
