@@ -96,7 +96,7 @@ impl LabelFilter {
 }
 
 /// The host in a label like those that are built in: `host/pid`, or `user@host/pid command`.
-fn host(label: &str) -> Option<&str> {
+pub(crate) fn host(label: &str) -> Option<&str> {
     let (who, rest) = label.split_once('/')?;
     let process = rest.split(' ').next()?;
     let is_number = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());

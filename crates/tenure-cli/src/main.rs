@@ -9,6 +9,7 @@ mod commands;
 mod completing;
 mod exit;
 mod explanation;
+mod export;
 mod exposition;
 mod handle;
 mod label;

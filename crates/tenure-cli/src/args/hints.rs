@@ -19,6 +19,8 @@ const NO_WAIT: &str = "write --no-wait to give up at once if the lock is not fre
 const BUSY: &str = "write --busy-exit-code N for the exit code when the lock is busy";
 const ALONE: &str = "leave it out: without --shared, tenure run takes the lock exclusively";
 const SHARED: &str = "write --shared to run beside other readers";
+const NAMES: &str =
+    "write --names 'job:*' to export these locks; each name makes several series in Prometheus";
 const CLOSED: &str = "leave it out: the command inherits no lock file";
 
 /// Options of other tools, and what stands for them here.
@@ -84,6 +86,10 @@ fn parted(text: &str) -> Explanation {
 }
 
 fn hint(error: &Error, words: &[OsString]) -> Option<&'static str> {
+    if error.kind() == ErrorKind::MissingRequiredArgument {
+        let is_export = words.iter().skip(1).any(|word| word == "export");
+        return is_export.then_some(NAMES);
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }

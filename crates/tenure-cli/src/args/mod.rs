@@ -2,6 +2,7 @@
 
 mod bench;
 mod detached;
+mod export;
 pub(crate) mod hints;
 mod values;
 
@@ -14,6 +15,7 @@ use crate::pages;
 
 pub(crate) use self::bench::{Bench, Workload};
 pub(crate) use self::detached::{Lock, Renew, Unlock};
+pub(crate) use self::export::Export;
 use self::values::{duration, hold, lease, name, one_of_several, token};
 
 /// Run any program under a distributed lock.
@@ -84,6 +86,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Take a lock away from its holder
     Break(Break),
+    /// Show the locks in use to Prometheus, as metrics
+    Export(Export),
     /// Check the store, and report which promises hold there
     Doctor,
     /// Measure how fast the store is, under full load

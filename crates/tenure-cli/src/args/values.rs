@@ -1,9 +1,9 @@
 //! What a word of the command line stands for.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use tenure::{LockName, Token, inspect::HoldId};
-use tenure_core::proto::Ttl;
+use tenure_core::{NamePattern, proto::Ttl};
 use tenure_url::ValueError;
 
 use crate::handle;
@@ -36,6 +36,26 @@ pub(super) fn token(text: &str) -> Result<Token, String> {
 pub(super) fn hold(text: &str) -> Result<HoldId, String> {
     text.parse()
         .map_err(|_| "an id is 16 hexadecimal digits, as tenure show --json prints it".to_owned())
+}
+
+/// Names that are meant together, of which there can be one.
+pub(super) fn pattern(text: &str) -> Result<NamePattern, String> {
+    if handle::words::is_one(text.as_ref()) {
+        return Err("this is a handle, not a pattern of names".to_owned());
+    }
+    // The shortest name that matches.
+    let shortest = text.replace('*', "");
+    if text.is_empty() || !shortest.is_empty() {
+        LockName::new(shortest).map_err(|error| format!("no name matches: {error}"))?;
+    }
+    Ok(NamePattern::new(text))
+}
+
+/// Where to listen.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "write an IP address and a port, such as 127.0.0.1:9464 or [::1]:9464".to_owned()
+    })
 }
 
 /// A length of time.

@@ -6,6 +6,7 @@ mod break_;
 mod completions;
 mod doctor;
 mod elect;
+mod export;
 mod lock;
 mod ls;
 mod man;
@@ -100,6 +101,7 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
         Command::Break(args) => {
             with_store(&load(&common, voice)?, |tenure| break_::break_(args, tenure, voice))
         }
+        Command::Export(args) => block_on(export::export(args, load(&common, voice)?, voice)),
         Command::Doctor => {
             let config = load(&common, voice)?;
             block_on(doctor::doctor(&config, voice))

@@ -138,7 +138,9 @@ mod tests {
             assert_eq!(place(&format!("tenure -v {sub} -q --json a")), lock("a"), "{sub}");
             assert_eq!(place(&format!("tenure {sub} one two")), None, "{sub}");
         }
-        for sub in ["renew", "unlock", "doctor", "bench", "completions", "man", "nonsense"] {
+        for sub in
+            ["renew", "unlock", "doctor", "export", "bench", "completions", "man", "nonsense"]
+        {
             assert_eq!(place(&format!("tenure {sub} ")), None, "{sub}");
         }
         assert_eq!(place("tenure "), None, "a subcommand");

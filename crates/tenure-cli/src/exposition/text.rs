@@ -21,12 +21,12 @@ pub(crate) struct Sample {
 /// The samples as text, family by family. A family without a sample is left out.
 pub(crate) fn render(families: &[Family], samples: &[Sample]) -> String {
     let mut text = String::new();
-    for Family { name, help } in families {
-        let mut lines = samples.iter().filter(|sample| sample.family == *name).peekable();
+    for family in families {
+        let mut lines = samples.iter().filter(|sample| sample.family == family.name).peekable();
         if lines.peek().is_none() {
             continue;
         }
-        text += &format!("# HELP {name} {help}\n# TYPE {name} gauge\n");
+        text += &header(family);
         for sample in lines {
             text += &line(sample);
         }
@@ -34,8 +34,12 @@ pub(crate) fn render(families: &[Family], samples: &[Sample]) -> String {
     text
 }
 
-/// A sample as one line.
-pub(crate) fn line(Sample { family, labels, value }: &Sample) -> String {
+/// What comes before the samples of a family, once.
+pub(super) fn header(Family { name, help }: &Family) -> String {
+    format!("# HELP {name} {help}\n# TYPE {name} gauge\n")
+}
+
+pub(super) fn line(Sample { family, labels, value }: &Sample) -> String {
     let labels: Vec<_> =
         labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     let labels =

@@ -168,6 +168,11 @@ fn sentence(event: &Event<'_>) -> String {
         }
         Event::MetricsNotWritten { why } => format!("the metrics of this run are missing in {why}"),
         Event::Summary(summary) => self::summary(summary),
+        Event::Serving { address } => format!("metrics are at http://{address}/metrics"),
+        Event::ExportDown { why } => {
+            format!("tenure_export_up is 0 and no lock is exported until the store answers: {why}")
+        }
+        Event::ExportUp => "the store answers again".to_owned(),
     }
 }
 

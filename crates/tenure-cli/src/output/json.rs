@@ -88,6 +88,11 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
             "lost": summary.lost.map(reason),
             "tokens": summary.tokens.iter().map(ToString::to_string).collect::<Vec<_>>(),
         }),
+        Event::Serving { address } => {
+            json!({ "event": "serving", "address": address.to_string() })
+        }
+        Event::ExportDown { why } => json!({ "event": "export_down", "message": why }),
+        Event::ExportUp => json!({ "event": "export_up" }),
     };
     when_and_where(&mut value);
     value["label"] = label.into();

@@ -11,6 +11,7 @@ pub(crate) mod tables;
 
 use std::{
     io::{self, IsTerminal, Write},
+    net::SocketAddr,
     path::Path,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -139,6 +140,13 @@ pub(crate) enum Event<'a> {
         why: &'a str,
     },
     Summary(&'a RunSummary),
+    Serving {
+        address: SocketAddr,
+    },
+    ExportDown {
+        why: &'a str,
+    },
+    ExportUp,
 }
 
 /// What becomes of the command of a lost lock.
@@ -281,6 +289,8 @@ impl Reporter {
             | Event::CampaignFailed { .. }
             | Event::MetricsNotWritten { .. }
             | Event::FileStays { .. }
+            | Event::ExportDown { .. }
+            | Event::ExportUp
             | Event::UnknownVariable { meant: Some(_), .. }
             | Event::PasswordShown
             | Event::ForeignConfiguration { .. } => !self.quiet,
@@ -294,7 +304,8 @@ impl Reporter {
             | Event::Recovered { .. }
             | Event::Ended { .. }
             | Event::Released { .. }
-            | Event::Detached { .. } => self.verbose,
+            | Event::Detached { .. }
+            | Event::Serving { .. } => self.verbose,
         }
     }
 

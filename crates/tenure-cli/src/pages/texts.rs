@@ -54,13 +54,24 @@ const BENCH_EXIT: DefinitionList = &[
     ("2", "wrong usage: options, URLs, the configuration file"),
 ];
 
+const EXPORT_EXIT: DefinitionList = &[
+    ("0", "the metrics were printed or written"),
+    (
+        "125",
+        "tenure itself failed: the address is taken, the file cannot be written, or with --once and \
+             --file the store did not answer",
+    ),
+    ("128+n", "signal n ended it"),
+    ("2", "wrong usage: options, patterns, URLs, the configuration file"),
+];
+
 const ALL_EXIT: DefinitionList = &[
     ("0", "success"),
     ("123", "run, elect, lock, renew, unlock: the lock was lost"),
     ("124", "run, elect, lock: the lock is busy"),
     ("125", "tenure itself failed"),
     ("126, 127", "run, elect: the command cannot be executed; the command was not found"),
-    ("128+n", "signal n ended the command, the wait for the lock, or bench"),
+    ("128+n", "signal n ended the command, the wait for the lock, bench or export"),
     (
         "1",
         "doctor: a promise does not hold; show --exit-code: the lock is held; break: you answered no",
@@ -220,6 +231,21 @@ pub(super) fn of(command: &str) -> PageSections {
                 ("2", "wrong usage; or there is no terminal to ask on: use --yes"),
             ],
             examples: &[("tenure break nightly --yes", "take the lock away without asking")],
+            ..LOOKING
+        },
+        "export" => PageSections {
+            exit: EXPORT_EXIT,
+            examples: &[
+                (
+                    "tenure export --names 'job:*' --names nightly",
+                    "serve the metrics of these locks at http://127.0.0.1:9464/metrics",
+                ),
+                ("tenure export --names '*' --once", "print the metrics of the first 100 names"),
+                (
+                    "tenure export --names 'job:*' --file /var/lib/node_exporter/locks.prom",
+                    "for node_exporter's textfile collector, from a timer",
+                ),
+            ],
             ..LOOKING
         },
         "doctor" => PageSections {

@@ -166,13 +166,14 @@ fn doctor_says_where_the_state_is_and_which_promises_hold() {
 #[test]
 fn a_finished_command_leaves_nothing_of_its_own_in_the_store() {
     let scene = Scene::new();
-    let all: [&[&str]; 7] = [
+    let all: [&[&str]; 8] = [
         &["run", "a", "--", "true"],
         &["run", "--all", "a,b", "--", "true"],
         &["run", "--shared", "a", "--", "true"],
         &["ls"],
         &["show", "a"],
         &["doctor"],
+        &["export", "--names", "*", "--once"],
         &["bench", "--for", "10ms", "--rounds", "1", "--tasks", "1"],
     ];
     for command in all {

@@ -13,6 +13,7 @@ mod detached;
 mod doctor;
 mod elect;
 mod exit_codes;
+mod export;
 mod guardian;
 mod handle_files;
 mod handle_secrets;

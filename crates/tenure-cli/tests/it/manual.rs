@@ -39,9 +39,10 @@ fn written() -> (Scene, Vec<(String, String)>) {
 fn there_is_a_page_for_each_subcommand_and_each_page_that_one_speaks_of() {
     let (_scene, pages) = written();
     let names: Vec<_> = pages.iter().map(|(name, _)| name.as_str()).collect();
-    for sub in
-        ["run", "lock", "renew", "unlock", "elect", "ls", "show", "break", "doctor", "bench", "man"]
-    {
+    for sub in [
+        "run", "lock", "renew", "unlock", "elect", "ls", "show", "break", "export", "doctor",
+        "bench", "man",
+    ] {
         assert!(names.contains(&format!("tenure-{sub}.1").as_str()), "{sub}: {names:?}");
     }
     for (name, page) in &pages {
@@ -150,6 +151,7 @@ fn the_help_of_each_subcommand_has_its_exit_codes() {
         ("show", "1 with --exit-code"),
         ("doctor", "1 a promise does not hold"),
         ("bench", "128+n signal n ended it"),
+        ("export", "125 tenure itself failed: the address is taken"),
     ] {
         let help = scene.output([command, "--help"]);
         assert_eq!(code(&help), 0);

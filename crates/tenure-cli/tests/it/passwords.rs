@@ -12,13 +12,14 @@ use crate::{
 const SENTINEL: &str = "s3ntinel-passw0rd";
 
 /// Every command, spoken loudly and in JSON.
-const COMMANDS: [&[&str]; 7] = [
+const COMMANDS: [&[&str]; 8] = [
     &["run", "name", "--", "true"],
     &["run", "name", "--wait", "30s", "--", "true"],
     &["ls"],
     &["show", "name"],
     &["break", "name", "--yes"],
     &["doctor"],
+    &["export", "--names", "*", "--once"],
     &["bench", "--for", "10ms", "--rounds", "1", "--tasks", "1"],
 ];
 

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::process::{Running, program};
 
 /// Long enough for a machine that does many other things.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Scene {
     dir: TempDir,

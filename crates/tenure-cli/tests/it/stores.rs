@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Every command that works on a store, and what chooses it.
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 11] = [
     &["run", "name", "--", "true"],
     &["run", "--all", "a,b", "--", "true"],
     &["elect", "name", "--", "true"],
@@ -17,6 +17,8 @@ const COMMANDS: [&[&str]; 9] = [
     &["show", "name"],
     &["break", "name", "--yes"],
     &["doctor"],
+    &["export", "--names", "*"],
+    &["export", "--names", "*", "--once"],
     &["bench"],
 ];
 
