@@ -57,7 +57,7 @@ fn packages() -> Vec<PathBuf> {
 
 pub(crate) fn all_pages() -> Vec<PathBuf> {
     let mut all = Vec::new();
-    for dir in ["../..", "../../docs", "../../docs/stores", "../../docs/tutorials"] {
+    for dir in ["../..", "../../docs", "../../docs/stores", "../../docs/tutorials", "../../ops"] {
         pages(&here(dir), &mut all);
     }
     for package in packages() {
