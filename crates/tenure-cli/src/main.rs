@@ -15,6 +15,7 @@ mod handle;
 mod label;
 mod output;
 mod pages;
+mod record;
 mod run;
 mod settings;
 mod store;

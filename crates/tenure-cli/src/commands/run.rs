@@ -1,19 +1,22 @@
 //! `tenure run`: a command under a lock.
 
+use std::path::Path;
+
 use tenure::{LockName, Tenure, config::Config};
 
 use super::attach::PendingAttach;
 use crate::{
     args,
     exit::Failure,
+    explanation::Explanation,
     handle::VARIABLE,
     output::Reporter,
+    record::RunRecord,
     run::{
         acquire::{acquire, join_names, open_store},
         detaching::EndAction,
         held::AnyGuard,
         patience::WaitTimer,
-        record::RunRecord,
         signals::{ENDING, Signals},
         under_lock::{LockedCommand, RunOutcome},
     },
@@ -32,7 +35,8 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Reporter) -> R
     let plan = RunSettings::for_run(&args, &names, config)?;
     voice.set_holder_label(plan.event_label());
     if args.metrics_file.is_some() || args.summary {
-        voice.set_record(RunRecord::new(args.metrics_file.as_deref(), args.summary, &names)?);
+        let record = RunRecord::new(args.metrics_file.as_deref(), args.summary, &names);
+        voice.set_record(record.map_err(|error| no_metrics(&args, &error))?);
     }
     let mut signals = Signals::new();
     let run = Run { args: &args, names: &names, name: &name, config, voice };
@@ -43,6 +47,14 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Reporter) -> R
     };
     voice.end_record(code, is_lost);
     Ok(done?.end(&mut signals).await)
+}
+
+/// Why there can be no file of metrics.
+fn no_metrics(args: &args::Run, error: &std::io::Error) -> Failure {
+    let path = args.metrics_file.as_deref().unwrap_or_else(|| Path::new(""));
+    let what = format!("there can be no metrics in {}", path.display());
+    let why = Explanation::new(what).because(error);
+    Failure::Usage(why.advise("name a file in a directory that this user can write to"))
 }
 
 /// What is run, and how.

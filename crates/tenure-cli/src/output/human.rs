@@ -7,7 +7,7 @@ use tenure::{LostReason, Token, inspect::Contender};
 use tenure_core::plain::plain;
 
 use super::{CommandFate, Event};
-use crate::{exit::Failure, explanation::Explanation, run::record::RunSummary};
+use crate::{exit::Failure, explanation::Explanation, record::RunSummary};
 
 /// What stands for something the store does not tell.
 pub(super) const UNKNOWN: &str = "?";

@@ -33,7 +33,7 @@ use crate::{
     args::CommonArgs,
     exit::{ExitCodes, Failure},
     explanation::Explanation,
-    run::record::{RunRecord, RunSummary},
+    record::{RunRecord, RunSummary},
 };
 
 /// How tenure speaks of itself: on stderr alone, as stdout belongs to the command.
@@ -249,7 +249,7 @@ impl Reporter {
 
     fn emit_event(&self, event: &Event<'_>, wanted: bool) {
         if let Some(record) = self.record.get() {
-            self.check_recorded(record.note(event));
+            self.record(record, event);
         }
         if self.json {
             say(&json::event(event, self.label.get().map(String::as_str)));
@@ -270,6 +270,17 @@ impl Reporter {
         self.check_recorded(record.end(code, is_lost));
         if record.wants_summary() {
             self.event(&Event::Summary(&record.summary(code)));
+        }
+    }
+
+    fn record(&self, record: &RunRecord, event: &Event<'_>) {
+        match *event {
+            Event::Acquired { name, token, waited } => {
+                self.check_recorded(record.acquired(name, token, waited));
+            }
+            Event::Ended { ran, .. } => record.ended(ran),
+            Event::Lost { reason, .. } => record.lost(reason),
+            _ => {}
         }
     }
 

@@ -22,7 +22,6 @@ pub(crate) mod held;
 pub(crate) mod interrupt;
 pub(crate) mod patience;
 pub(crate) mod protocol;
-pub(crate) mod record;
 pub(crate) mod signals;
 pub(crate) mod supervise;
 pub(crate) mod terminal;

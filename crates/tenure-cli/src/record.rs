@@ -1,6 +1,7 @@
 //! What became of a run, for monitoring: metrics in a file, and a line for a log.
 
 use std::{
+    io,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -8,15 +9,10 @@ use std::{
 
 use tenure::{LockName, LostReason, Token};
 
-use crate::{
-    exit::Failure,
-    explanation::Explanation,
-    exposition::{
-        file::MetricsFile,
-        merge::merged,
-        text::{Family, Sample, escaped},
-    },
-    output::Event,
+use crate::exposition::{
+    file::MetricsFile,
+    merge::merged,
+    text::{Family, Sample, escaped},
 };
 
 const ATTEMPT: Family = Family {
@@ -91,8 +87,8 @@ impl RunRecord {
         file: Option<&Path>,
         wants_summary: bool,
         locks: &[&LockName],
-    ) -> Result<Self, Failure> {
-        let file = file.map(|path| MetricsFile::new(path).map_err(|error| refused(path, &error)));
+    ) -> io::Result<Self> {
+        let file = file.map(MetricsFile::new);
         let mut different: Vec<String> = Vec::new();
         for lock in locks {
             if !different.iter().any(|known| known == lock.as_str()) {
@@ -121,26 +117,35 @@ impl RunRecord {
         self.0.wants_summary
     }
 
-    /// Notes what happened. When all locks are held, the file shows that the command runs.
+    /// Notes that a lock was acquired. When all are held, the file shows that the command runs.
     ///
     /// # Errors
     /// Why the file cannot be written.
-    pub(crate) fn note(&self, event: &Event<'_>) -> Result<(), String> {
+    pub(crate) fn acquired(
+        &self,
+        name: &str,
+        token: Token,
+        waited: Duration,
+    ) -> Result<(), String> {
         let mut state = self.lock();
-        match *event {
-            Event::Acquired { name, token, waited } => {
-                state.tokens.push((name.to_owned(), token));
-                state.waited = waited;
-                if state.tokens.len() == self.0.locks.len() {
-                    state.started = Some(SystemTime::now());
-                    return self.write(&state, None);
-                }
-            }
-            Event::Ended { ran, .. } => state.ended = Some((SystemTime::now(), ran)),
-            Event::Lost { reason, .. } => state.lost = state.lost.or(Some(reason)),
-            _ => {}
+        state.tokens.push((name.to_owned(), token));
+        state.waited = waited;
+        if state.tokens.len() < self.0.locks.len() {
+            return Ok(());
         }
-        Ok(())
+        state.started = Some(SystemTime::now());
+        self.write(&state, None)
+    }
+
+    /// Notes that the command ended after so long.
+    pub(crate) fn ended(&self, ran: Duration) {
+        self.lock().ended = Some((SystemTime::now(), ran));
+    }
+
+    /// Notes why the lock was lost, or was going to be.
+    pub(crate) fn lost(&self, reason: LostReason) {
+        let mut state = self.lock();
+        state.lost = state.lost.or(Some(reason));
     }
 
     /// Notes that it is over, with this exit code.
@@ -225,12 +230,6 @@ fn seconds(at: SystemTime) -> f64 {
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX)).as_secs_f64()
 }
 
-fn refused(path: &Path, error: &std::io::Error) -> Failure {
-    let what = format!("there can be no metrics in {}", path.display());
-    let why = Explanation::new(what).because(error);
-    Failure::Usage(why.advise("name a file in a directory that this user can write to"))
-}
-
 /// A run in one line.
 #[derive(Debug)]
 pub(crate) struct RunSummary {
@@ -257,12 +256,10 @@ mod tests {
 
     fn acquire(record: &RunRecord, name: &str, token: u64) {
         let (token, waited) = (Token::from_raw(token).unwrap(), Duration::from_millis(1_500));
-        record.note(&Event::Acquired { name, token, waited }).unwrap();
+        record.acquired(name, token, waited).unwrap();
     }
 
-    fn ended<'a>() -> Event<'a> {
-        Event::Ended { name: "", code: 0, signal: None, ran: Duration::from_secs(7) }
-    }
+    const RAN: Duration = Duration::from_secs(7);
 
     /// The value of a gauge of this lock.
     fn value(path: &Path, name: &str, lock: &str) -> Option<f64> {
@@ -280,7 +277,7 @@ mod tests {
         acquire(&run, "nightly", 77);
         let shown = |name| value(&path, name, "nightly");
         assert_eq!((shown("running"), shown("last_exit_code")), (Some(1.0), None));
-        run.note(&ended()).unwrap();
+        run.ended(RAN);
         run.end(0, false).unwrap();
         assert_eq!((shown("running"), shown("last_exit_code")), (Some(0.0), Some(0.0)));
         assert_eq!((shown("last_wait_seconds"), shown("last_token")), (Some(1.5), Some(77.0)));
@@ -296,7 +293,7 @@ mod tests {
         fs::write(&path, "up 1\ntenure_run_last_exit_code{lock=\"other\"} 3\n").unwrap();
         let good = record(&path, &["nightly"]);
         acquire(&good, "nightly", 77);
-        good.note(&ended()).unwrap();
+        good.ended(RAN);
         good.end(0, false).unwrap();
         let shown = |name| value(&path, name, "nightly");
         let success = shown("last_success_timestamp_seconds");
@@ -307,10 +304,8 @@ mod tests {
         );
         let lost = record(&path, &["nightly"]);
         acquire(&lost, "nightly", 78);
-        let reason = LostReason::Taken;
-        let fate = crate::output::CommandFate::Killed;
-        lost.note(&Event::Lost { name: "nightly", reason, failure: None, fate }).unwrap();
-        lost.note(&ended()).unwrap();
+        lost.lost(LostReason::Taken);
+        lost.ended(RAN);
         lost.end(123, true).unwrap();
         assert_eq!((shown("last_lost"), shown("last_exit_code")), (Some(1.0), Some(123.0)));
         assert_eq!(shown("last_success_timestamp_seconds"), success);
