@@ -6,6 +6,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
+use nix::fcntl::OFlag;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::exit::Failure;
@@ -39,3 +40,7 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, 
         )))
     })
 }
+
+/// How to open a file where others may have put something else: a link does not lead elsewhere, and a pipe does not let
+/// this wait.
+pub(crate) const SAFELY: OFlag = OFlag::O_NOFOLLOW.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY);

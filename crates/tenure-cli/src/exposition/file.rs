@@ -3,15 +3,17 @@
 use std::{
     fs::{File, OpenOptions, Permissions, metadata},
     io::{self, Read, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use nix::{
     errno::Errno,
-    fcntl::{Flock, FlockArg, OFlag},
+    fcntl::{Flock, FlockArg},
 };
+
+use crate::system::SAFELY;
 
 /// Its collector may be another user.
 const MODE: u32 = 0o644;
@@ -50,38 +52,44 @@ impl MetricsFile {
     /// Replaces the content by what `change` makes of it, in one step, and after all others that do so.
     pub(crate) fn change(&self, change: impl FnOnce(&str) -> String) -> io::Result<()> {
         let _alone = self.lock()?;
-        let text = change(&self.read()?);
+        let (text, mode) = self.read()?;
+        let text = change(&text);
         let mut next = tempfile::Builder::new().prefix(".tenure-").tempfile_in(self.folder())?;
         // Whatever the umask says.
-        next.as_file().set_permissions(Permissions::from_mode(MODE))?;
+        next.as_file().set_permissions(Permissions::from_mode(mode))?;
         next.write_all(text.as_bytes())?;
         // After a power cut there is the old file or the new one.
         next.as_file().sync_data()?;
         next.persist(&self.path).map(drop).map_err(|error| error.error)
     }
 
-    /// The content; nothing if there is no file.
-    pub(crate) fn read(&self) -> io::Result<String> {
-        // Neither does a link lead elsewhere, nor a pipe let this wait.
-        let safely = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-        let file = OpenOptions::new().read(true).custom_flags(safely.bits()).open(&self.path);
+    /// The content, and the permissions of the file that is to replace it; nothing if there is no file.
+    fn read(&self) -> io::Result<(String, u32)> {
+        let file = OpenOptions::new().read(true).custom_flags(SAFELY.bits()).open(&self.path);
         let file = match file {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok((String::new(), MODE));
+            }
             Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
                 return Err(io::Error::other("it is a symbolic link, which is not followed"));
             }
             Err(error) => return Err(error),
         };
-        if !file.metadata()?.is_file() {
+        let about = file.metadata()?;
+        if !about.is_file() {
             return Err(io::Error::other("it is not a regular file"));
+        }
+        // Another name of a file that few may read: its lines would be shown to all.
+        if about.nlink() > 1 {
+            return Err(io::Error::other("it has several names: remove this one"));
         }
         let mut text = String::new();
         let read = file.take(MOST.saturating_add(1)).read_to_string(&mut text)?;
         if u64::try_from(read).is_ok_and(|read| read > MOST) {
             return Err(io::Error::other("it has more than 16 MiB, so it is no file of metrics"));
         }
-        Ok(text)
+        Ok((text, about.mode() & 0o777))
     }
 
     /// Keeps other processes from changing it. The file for that stays: were it removed, two processes could each
@@ -90,9 +98,8 @@ impl MetricsFile {
         let mut name = std::ffi::OsString::from(".");
         name.push(self.path.file_name().unwrap_or_default());
         name.push(".lock");
-        let safely = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).mode(0o600).custom_flags(safely.bits());
+        options.read(true).write(true).create(true).mode(0o600).custom_flags(SAFELY.bits());
         let mut file = options.open(self.folder().join(name))?;
         let until = Instant::now() + PATIENCE;
         loop {
@@ -142,6 +149,19 @@ mod tests {
         assert_eq!(metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
         let left = fs::read_dir(dir.path()).unwrap().count();
         assert_eq!(left, 2, "the file, and the one that is locked");
+    }
+
+    #[test]
+    fn nobody_may_read_more_than_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("jobs.prom");
+        fs::write(&path, "up 1\n").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        let file = MetricsFile::new(&path).unwrap();
+        file.change(str::to_owned).unwrap();
+        assert_eq!(metadata(&path).unwrap().mode() & 0o777, 0o640);
+        fs::hard_link(&path, dir.path().join("other")).unwrap();
+        assert!(file.change(str::to_owned).unwrap_err().to_string().contains("several names"));
     }
 
     #[test]

@@ -7,10 +7,10 @@ use std::{
     path::Path,
 };
 
-use nix::{errno::Errno, fcntl::OFlag, unistd::geteuid};
+use nix::{errno::Errno, unistd::geteuid};
 use tenure::{BadHandle, Handle};
 
-use crate::explanation::Explanation;
+use crate::{explanation::Explanation, system::SAFELY};
 
 /// More than any handle has.
 const LONGEST: u64 = 8 * 1024;
@@ -31,9 +31,7 @@ pub(crate) enum HandleFileContent {
 /// It is not what a handle may be in, or is none: in words that name the file and show nothing of it.
 pub(crate) fn read_content(path: &Path) -> Result<HandleFileContent, Explanation> {
     let shown = path.display();
-    // Neither does a link lead elsewhere, nor a pipe let this wait.
-    let safely = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    let opened = OpenOptions::new().read(true).custom_flags(safely.bits()).open(path);
+    let opened = OpenOptions::new().read(true).custom_flags(SAFELY.bits()).open(path);
     let (file, about) = match opened.and_then(|file| file.metadata().map(|about| (file, about))) {
         Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -7,10 +7,10 @@ use std::{
     path::Path,
 };
 
-use nix::{errno::Errno, fcntl::OFlag};
+use nix::errno::Errno;
 
 use super::roff::{MARK, PageFile};
-use crate::{exit::Failure, explanation::Explanation};
+use crate::{exit::Failure, explanation::Explanation, system::SAFELY};
 
 /// Everybody may read a page.
 const MODE: u32 = 0o644;
@@ -55,9 +55,7 @@ enum ExistingFile {
 }
 
 fn look(path: &Path) -> Result<ExistingFile, Failure> {
-    // Neither does a link lead elsewhere, nor a pipe let this wait.
-    let safely = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    let mut file = match OpenOptions::new().read(true).custom_flags(safely.bits()).open(path) {
+    let mut file = match OpenOptions::new().read(true).custom_flags(SAFELY.bits()).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ExistingFile::Nothing),
         Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {

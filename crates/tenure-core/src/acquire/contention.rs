@@ -24,7 +24,7 @@ use crate::{
     engine::Slot,
     local::QueueHead,
     name_use::NameUse,
-    observe::{SeriesId, StoreCall, Waiting},
+    observe::{SeriesId, StoreCall, Waiting, failure},
     options::{Busy, ValidatedSettings},
 };
 
@@ -222,12 +222,8 @@ impl<'a> Contention<'a> {
     }
 
     fn record_call(&self, sent: Timestamp, answer: Option<&Result<Answer, Fault>>) {
-        let failure = match answer {
-            Some(answer) => answer.as_ref().err().map(Fault::kind),
-            None => Some(FaultKind::InDoubt),
-        };
         let took = self.context.now().since(sent);
-        self.context.observer.record_call(StoreCall::Acquire, took, failure);
+        self.context.observer.record_call(StoreCall::Acquire, took, failure(answer));
     }
 
     /// Processes an answer, or a missing one.

@@ -9,7 +9,7 @@ use crate::{
     Fault, FaultKind,
     driver::timeout_at,
     error::{ReleaseError, StoreFailure},
-    observe::StoreCall,
+    observe::{StoreCall, failure},
     store::LeaseScope,
 };
 
@@ -32,11 +32,8 @@ impl Acquisition {
             self.set_believed(false);
             let call = context.store.release(&self.name, &self.owner, keep);
             let answer = timeout_at(&*context.clock, give_up, call).await;
-            let kind = match &answer {
-                Some(answer) => answer.as_ref().err().map(Fault::kind),
-                None => Some(FaultKind::InDoubt),
-            };
-            context.observer.record_call(StoreCall::Release, context.now().since(now), kind);
+            let (took, failure) = (context.now().since(now), failure(answer.as_ref()));
+            context.observer.record_call(StoreCall::Release, took, failure);
             let fault = match answer {
                 Some(Ok(Released::NotHeld)) if believed => {
                     self.released();

@@ -34,7 +34,7 @@ use crate::{
     Clock, Eviction, Evictions, Fault, FaultKind, Store,
     driver::{Either, first, timeout_at},
     error::{LockAddress, Lost},
-    observe::{GAUGES_EVERY, StoreCall, StoreTelemetry},
+    observe::{GAUGES_EVERY, StoreCall, StoreTelemetry, failure},
     outage::Outage,
     pace::RenewalPace,
     store::Renewal,
@@ -276,11 +276,8 @@ impl Engine {
         });
         let answer = timeout_at(&*self.clock, until, release).await.map(Result::flatten);
         let took = self.clock.now().since(now);
-        let kind = match &answer {
-            Some(answer) => answer.as_ref().err().map(Fault::kind),
-            None => Some(FaultKind::InDoubt),
-        };
-        catch_panic(|| self.observer.record_call(StoreCall::Release, took, kind));
+        let failure = failure(answer.as_ref());
+        catch_panic(|| self.observer.record_call(StoreCall::Release, took, failure));
         match &answer {
             Some(Ok(Released::NotHeld)) => {
                 if let Some(token) = job.lost_token(self.clock.now()) {
@@ -313,8 +310,7 @@ fn failure_of_call(
             let first = answers.first().and_then(|answer| answer.as_ref().err());
             Some(first.map_or(FaultKind::InDoubt, Fault::kind))
         }
-        Some(Err(fault)) => Some(fault.kind()),
-        None => Some(FaultKind::InDoubt),
+        answers => failure(answers),
     }
 }
 

@@ -449,6 +449,14 @@ impl ObservedLocks {
     }
 }
 
+/// How a call failed, if it did. One without an answer is in doubt.
+pub(crate) fn failure<T>(answer: Option<&Result<T, Fault>>) -> Option<FaultKind> {
+    match answer {
+        Some(answer) => answer.as_ref().err().map(Fault::kind),
+        None => Some(FaultKind::InDoubt),
+    }
+}
+
 fn in_span(span: Option<&Span>, event: impl FnOnce()) {
     match span {
         Some(span) => span.in_scope(event),

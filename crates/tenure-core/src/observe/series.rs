@@ -147,13 +147,7 @@ impl LockSeries {
     }
 
     pub(super) fn lost(&self, reason: LostReason) -> &Series<Counter> {
-        let [deadline, taken, max_hold] = &self.lost;
-        match reason {
-            LostReason::Taken => taken,
-            LostReason::MaxHold => max_hold,
-            // Any other reason shows as a deadline that passed.
-            _ => deadline,
-        }
+        by_reason(&self.lost, reason)
     }
 
     pub(super) fn renewals(&self, answer: &Result<Renewed, Fault>) -> &Series<Counter> {
@@ -190,10 +184,15 @@ const REASONS: [&str; 3] = ["deadline", "taken", "max_hold"];
 
 /// The reason of a loss as a word.
 pub(super) const fn reason_word(reason: LostReason) -> &'static str {
-    let [deadline, taken, max_hold] = REASONS;
+    by_reason::<&'static str>(&REASONS, reason)
+}
+
+/// The one for this reason, of one for each of [`REASONS`].
+const fn by_reason<T>([deadline, taken, max_hold]: &[T; 3], reason: LostReason) -> &T {
     match reason {
         LostReason::Taken => taken,
         LostReason::MaxHold => max_hold,
+        // Any other reason shows as a deadline that passed.
         _ => deadline,
     }
 }

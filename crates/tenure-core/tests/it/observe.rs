@@ -181,6 +181,25 @@ fn gauges_show_what_is_and_return_to_zero() {
 }
 
 #[test]
+fn the_end_of_a_tenure_leaves_no_gauge_behind() {
+    Recorded::run(async |shown| {
+        let (tenure, _, clock) = running();
+        let guard = tenure.mutex("a").lock().await.unwrap();
+        settle().await;
+        clock.advance(Duration::from_millis(1_500));
+        settle().await;
+        assert_eq!(shown.value("tenure_oldest_hold_seconds,store=memory,kind=mutex"), 1.0);
+        drop(guard);
+        drop(tenure);
+        settle().await;
+        for gauge in ["held", "oldest_hold_seconds"] {
+            let series = format!("tenure_{gauge},store=memory,kind=mutex");
+            assert_eq!(shown.value(&series), 0.0, "{gauge}");
+        }
+    });
+}
+
+#[test]
 fn a_hold_that_is_lost_or_abandoned_is_no_longer_held() {
     Recorded::run(async |shown| {
         let (tenure, store, clock) = on_flawed();

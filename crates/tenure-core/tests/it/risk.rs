@@ -51,6 +51,26 @@ fn it_is_told_at_half_of_the_margin_and_when_a_renewal_succeeds() {
     });
 }
 
+/// The renewal was under way when the risk began, so that only its answer shows both.
+#[test]
+fn a_risk_that_began_and_ended_during_a_renewal_is_told_too() {
+    Recorded::run(async |shown| {
+        let (tenure, store, clock) = on_flawed();
+        let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+        settle().await;
+        store.flaws(|flaws| flaws.renew = Some(Flaw::Late(clock.clone(), TTL / 3)));
+        clock.advance(TTL * 2 / 5);
+        let at_risk = tokio::spawn(guard.at_risk());
+        settle().await;
+        store.flaws(|flaws| flaws.renew = None);
+        clock.advance(TTL / 3);
+        settle().await;
+        guard.check().unwrap();
+        assert_eq!(shown.value("tenure_at_risk_total,store=flawed,kind=mutex"), 1.0);
+        drop(at_risk);
+    });
+}
+
 #[tokio::test]
 async fn a_loss_without_warning_ends_the_wait_for_one() {
     let (tenure, store, clock) = running();

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_proto::{Timestamp, queue::Kind};
+use tenure_proto::Timestamp;
 
 use super::part::OrderedLock;
 use crate::{
@@ -83,7 +83,7 @@ impl StoreGroup<'_> {
         let tries = wait.is_some_and(|wait| wait.is_zero());
         let wait = wait.filter(|_| !tries);
         let give_up = wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
-        let busy = match self.together(give_up).await? {
+        let (busy, kind) = match self.together(give_up).await? {
             JointOutcome::Held(guards) => return Ok(GroupOutcome::Held(guards)),
             JointOutcome::Failed(fault) if tries || self.context().now() >= give_up => {
                 return Err(self.failed(fault));
@@ -94,18 +94,21 @@ impl StoreGroup<'_> {
             }
             JointOutcome::Apart => return Ok(GroupOutcome::Apart { doubted: false }),
             JointOutcome::Busy(index, holder, ahead) => {
-                Busy { name: self.part(index).name.clone(), holder, ahead, here: false }
+                let part = self.part(index);
+                let busy = Busy { name: part.name.clone(), holder, ahead, here: false };
+                (busy, part.settings.kind)
             }
             JointOutcome::BusyHere(index) => {
                 let part = self.part(index);
                 let queues = &self.first.target.acquirer().queues;
-                queues.busy_state(&part.settings.name_use(&part.name), None)
+                let busy = queues.busy_state(&part.settings.name_use(&part.name), None);
+                (busy, part.settings.kind)
             }
         };
         if !tries {
             return Ok(GroupOutcome::Apart { doubted: false });
         }
-        Err(timed_out(self.context(), Kind::Mutex, asked, busy))
+        Err(timed_out(self.context(), kind, asked, busy))
     }
 
     fn context(&self) -> &Arc<StoreContext> {
