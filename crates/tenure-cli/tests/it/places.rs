@@ -25,7 +25,7 @@ fn is_shown(scene: &Scene, shown: &str) {
 
     let _holder = scene.start("name", "echo > held; exec sleep 1000");
     scene.line("held");
-    for wait in ["--no-wait", "--wait 20ms"] {
+    for wait in ["--no-wait", "--wait 1s"] {
         let refused = scene.run(&format!("name {wait} -v"), "true");
         assert_eq!(code(&refused), 124);
         let said = text(&refused.stderr);

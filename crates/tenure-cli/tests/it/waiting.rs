@@ -89,13 +89,13 @@ fn a_queue_that_is_full_is_waited_for() {
         (124, ""),
         "nothing is said of a lock that was tried"
     );
-    let refused = scene.run("name --wait 300ms --json", "true");
+    let refused = scene.run("name --wait 2s --json", "true");
     assert_eq!(code(&refused), 124);
     let said = events(&refused.stderr);
     assert!(said.iter().any(|event| event["event"] == "queue_full"), "{said:?}");
     let end = said.last().unwrap();
     assert_eq!((&end["event"], &end["kind"]), (&"busy".into(), &"full".into()), "{end}");
-    assert!(end["waited_ms"].as_u64().unwrap() >= 300, "it gave up at once: {end}");
+    assert!(end["waited_ms"].as_u64().unwrap() >= 2_000, "it gave up at once: {end}");
 
     let other = scene.start("name --wait 1m -v", "exit 3");
     std::fs::write(scene.path("go"), "").unwrap();
