@@ -263,6 +263,16 @@ impl From<&Fault> for Explanation {
     }
 }
 
+impl From<&tenure::Error> for Explanation {
+    fn from(error: &tenure::Error) -> Self {
+        match error {
+            tenure::Error::Acquire(error) => error.into(),
+            tenure::Error::Inspect(error) => error.into(),
+            error => Self::of(error).help(error.help()),
+        }
+    }
+}
+
 /// Errors are explained alike by value.
 macro_rules! by_value {
     ($($error:ident),+) => {$(

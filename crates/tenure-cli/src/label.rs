@@ -10,6 +10,7 @@ use std::{
 };
 
 use nix::unistd::{Uid, User, gethostname};
+use tenure::inspect::Identity;
 use tenure_core::proto::queue::Label;
 
 /// What is written behind the label of a lock that stays held. There has to be room for it.
@@ -34,14 +35,14 @@ impl UserAtHost {
         }
     }
 
+    /// The name of this user.
+    pub(crate) fn user(&self) -> &str {
+        &self.user
+    }
+
     /// The name of this host.
     pub(crate) fn host(&self) -> &str {
         &self.host
-    }
-
-    /// What the label of all that is this user's on this host begins with.
-    fn beginning(&self) -> String {
-        Label::from(format!("{self}/")).to_string()
     }
 }
 
@@ -58,12 +59,17 @@ pub(crate) fn of_this_process(command: &[OsString]) -> String {
     label(&UserAtHost::from_system(), process::id(), command)
 }
 
-fn label(me: &UserAtHost, process: u32, command: &[OsString]) -> String {
+/// What a command is called.
+pub(crate) fn operation(command: &[OsString]) -> Option<String> {
     let program = command.first().map(Path::new);
     // What stands where the command belongs may be a URL, or a handle: everybody reads labels.
     let is_name = |program: &&Path| !program.to_string_lossy().contains(['@', ':']);
     let name = program.filter(is_name).and_then(Path::file_name);
-    let name = name.map(|name| format!(" {}", name.to_string_lossy())).unwrap_or_default();
+    name.map(|name| Label::from(&*name.to_string_lossy()).to_string())
+}
+
+fn label(me: &UserAtHost, process: u32, command: &[OsString]) -> String {
+    let name = operation(command).map(|name| format!(" {name}")).unwrap_or_default();
     let mut label = Label::from(format!("{me}/{process}{name}")).to_string();
     while label.len() > Label::MAX - DETACHED.len() {
         label.pop();
@@ -71,7 +77,7 @@ fn label(me: &UserAtHost, process: u32, command: &[OsString]) -> String {
     label
 }
 
-/// Which labels are asked for.
+/// Which holders and waiters are asked for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LabelFilter {
     pub(crate) mine: Option<UserAtHost>,
@@ -80,31 +86,28 @@ pub(crate) struct LabelFilter {
 }
 
 impl LabelFilter {
-    /// Whether all labels are.
+    /// Whether all are.
     pub(crate) fn is_all(&self) -> bool {
         self.mine.is_none() && self.host.is_none() && self.part.is_none()
     }
 
     /// Whether this one is.
-    pub(crate) fn has(&self, label: &str) -> bool {
-        self.mine.as_ref().is_none_or(|me| label.starts_with(&me.beginning()))
+    pub(crate) fn has(&self, label: &str, identity: &Identity) -> bool {
+        let Identity { host, user, .. } = identity;
+        self.mine
+            .as_ref()
+            .is_none_or(|me| user.as_ref() == Some(&me.user) && host.as_ref() == Some(&me.host))
             && self.host.as_ref().is_none_or(|wanted| {
-                host(label).is_some_and(|host| host.eq_ignore_ascii_case(wanted))
+                host.as_ref().is_some_and(|host| host.eq_ignore_ascii_case(wanted))
             })
             && self.part.as_ref().is_none_or(|part| label.contains(part))
     }
 }
 
-/// The host in a label like those that are built in: `host/pid`, or `user@host/pid command`.
-pub(crate) fn host(label: &str) -> Option<&str> {
-    let (who, rest) = label.split_once('/')?;
-    let process = rest.split(' ').next()?;
-    let is_number = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| who.rsplit_once('@').map_or(who, |(_, host)| host))
-}
-
 #[cfg(test)]
 mod tests {
+    use tenure::inspect::{Contender, Mode};
+
     use super::*;
 
     fn me() -> UserAtHost {
@@ -132,21 +135,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_of_a_label_has_to_hold_together() {
+    fn what_is_wanted_of_a_holder_has_to_hold_together() {
+        let has = |filter: &LabelFilter, label: &str| {
+            let holder = Contender::new(label, Mode::Exclusive);
+            filter.has(&holder.label, &holder.identity())
+        };
         let mine = LabelFilter { mine: Some(me()), ..LabelFilter::default() };
-        assert!(mine.has("alice@web3/4711 backup.sh") && mine.has("alice@web3/4 (detached)"));
-        assert!(!mine.has("alice@web30/4711") && !mine.has("malice@web3/4711"));
-        assert!(!mine.has("web3/4711"), "a program that says no user");
+        assert!(has(&mine, "alice@web3/4711 backup.sh") && has(&mine, "alice@web3/4 (detached)"));
+        assert!(has(&mine, "10.0.0.7 {host=web3 user=alice pid=3}"));
+        assert!(!has(&mine, "alice@web30/4711") && !has(&mine, "malice@web3/4711"));
+        assert!(!has(&mine, "web3/4711"), "a program that says no user");
 
         let at = |host: &str| LabelFilter { host: Some(host.to_owned()), ..LabelFilter::default() };
-        assert!(at("web3").has("alice@web3/4711 x") && at("WEB3").has("web3/1"));
-        assert!(!at("web3").has("web3") && !at("web3").has("web3/x") && !at("web").has("web3/1"));
+        assert!(has(&at("web3"), "alice@web3/4711 x") && has(&at("WEB3"), "web3/1"));
+        assert!(has(&at("web3"), "leader {host=web3 pid=1}"));
+        assert!(!has(&at("web3"), "web3") && !has(&at("web3"), "web3/x"));
+        assert!(!has(&at("web"), "web3/1"));
 
         let both = LabelFilter { part: Some("backup".to_owned()), ..mine };
-        assert!(both.has("alice@web3/4711 backup.sh") && !both.has("alice@web3/4711 report.sh"));
-        assert!(!both.has("bob@web3/1 backup.sh"));
-        assert!(
-            LabelFilter::default().is_all() && LabelFilter::default().has("") && !both.is_all()
-        );
+        assert!(has(&both, "alice@web3/4711 backup.sh"));
+        assert!(!has(&both, "alice@web3/4711 report.sh") && !has(&both, "bob@web3/1 backup.sh"));
+        assert!(LabelFilter::default().is_all() && has(&LabelFilter::default(), ""));
+        assert!(!both.is_all());
     }
 }

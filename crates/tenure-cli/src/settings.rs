@@ -153,12 +153,17 @@ pub(crate) struct RunSettings {
     /// Whether the lock is free at once if the command fails.
     pub(crate) frees_on_failure: bool,
     pub(crate) kill_when_lost: bool,
+    /// Whether the command is told to end if somebody asks for the lock.
+    pub(crate) obeys_requests: bool,
     pub(crate) grace: Duration,
     /// The grace that somebody chose.
     chosen_grace: Option<Duration>,
     pub(crate) margin: Duration,
     pub(crate) fair: bool,
     pub(crate) label: Option<String>,
+    /// What the command is called, and why it runs.
+    pub(crate) operation: Option<String>,
+    pub(crate) reason: Option<String>,
     /// What the configuration says of the lock, or of the first of several.
     configured_label: Option<String>,
 }
@@ -196,11 +201,14 @@ impl RunSettings {
             hold_at_least: None,
             frees_on_failure: false,
             kill_when_lost: false,
+            obeys_requests: false,
             grace: Duration::ZERO,
             chosen_grace: None,
             margin: Duration::ZERO,
             fair: lock.fair,
             label: label(&lock.asking, &[&defaults], &[]),
+            operation: None,
+            reason: lock.asking.reason.clone(),
             configured_label: defaults.label.clone(),
         })
     }
@@ -224,11 +232,14 @@ impl RunSettings {
             hold_at_least: None,
             frees_on_failure: false,
             kill_when_lost: true,
+            obeys_requests: hold.on_release_request == args::OnReleaseRequest::Term,
             grace: Duration::ZERO,
             chosen_grace,
             margin: Duration::ZERO,
             fair: false,
             label: label(&hold.asking, &defaults.iter().collect::<Vec<_>>(), &hold.command),
+            operation: label::operation(&hold.command),
+            reason: hold.asking.reason.clone(),
             configured_label: defaults.iter().find_map(|of| of.label.clone()),
         };
         plan.adjust_to_lease(LeaseScope::Hold)

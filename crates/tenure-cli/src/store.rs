@@ -5,6 +5,7 @@ use tenure_core::parts::lacks_files;
 
 use crate::{
     exit::Failure,
+    label::UserAtHost,
     output::{Event, Reporter},
 };
 
@@ -14,7 +15,9 @@ use crate::{
 /// opened is not.
 pub(crate) async fn open(config: &Config) -> Result<Tenure, Failure> {
     refuse_own_memory(config)?;
-    Tenure::from_config(config).await.map_err(not_opened)
+    let mut config = config.clone();
+    config.use_user(UserAtHost::from_system().user());
+    Tenure::from_config(&config).await.map_err(not_opened)
 }
 
 /// Looks at the store that they agree on, which need not open.

@@ -11,7 +11,7 @@ use std::{
 
 use tenure_proto::{
     LostReason, OutOfRange, Owner, Timestamp, Token,
-    queue::{Kind, Label, Mode},
+    queue::{Kind, Mode},
     rule::{Rule, kept},
 };
 
@@ -20,7 +20,7 @@ use crate::{
     engine::{Agenda, EngineStarter, ReserveError, Slot, Slots},
     error::{LockAddress, Lost},
     observe::StoreTelemetry,
-    options::{Defaults, DefaultsResolver, Options, ValidatedSettings},
+    options::{Defaults, DefaultsResolver, Options, OwnIdentity, ValidatedSettings},
     pace::SHORT,
 };
 
@@ -36,7 +36,7 @@ pub(crate) struct StoreContext {
     pub(crate) agenda: Arc<Agenda>,
     pub(crate) slots: Arc<Slots>,
     pub(crate) observer: StoreTelemetry,
-    label: Label,
+    me: OwnIdentity,
     defaults: DefaultsResolver,
     process: u32,
     first_owner: OnceLock<Owner>,
@@ -55,12 +55,12 @@ impl StoreContext {
         entropy: Arc<dyn Entropy>,
         (agenda, slots): (Arc<Agenda>, Arc<Slots>),
         observer: StoreTelemetry,
-        defaults: DefaultsResolver,
+        (defaults, me): (DefaultsResolver, OwnIdentity),
     ) -> Self {
         let process = std::process::id();
         Self {
             observer,
-            label: format!("{}/{process}", host()).into(),
+            me,
             store,
             clock,
             entropy,
@@ -94,7 +94,7 @@ impl StoreContext {
     ) -> Result<ValidatedSettings, OutOfRange> {
         let series = self.observer.series(name, kind);
         let options = self.defaults.complete(name, options);
-        let settings = options.check(kind, mode, &self.label, series)?;
+        let settings = options.check(kind, mode, &self.me, series)?;
         let ttl = settings.terms.ttl.get();
         if ttl < SHORT && !self.told_short.swap(true, Ordering::Relaxed) {
             self.observer.warn_short_ttl(name, ttl);
@@ -188,12 +188,4 @@ fn no_thread(error: io::Error) -> Fault {
     let what = "tenure's own thread, which renews what is held, cannot be started";
     let help = "see how many threads and open files the system allows this user and this container";
     Fault::new(FaultKind::Unreachable, what, help).because(error)
-}
-
-fn host() -> String {
-    #[cfg(unix)]
-    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
-    #[cfg(not(unix))]
-    let name = std::env::var("COMPUTERNAME").ok();
-    name.unwrap_or_else(|| "localhost".to_owned())
 }

@@ -8,6 +8,7 @@ mod acquire;
 mod acquisition;
 #[doc(hidden)]
 pub mod address;
+pub mod asking;
 pub mod clock;
 mod context;
 pub mod detached;
@@ -21,6 +22,7 @@ mod local;
 mod name_pattern;
 mod name_use;
 mod names;
+mod notes;
 pub mod observe;
 mod options;
 mod outage;

@@ -3,8 +3,9 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use crate::{
-    Clock, Entropy, Handle, InspectError, LockName, OsEntropy, Store, SystemClock,
+    Clock, Entropy, Error, Handle, InspectError, LockName, OsEntropy, Store, SystemClock,
     acquire::Acquirer,
+    asking::{AskRelease, BreakNotice},
     context::StoreContext,
     detached::{self, Attach},
     driver::timeout_at,
@@ -13,7 +14,7 @@ use crate::{
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
     local::Queues,
     observe::{MetricFamilies, StoreTelemetry},
-    options::{Defaults, DefaultsResolver},
+    options::{Defaults, DefaultsResolver, OwnIdentity},
     oversight::{self, List, Watcher},
     store::Diagnostic,
 };
@@ -63,6 +64,8 @@ impl Tenure {
             max_holds: TenureBuilder::MAX_HOLDS,
             defaults: DefaultsResolver::default(),
             families: MetricFamilies::default(),
+            service: None,
+            user: None,
         }
     }
 
@@ -228,6 +231,62 @@ impl Tenure {
         oversight::evict_seen(&self.acquirer.context, &LockName::new(name)?, seen).await
     }
 
+    /// Asks everything that holds the lock `name` now to release it, and waits until it does. Await the returned value.
+    ///
+    /// The request ends no hold. A holder hears of it by [`Guard::release_requested`](crate::Guard::release_requested),
+    /// and decides itself. The request stands while you wait; it is a lock `name~note`, which is shown like others.
+    /// Holders of other libraries do not hear of it.
+    ///
+    /// # Errors
+    /// [`Error`](crate::Error) if the name is invalid or too long for a note, or the store cannot be asked.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: the request is withdrawn in the background. A holder that has heard of it may still release.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::Arc;
+    /// use tenure_core::{MemoryStore, Tenure, asking::ReleaseAnswer};
+    ///
+    /// let tenure = Tenure::new(Arc::new(MemoryStore::new()));
+    /// let guard = tenure.mutex("index").lock().await?;
+    /// let asked = tenure.ask_release("index").reason("urgent deploy");
+    /// let comply = async {
+    ///     guard.release_requested().await;
+    ///     let by = guard.release_requested_by().and_then(|by| by.reason);
+    ///     assert_eq!(by.as_deref(), Some("urgent deploy"));
+    ///     guard.release().await
+    /// };
+    /// let (answer, released) = tokio::join!(async { asked.await }, comply);
+    /// assert_eq!(answer?, ReleaseAnswer::Released);
+    /// # released?;
+    /// # Ok::<(), tenure_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn ask_release(&self, name: impl AsRef<str>) -> AskRelease {
+        AskRelease::new(&self.acquirer, name.as_ref())
+    }
+
+    /// Tells everything that holds the lock `name` that you are about to break it, and why. Evict the holders next, and
+    /// then await [`BreakNotice::leave`].
+    ///
+    /// A holder finds this in [`Lost::broken_by`](crate::Lost::broken_by), or shortly after the loss in
+    /// [`Guard::broken_by`](crate::Guard::broken_by) and in the log. If the store hints its holders, this gives them 200
+    /// ms to read it. It is a lock `name~note`, which is shown like others.
+    ///
+    /// # Errors
+    /// As for [`Tenure::ask_release`]. You can break the lock without it.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: the notice ends with its lease, at most half a minute later.
+    pub async fn announce_break(
+        &self,
+        name: impl AsRef<str> + Send,
+        reason: impl Into<String> + Send,
+    ) -> Result<BreakNotice, Error> {
+        BreakNotice::new(&self.acquirer, name.as_ref(), reason.into()).await
+    }
+
     /// Asks the store which promises hold there, as `tenure doctor` shows for an opened store.
     ///
     /// # Errors
@@ -298,6 +357,8 @@ pub struct TenureBuilder {
     max_holds: usize,
     defaults: DefaultsResolver,
     families: MetricFamilies,
+    service: Option<String>,
+    user: Option<String>,
 }
 
 impl TenureBuilder {
@@ -364,6 +425,34 @@ impl TenureBuilder {
         self
     }
 
+    /// Sets which service this process belongs to, for people who see its holds: `shop@1.4.2`. Default: none.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tenure_core::{MemoryStore, Tenure};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// let tenure = Tenure::builder(Arc::new(MemoryStore::new())).service("shop@1.4.2").build();
+    /// let guard = tenure.mutex("invoices").reason("monthly run").lock().await?;
+    /// let holder = tenure.inspect("invoices").await?.holders[0].identity();
+    /// assert_eq!(holder.service.as_deref(), Some("shop@1.4.2"));
+    /// assert_eq!(holder.reason.as_deref(), Some("monthly run"));
+    /// # guard.release().await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn service(mut self, service: impl Into<String>) -> Self {
+        self.service = Some(service.into());
+        self
+    }
+
+    /// Sets the user as whom this process acts, for people who see its holds. Default: none.
+    pub fn user(mut self, user: impl Into<String>) -> Self {
+        self.user = Some(user.into());
+        self
+    }
+
     /// Opens the store, with the engine on tenure's own thread.
     ///
     /// While the system has no thread to spare for the engine, acquisitions fail with
@@ -415,8 +504,9 @@ impl TenureBuilder {
         // From now on, not from when it first runs: something may be held and evicted by then.
         let evictions = engine.store.evictions();
         let jobs = (agenda, slots);
+        let settings = (self.defaults, OwnIdentity::new(self.service, self.user));
         let context =
-            StoreContext::new(self.store, self.clock, self.entropy, jobs, observer, self.defaults);
+            StoreContext::new(self.store, self.clock, self.entropy, jobs, observer, settings);
         let context = Arc::new(context);
         let queues = Queues::new(&context);
         let acquirer = Acquirer::new(context, queues);

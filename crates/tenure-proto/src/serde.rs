@@ -11,7 +11,7 @@ use serde_core::{
 
 use crate::{
     HoldId, Token,
-    queue::{Contender, Kind, Mode, Snapshot, Waiting},
+    queue::{Contender, Identity, Kind, Mode, Snapshot, Waiting},
 };
 
 /// Reads a value from text, and from nothing else.
@@ -93,11 +93,22 @@ impl Serialize for Mode {
     }
 }
 
+fn write_identity<S: SerializeStruct>(identity: &Identity, fields: &mut S) -> Result<(), S::Error> {
+    let Identity { host, user, pid, service, operation, reason } = identity;
+    fields.serialize_field("host", host)?;
+    fields.serialize_field("user", user)?;
+    fields.serialize_field("pid", pid)?;
+    fields.serialize_field("service", service)?;
+    fields.serialize_field("operation", operation)?;
+    fields.serialize_field("reason", reason)
+}
+
 impl Serialize for Contender {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let millis = |left: Duration| u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-        let mut fields = serializer.serialize_struct("Contender", 8)?;
+        let mut fields = serializer.serialize_struct("Contender", 14)?;
         fields.serialize_field("label", &self.label)?;
+        write_identity(&self.identity(), &mut fields)?;
         fields.serialize_field("token", &self.token)?;
         fields.serialize_field("since_us", &self.since)?;
         fields.serialize_field("left_ms", &self.left.map(millis))?;
@@ -111,8 +122,9 @@ impl Serialize for Contender {
 
 impl Serialize for Waiting {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Waiting", 4)?;
+        let mut fields = serializer.serialize_struct("Waiting", 10)?;
         fields.serialize_field("label", &self.label)?;
+        write_identity(&self.identity(), &mut fields)?;
         fields.serialize_field("since_us", &self.since)?;
         fields.serialize_field("kind", &self.kind)?;
         fields.serialize_field("mode", &self.mode)?;

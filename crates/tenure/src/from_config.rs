@@ -49,7 +49,13 @@ impl Tenure {
             .map_err(|error| with_config_origin(config, error))?;
         let families = config.metric_families().clone();
         let config = config.clone();
-        let builder = Self::builder(opened.store().clone()).metric_families(families);
+        let mut builder = Self::builder(opened.store().clone()).metric_families(families);
+        if let Some(service) = config.service() {
+            builder = builder.service(service);
+        }
+        if let Some(user) = config.user() {
+            builder = builder.user(user);
+        }
         Ok(builder.defaults(move |name| config.defaults_of(name)).build())
     }
 

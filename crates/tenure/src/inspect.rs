@@ -22,6 +22,6 @@ pub use tenure_core::{
     proto::{
         HoldId,
         election::Leader,
-        queue::{Contender, Kind, Mode, Snapshot, Waiting},
+        queue::{Contender, Identity, Kind, Mode, Snapshot, Waiting},
     },
 };

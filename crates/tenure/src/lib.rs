@@ -175,8 +175,8 @@ pub use tenure_core::{
     AcquireError, All, AllGuard, AllReleaseError, BadHandle, Busy, Defaults, DetachError,
     DowngradeError, Election, Error, Fault, FaultKind, Guard, Handle, HandleError, InspectError,
     Latch, LatchError, Leaders, Leadership, LockName, Lost, LostReason, Mutex, NameError,
-    ReleaseError, RwLock, Semaphore, ShutdownError, StoreError, Token, Watcher, WriteGuard, clock,
-    detached, entropy, error, kinds, observe,
+    ReleaseError, RwLock, Semaphore, ShutdownError, StoreError, Token, Watcher, WriteGuard, asking,
+    clock, detached, entropy, error, kinds, observe,
 };
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;

@@ -2,7 +2,8 @@
 //! health.
 
 use tenure_core::{
-    InspectError, List, StoreError, Watcher,
+    Error, InspectError, List, StoreError, Watcher,
+    asking::{AskRelease, BreakNotice},
     proto::{
         HoldId,
         queue::{Contender, Snapshot},
@@ -161,6 +162,80 @@ impl Tenure {
         seen: &Snapshot,
     ) -> Result<Vec<Contender>, InspectError> {
         self.0.evict_seen(name, seen).await
+    }
+
+    /// Asks everything that holds the lock called `name` now to release it, and waits until it does. Await the returned
+    /// value.
+    ///
+    /// The request ends no hold: a holder hears of it by [`Guard::release_requested`](crate::Guard::release_requested),
+    /// and decides itself. On stores that report evictions it hears at once, on others at its next renewal. Holders of
+    /// other libraries do not hear of it. The request stands while you wait. In the store it is a lock called
+    /// `name~note`.
+    ///
+    /// # Errors
+    /// [`Error`] if the name cannot be used or is too long for a note, or the store cannot be asked.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: the request is withdrawn. A holder that has heard of it may still release.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let tenure = tenure::Tenure::open("memory:").await?;
+    /// use std::time::Duration;
+    /// use tenure::asking::ReleaseAnswer;
+    ///
+    /// let guard = tenure.mutex("index").lock().await?;
+    /// let worker = tokio::spawn(async move {
+    ///     guard.release_requested().await;
+    ///     if let Some(by) = guard.release_requested_by() {
+    ///         println!("asked to stop by {by}");
+    ///     }
+    ///     guard.release().await
+    /// });
+    /// let asked = tenure.ask_release("index").reason("urgent deploy").wait(Duration::from_secs(60));
+    /// assert_eq!(asked.await?, ReleaseAnswer::Released);
+    /// # worker.await.unwrap()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn ask_release(&self, name: impl AsRef<str>) -> AskRelease {
+        self.0.ask_release(name)
+    }
+
+    /// Tells everything that holds the lock called `name` that you are about to break it, and why. Evict the holders
+    /// next, and then await [`BreakNotice::leave`].
+    ///
+    /// A holder finds this in [`Lost::broken_by`](crate::Lost::broken_by), or, if it arrives after the loss, in
+    /// [`Guard::broken_by`](crate::Guard::broken_by) and in the log. On stores that report evictions, this gives the
+    /// holders 200 ms to read it. In the store it is a lock called `name~note`.
+    ///
+    /// # Errors
+    /// As for [`Tenure::ask_release`]. You can evict without it.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: the notice is withdrawn.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let tenure = tenure::Tenure::open("memory:").await?;
+    /// let stuck = tenure.mutex("backup").lock().await?;
+    ///
+    /// let notice = tenure.announce_break("backup", "hangs since noon, OPS-7").await?;
+    /// let seen = tenure.inspect("backup").await?;
+    /// tenure.evict_seen("backup", &seen).await?;
+    /// notice.leave().await;
+    ///
+    /// let lost = stuck.lost().await;
+    /// println!("{:?}", lost.broken_by().and_then(|by| by.reason.clone()));
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn announce_break(
+        &self,
+        name: impl AsRef<str> + Send,
+        reason: impl Into<String> + Send,
+    ) -> Result<BreakNotice, Error> {
+        self.0.announce_break(name, reason).await
     }
 
     /// Asks the store which promises hold there, and why others do not. Use it for a health check, or on a page for

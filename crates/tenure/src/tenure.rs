@@ -423,6 +423,40 @@ impl TenureBuilder {
         Self(self.0.metric_families(families))
     }
 
+    /// Sets which service this process belongs to, for people who see its holds: `shop@1.4.2`. Default: none. In the
+    /// configuration this is `service`.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::Arc;
+    /// use tenure::{Tenure, store::MemoryStore};
+    ///
+    /// let tenure = Tenure::builder(Arc::new(MemoryStore::new())).service("shop@1.4.2").build();
+    /// let guard = tenure.mutex("invoices").reason("monthly run").lock().await?;
+    /// let holder = tenure.inspect("invoices").await?.holders[0].identity();
+    /// assert_eq!(holder.service.as_deref(), Some("shop@1.4.2"));
+    /// assert_eq!(holder.reason.as_deref(), Some("monthly run"));
+    /// # guard.release().await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn service(self, service: impl Into<String>) -> Self {
+        Self(self.0.service(service))
+    }
+
+    /// Sets the user as whom this process acts, for people who see its holds. Default: none. The command `tenure` sets
+    /// the user of its process.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tenure::{Tenure, store::MemoryStore};
+    ///
+    /// let tenure = Tenure::builder(Arc::new(MemoryStore::new())).user("alice").build();
+    /// ```
+    pub fn user(self, user: impl Into<String>) -> Self {
+        Self(self.0.user(user))
+    }
+
     /// Builds the `Tenure`, with renewals on tenure's own thread.
     ///
     /// While the system has no thread to spare for that, acquisitions fail with

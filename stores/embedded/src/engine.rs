@@ -178,6 +178,18 @@ impl Store for EngineView {
         .await
     }
 
+    async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
+        let name = name.clone();
+        self.job(move |inner, given_up| {
+            let holders = inner.decide_blocking(&name, &decisions::holding_clients(), given_up)?;
+            for client in holders {
+                inner.watch.tell_evicted(client, &name);
+            }
+            Ok(())
+        })
+        .await
+    }
+
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
         // What ends with a boot lies in a folder of that boot, and is never taken up by the next.
         Ok(Incarnation::from_bytes(self.0.boot))

@@ -185,6 +185,10 @@ impl Store for EmbeddedStore {
         EngineView(self.0.clone()).evict_hold(name, hold).await
     }
 
+    async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
+        EngineView(self.0.clone()).hint_holders(name).await
+    }
+
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
         EngineView(self.0.clone()).incarnation().await
     }

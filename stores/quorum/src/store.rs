@@ -390,6 +390,10 @@ impl Store for QuorumStore {
         Ok(self.evict_everywhere(name, Some(hold)).await?.pop())
     }
 
+    async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
+        self.hint_everywhere(name).await
+    }
+
     async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         Ok(self.look_at_members().await)
     }

@@ -198,6 +198,11 @@ impl Store for RedisStore {
         self.method.evict_hold(name, hold).await
     }
 
+    async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
+        self.context.tell_eviction(name).await;
+        Ok(())
+    }
+
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
         incarnation::ask(&self.context.transport).await
     }

@@ -260,6 +260,10 @@ impl Store for ZookeeperStore {
         Ok(self.shared.evict(name, Some(hold)).await?.pop())
     }
 
+    async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
+        self.shared.hint_holders(name).await
+    }
+
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
         let what = "ZooKeeper does not identify its memory";
         Err(Fault::new(FaultKind::Unsupported, what, "use another store as a member of a quorum"))

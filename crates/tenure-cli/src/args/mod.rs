@@ -84,6 +84,8 @@ pub(crate) enum Command {
     Ls(Ls),
     /// Show the holders and waiters of a lock
     Show(Show),
+    /// Ask the holder of a lock to release it, and wait until it does
+    AskRelease(AskRelease),
     /// Take a lock away from its holder
     Break(Break),
     /// Show the locks in use to Prometheus, as metrics
@@ -201,6 +203,9 @@ pub(crate) struct HoldArgs {
     /// Time between SIGTERM and SIGKILL, at most half the ttl [default: 5s or a quarter of the ttl]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) grace: Option<Duration>,
+    /// What to do when somebody asks for the release of the lock
+    #[arg(long, value_name = "WHAT", default_value = "warn")]
+    pub(crate) on_release_request: OnReleaseRequest,
     /// Do not pass TENURE_STORE to the command: it may contain a password
     #[arg(long)]
     pub(crate) hide_store: bool,
@@ -235,6 +240,9 @@ pub(crate) struct AcquireArgs {
     /// Text that shows people who holds the lock [default: user@host/pid and the command's name]
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
+    /// Why the lock is held, for people who see it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
 }
 
 /// The exit codes of ends that no command of the user's chose.
@@ -271,18 +279,26 @@ pub(crate) enum OnLost {
     Warn,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnReleaseRequest {
+    /// Say who asks and why, and let the command run
+    Warn,
+    /// Say so, and send SIGTERM to the command's process group
+    Term,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct Ls {
     /// List only names that begin with this
     #[arg(default_value = "")]
     pub(crate) prefix: String,
-    /// List only what this user holds or waits for on this host, according to the label
+    /// List only what this user holds or waits for on this host, according to holder or waiter
     ///
-    /// A label proves nothing: any program may set another one with --label, and a program's default
-    /// label names no user.
+    /// This proves nothing: any program may say that it is another one, and a program that uses the
+    /// library names no user unless it is told one.
     #[arg(long)]
     pub(crate) mine: bool,
-    /// List only what is held or waited for on HOST, according to the label
+    /// List only what is held or waited for on HOST, according to holder or waiter
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
     /// List only holders and waiters whose label contains TEXT
@@ -301,6 +317,19 @@ pub(crate) struct Show {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct AskRelease {
+    /// The lock's name
+    #[arg(value_parser = name)]
+    pub(crate) name: LockName,
+    /// Why, which the holder is told
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Give up after waiting this long [default: wait without limit]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) wait: Option<Duration>,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct Break {
     /// The lock's name
     #[arg(value_parser = name)]
@@ -314,6 +343,9 @@ pub(crate) struct Break {
     /// Break only the hold with this id, as `show --json` prints it
     #[arg(long, value_name = "ID", value_parser = hold)]
     pub(crate) hold: Option<HoldId>,
+    /// Why, which the holder is told together with who you are
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
 }
 
 #[derive(Args, Debug)]

@@ -63,6 +63,12 @@ impl PendingAttach {
         if let Some(label) = &plan.label {
             attach = attach.label(label);
         }
+        if let Some(operation) = &plan.operation {
+            attach = attach.operation(operation);
+        }
+        if let Some(reason) = &plan.reason {
+            attach = attach.reason(reason);
+        }
         let guard = attach.await.map_err(|error| Failure::by_handle(&error))?;
         let at_end =
             self.again.map_or(EndAction::Release, |(lease, file)| EndAction::Detach(lease, file));

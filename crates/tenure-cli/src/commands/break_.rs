@@ -5,6 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use nix::sys::termios::{FlushArg, tcflush};
 use tenure::{
     Fault, FaultKind, LockName, Tenure, Token,
+    asking::BreakNotice,
     inspect::{Contender, HoldId, Mode, Snapshot},
 };
 use tenure_core::plain::plain;
@@ -14,7 +15,7 @@ use crate::{
     args,
     exit::Failure,
     explanation::Explanation,
-    output::{Reporter, human, json, tables, write_answer},
+    output::{Event, Reporter, human, json, tables, write_answer},
 };
 
 pub(super) async fn break_(
@@ -43,7 +44,11 @@ pub(super) async fn break_(
                 }
             }
         }
+        let notice = announce(&tenure, name, args.reason.as_deref(), voice).await;
         let taken = meant.take(&tenure, name).await;
+        if let Some(notice) = notice {
+            notice.leave().await;
+        }
         let evicted = match taken {
             Ok(evicted) => evicted,
             Err(fault) => {
@@ -68,6 +73,22 @@ pub(super) async fn break_(
         result_message(name, seen.as_ref(), &evicted)
     })?;
     Ok(0)
+}
+
+/// Says to the holders who breaks the lock and why. What keeps that from being said does not keep the lock from being
+/// broken.
+async fn announce(
+    tenure: &Tenure,
+    name: &LockName,
+    reason: Option<&str>,
+    voice: &Reporter,
+) -> Option<BreakNotice> {
+    let announced = tenure.announce_break(name.as_str(), reason?).await;
+    announced
+        .inspect_err(|error| {
+            voice.event(&Event::ReasonNotTold { why: &format!("{error:#}") });
+        })
+        .ok()
 }
 
 /// Who holds the name; `None` where what the store keeps makes no sense.
@@ -166,7 +187,7 @@ fn another_holds(name: &LockName, now: &Snapshot) -> Failure {
         .holders
         .iter()
         .map(|holder| {
-            format!("{} with token {}", human::quoted(&holder.label), human::token(holder.token))
+            format!("{} with token {}", human::quoted(holder), human::token(holder.token))
         })
         .collect();
     let why = Explanation::new(format!(
@@ -219,7 +240,7 @@ async fn explain_doubtful_break(
 fn after_doubt(before: &Snapshot, now: &Snapshot) -> Option<String> {
     let each = |holders: &mut dyn Iterator<Item = &Contender>| {
         let each = holders.map(|holder| {
-            format!("{} with token {}", human::quoted(&holder.label), human::token(holder.token))
+            format!("{} with token {}", human::quoted(holder), human::token(holder.token))
         });
         each.collect::<Vec<_>>().join(", ")
     };
@@ -291,7 +312,7 @@ fn question(name: &LockName, seen: Option<&Snapshot>, meant: &EvictTarget, tells
         ([one], _) => {
             format!(
                 " from {} with token {}",
-                human::contender_name(&one.label),
+                human::contender_name(&one.label, one.details()),
                 human::token(one.token)
             )
         }
@@ -317,7 +338,7 @@ fn result_message(name: &LockName, seen: Option<&Snapshot>, evicted: &[Contender
         return format!("{name} was already free");
     }
     let each = evicted.iter().map(|holder| {
-        let (who, token) = (human::quoted(&holder.label), human::token(holder.token));
+        let (who, token) = (human::quoted(holder), human::token(holder.token));
         let then = match holder.mode {
             Mode::Permits { .. } => {
                 "Its permits are free; no token keeps it from continuing.".into()

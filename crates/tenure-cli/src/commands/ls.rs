@@ -38,7 +38,7 @@ pub(super) async fn ls(args: args::Ls, tenure: Tenure, voice: &Reporter) -> Resu
 
 /// Whether somebody who is asked for holds the name or waits for it.
 fn is_wanted(seen: &Snapshot, wanted: &LabelFilter) -> bool {
-    let mut labels = (seen.holders.iter().map(|holder| &holder.label))
-        .chain(seen.waiters.iter().map(|waiter| &waiter.label));
-    wanted.is_all() || labels.any(|label| wanted.has(label))
+    wanted.is_all()
+        || seen.holders.iter().any(|holder| wanted.has(&holder.label, &holder.identity()))
+        || seen.waiters.iter().any(|waiter| wanted.has(&waiter.label, &waiter.identity()))
 }

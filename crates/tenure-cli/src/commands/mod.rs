@@ -1,5 +1,6 @@
 //! One file for each subcommand.
 
+mod ask_release;
 mod attach;
 mod bench;
 mod break_;
@@ -98,6 +99,9 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
         Command::Show(args) => {
             with_store(&load(&common, voice)?, |tenure| show::show(args, tenure, voice))
         }
+        Command::AskRelease(args) => with_store(&load(&common, voice)?, |tenure| {
+            ask_release::ask_release(args, tenure, voice)
+        }),
         Command::Break(args) => {
             with_store(&load(&common, voice)?, |tenure| break_::break_(args, tenure, voice))
         }

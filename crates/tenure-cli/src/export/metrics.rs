@@ -7,10 +7,7 @@ use tenure::{
     inspect::{Contender, Kind, Snapshot},
 };
 
-use crate::{
-    exposition::text::{Family, Sample, escaped},
-    label,
-};
+use crate::exposition::text::{Family, Sample, escaped};
 
 /// A lock that many share has many holders, each with a label of its own.
 const MOST_HOLDERS: usize = 20;
@@ -112,8 +109,8 @@ fn of_lock(samples: &mut Vec<Sample>, name: &str, seen: &Snapshot, now: u64) {
 
 fn info(name: &str, holder: &Contender) -> Sample {
     let kind = holder.kind.map_or("", Kind::as_str);
-    let host = label::host(&holder.label).unwrap_or_default();
-    let labels = [("lock", name), ("kind", kind), ("holder", &holder.label), ("host", host)];
+    let host = holder.identity().host.unwrap_or_default();
+    let labels = [("lock", name), ("kind", kind), ("holder", &holder.label), ("host", &host)];
     let labels = labels.into_iter().map(|(label, value)| (label, value.to_owned())).collect();
     Sample { family: INFO, labels, value: 1.0 }
 }

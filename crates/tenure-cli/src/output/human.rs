@@ -3,7 +3,10 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
-use tenure::{LostReason, Token, inspect::Contender};
+use tenure::{
+    LostReason, Token,
+    inspect::{Contender, Identity},
+};
 use tenure_core::plain::plain;
 
 use super::{CommandFate, Event};
@@ -43,26 +46,49 @@ pub(crate) fn token(token: Option<Token>) -> String {
     token.map_or(UNKNOWN.into(), |token| token.to_string())
 }
 
-/// Who a contender is, by its own word.
-pub(crate) fn contender_name(label: &str) -> String {
-    if label.is_empty() { "a holder without a label".into() } else { plain(label) }
+/// Who a contender is, by its own word: its label, and what that does not tell.
+pub(crate) fn contender_name(label: &str, details: Option<String>) -> String {
+    match (label, details) {
+        ("", None) => "a holder without a label".into(),
+        ("", Some(details)) => plain(&details),
+        (label, None) => plain(label),
+        (label, Some(details)) => plain(&format!("{label} ({details})")),
+    }
 }
 
-/// The same as part of a sentence, where a label ends by its quotes.
-pub(crate) fn quoted(label: &str) -> String {
-    if label.is_empty() { contender_name(label) } else { format!("\"{}\"", plain(label)) }
+/// The same of a holder as part of a sentence, where a label ends by its quotes.
+pub(crate) fn quoted(holder: &Contender) -> String {
+    let details = holder.details();
+    if holder.label.is_empty() {
+        return contender_name("", details);
+    }
+    let details = details.map(|details| format!(" ({details})")).unwrap_or_default();
+    plain(&format!("\"{}\"{details}", holder.label))
 }
 
-/// Who holds a lock, as part of a sentence.
+/// Who holds a lock and what for, as part of a sentence.
 pub(crate) fn holder(holder: &Contender, now: u64) -> String {
-    let label = quoted(&holder.label);
+    if holder.lingering {
+        return holder_in_brief(holder, now);
+    }
+    format!("held by {}{}", quoted(holder), held_for(holder, now))
+}
+
+/// The same by its label alone, for a line that is as short as a terminal.
+pub(crate) fn holder_in_brief(holder: &Contender, now: u64) -> String {
+    let label = match &*holder.label {
+        "" => contender_name("", holder.details()),
+        label => format!("\"{}\"", plain(label)),
+    };
     if holder.lingering {
         let rest = holder.left.map(|left| format!(" for another {}", length(left)));
         return format!("released by {label}, but stays taken{}", rest.unwrap_or_default());
     }
-    let time = holder.since.map(|since| format!(" for {}", ago(Some(since), now)));
-    let time = time.unwrap_or_default();
-    format!("held by {label}{time}")
+    format!("held by {label}{}", held_for(holder, now))
+}
+
+fn held_for(holder: &Contender, now: u64) -> String {
+    holder.since.map(|since| format!(" for {}", ago(Some(since), now))).unwrap_or_default()
 }
 
 /// How many come first, as part of a sentence.
@@ -118,11 +144,18 @@ fn sentence(event: &Event<'_>) -> String {
             format!("{name} is at risk: lost in {} unless it is renewed", length(left))
         }
         Event::Recovered { name } => format!("{name} is no longer at risk"),
-        Event::ReleaseRequested { name } => {
-            format!("another process asks for the release of {name}")
+        Event::ReleaseRequested { name, by, obeys } => {
+            let who = by.map_or_else(|| "another process".to_owned(), Identity::to_string);
+            let then = if obeys { ": SIGTERM is sent to the command" } else { "" };
+            format!("asked to release {name} by {who}{then}")
         }
-        Event::Lost { name, reason, failure, fate } => {
+        Event::ReasonNotTold { why } => format!("the holder is not told the reason: {why}"),
+        Event::Broken { name, by } => format!("{name} was broken by {by}"),
+        Event::Lost { name, reason, by, failure, fate } => {
             let why = match (reason, failure) {
+                (LostReason::Taken, _) if by.is_some() => {
+                    format!("was broken by {}", by.map(Identity::to_string).unwrap_or_default())
+                }
                 (LostReason::Taken, _) => "was taken away or ended in the store".to_owned(),
                 (LostReason::MaxHold, _) => "was held as long as --max-hold allows".to_owned(),
                 (_, None) => "could not be renewed in time".to_owned(),

@@ -9,7 +9,8 @@ use std::{
 use serde_json::{Value, json};
 use tenure::{
     Handle, LockName, LostReason, Token,
-    inspect::{Contender, Kind, Mode, Snapshot, Waiting},
+    asking::ReleaseAnswer,
+    inspect::{Contender, Identity, Kind, Mode, Snapshot, Waiting},
     store::{Diagnostic, Listing},
 };
 use tenure_core::plain::misleads;
@@ -52,11 +53,17 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
             json!({ "event": "at_risk", "lock": name, "left_ms": millis(left) })
         }
         Event::Recovered { name } => json!({ "event": "recovered", "lock": name }),
-        Event::ReleaseRequested { name } => {
-            json!({ "event": "release_requested", "lock": name })
+        Event::ReleaseRequested { name, by, obeys } => json!({
+            "event": "release_requested", "lock": name, "by": by.map(identity),
+            "command": if obeys { "terminated" } else { "runs_on" },
+        }),
+        Event::ReasonNotTold { why } => json!({ "event": "reason_not_told", "message": why }),
+        Event::Broken { name, by } => {
+            json!({ "event": "broken", "lock": name, "by": identity(by) })
         }
-        Event::Lost { name, reason, failure, fate } => json!({
+        Event::Lost { name, reason, by, failure, fate } => json!({
             "event": "lost", "lock": name, "reason": self::reason(reason), "failure": failure,
+            "by": by.map(identity),
             "command": self::fate(fate),
         }),
         Event::Ended { name, code, signal, ran } => json!({
@@ -224,9 +231,32 @@ fn named(name: &LockName, seen: &Snapshot) -> Value {
     json!({ "name": name.as_str(), "holders": holders, "waiters": waiters })
 }
 
-fn contender(holder: &Contender) -> Value {
+/// The answer of `ask-release`.
+pub(crate) fn release_answer(name: &LockName, answer: &ReleaseAnswer) -> String {
+    let (ended, holders) = match answer {
+        ReleaseAnswer::Free => ("free", &[][..]),
+        ReleaseAnswer::Released => ("released", &[][..]),
+        ReleaseAnswer::Held(holders) => ("held", holders.as_slice()),
+        _ => ("unknown", &[][..]),
+    };
+    let holders: Vec<_> = holders.iter().map(contender).collect();
+    json!({ "name": name.as_str(), "answer": ended, "holders": holders }).printed()
+}
+
+fn identity(of: &Identity) -> Value {
+    let Identity { host, user, pid, service, operation, reason, .. } = of;
     json!({
-        "label": holder.label, "token": holder.token.map(|token| token.to_string()),
+        "host": host, "user": user, "pid": pid, "service": service, "operation": operation,
+        "reason": reason,
+    })
+}
+
+fn contender(holder: &Contender) -> Value {
+    let Identity { host, user, pid, service, operation, reason, .. } = holder.identity();
+    json!({
+        "label": holder.label, "host": host, "user": user, "pid": pid, "service": service,
+        "operation": operation, "reason": reason,
+        "token": holder.token.map(|token| token.to_string()),
         "since": holder.since.map(moment),
         "left_ms": holder.left.map(millis), "kind": holder.kind.map(Kind::as_str),
         "mode": mode(holder.mode), "lingering": holder.lingering,
@@ -235,8 +265,10 @@ fn contender(holder: &Contender) -> Value {
 }
 
 fn waiter(waiter: &Waiting) -> Value {
+    let Identity { host, user, pid, service, operation, reason, .. } = waiter.identity();
     json!({
-        "label": waiter.label, "since": waiter.since.map(moment),
+        "label": waiter.label, "host": host, "user": user, "pid": pid, "service": service,
+        "operation": operation, "reason": reason, "since": waiter.since.map(moment),
         "kind": waiter.kind.map(Kind::as_str), "mode": mode(waiter.mode),
     })
 }

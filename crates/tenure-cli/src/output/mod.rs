@@ -17,7 +17,10 @@ use std::{
     time::Duration,
 };
 
-use tenure::{LostReason, Token, inspect::Contender};
+use tenure::{
+    LostReason, Token,
+    inspect::{Contender, Identity},
+};
 use tracing_subscriber::{
     field::MakeExt,
     filter::{LevelFilter, Targets, filter_fn},
@@ -99,10 +102,23 @@ pub(crate) enum Event<'a> {
     },
     ReleaseRequested {
         name: &'a str,
+        by: Option<&'a Identity>,
+        /// Whether the command is told to end for it.
+        obeys: bool,
+    },
+    /// What a holder is to be told cannot be left for it.
+    ReasonNotTold {
+        why: &'a str,
+    },
+    /// It became known who broke a lock of which it was said before that it is lost.
+    Broken {
+        name: &'a str,
+        by: &'a Identity,
     },
     Lost {
         name: &'a str,
         reason: LostReason,
+        by: Option<&'a Identity>,
         failure: Option<&'a str>,
         fate: CommandFate,
     },
@@ -293,12 +309,13 @@ impl Reporter {
 
     fn wants(&self, event: &Event<'_>) -> bool {
         match event {
-            Event::Lost { .. } | Event::Summary(_) => true,
+            Event::Lost { .. } | Event::Broken { .. } | Event::Summary(_) => true,
             Event::Stopped { .. }
             | Event::ReleaseRequested { .. }
             | Event::ReleaseFailed { .. }
             | Event::CampaignFailed { .. }
             | Event::MetricsNotWritten { .. }
+            | Event::ReasonNotTold { .. }
             | Event::FileStays { .. }
             | Event::ExportDown { .. }
             | Event::ExportUp

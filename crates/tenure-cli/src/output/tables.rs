@@ -70,7 +70,7 @@ fn snapshot_at(name: &LockName, seen: &Snapshot, now: u64) -> String {
     for holder in &seen.holders {
         rows.add([
             if holder.lingering { "kept" } else { "holder" }.into(),
-            contender_name(&holder.label),
+            contender_name(&holder.label, holder.details()),
             ago(holder.since, now),
             holder.left.map_or(UNKNOWN.into(), length),
             token(holder.token),
@@ -79,7 +79,8 @@ fn snapshot_at(name: &LockName, seen: &Snapshot, now: u64) -> String {
         ]);
     }
     for (at, waiter) in seen.waiters.iter().enumerate() {
-        let (label, time) = (contender_name(&waiter.label), ago(waiter.since, now));
+        let label = contender_name(&waiter.label, waiter.details());
+        let time = ago(waiter.since, now);
         let (place, kind) = (format!("waiter {}", at + 1), kind(waiter.kind));
         rows.add([place, label, time, "-".into(), "-".into(), kind, mode(waiter.mode)]);
     }
@@ -133,7 +134,7 @@ fn mode(mode: Mode) -> String {
 
 fn whose(holder: &Contender) -> String {
     let kept = if holder.lingering { " (released, kept)" } else { "" };
-    format!("{}{kept}", contender_name(&holder.label))
+    format!("{}{kept}", contender_name(&holder.label, holder.details()))
 }
 
 #[cfg(test)]

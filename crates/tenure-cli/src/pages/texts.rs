@@ -230,7 +230,26 @@ pub(super) fn of(command: &str) -> PageSections {
                 ("125", "tenure itself failed: the store did not answer"),
                 ("2", "wrong usage; or there is no terminal to ask on: use --yes"),
             ],
-            examples: &[("tenure break nightly --yes", "take the lock away without asking")],
+            examples: &[
+                ("tenure break nightly --yes", "take the lock away without asking"),
+                (
+                    "tenure break nightly --reason 'it hangs, OPS-7'",
+                    "and tell the holder who did it and why",
+                ),
+            ],
+            ..LOOKING
+        },
+        "ask-release" => PageSections {
+            exit: &[
+                ("0", "the lock was released, or was free"),
+                ("124", "it is still held"),
+                ("125", "tenure itself failed: the store did not answer"),
+                ("2", "wrong usage: options, names, URLs, the configuration file"),
+            ],
+            examples: &[(
+                "tenure ask-release index --reason 'a deploy' --wait 10m",
+                "ask the holder to release the lock, and wait until it does",
+            )],
             ..LOOKING
         },
         "export" => PageSections {

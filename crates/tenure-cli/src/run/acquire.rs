@@ -33,6 +33,12 @@ macro_rules! as_planned {
         if let Some(label) = &$plan.label {
             acquisition = acquisition.label(label);
         }
+        if let Some(operation) = &$plan.operation {
+            acquisition = acquisition.operation(operation);
+        }
+        if let Some(reason) = &$plan.reason {
+            acquisition = acquisition.reason(reason);
+        }
         if $plan.fair { acquisition.fair() } else { acquisition }
     }};
 }

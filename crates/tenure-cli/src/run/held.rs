@@ -4,6 +4,7 @@ use std::{pin::Pin, time::Duration};
 
 use tenure::{
     AllGuard, Guard, Lost, LostReason, ReleaseError, Token, clock::Timestamp, detached::Detach,
+    inspect::Identity,
 };
 
 /// The guard of one lock or of several.
@@ -99,6 +100,22 @@ impl AnyGuard {
         match self {
             Self::One(guard) => Box::pin(guard.release_requested()),
             Self::All(guard) => Box::pin(guard.release_requested()),
+        }
+    }
+
+    /// Who asks for its release, if they say so.
+    pub(crate) fn release_requested_by(&self) -> Option<Identity> {
+        match self {
+            Self::One(guard) => guard.release_requested_by(),
+            Self::All(guard) => guard.release_requested_by(),
+        }
+    }
+
+    /// Who broke it, if they said so.
+    pub(crate) fn broken_by(&self) -> Option<Identity> {
+        match self {
+            Self::One(guard) => guard.broken_by(),
+            Self::All(guard) => guard.broken_by(),
         }
     }
 

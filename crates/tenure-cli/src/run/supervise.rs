@@ -6,6 +6,7 @@ use nix::sys::signal::Signal;
 use tenure::{
     LostReason,
     clock::{Clock, SystemClock, Timestamp},
+    inspect::Identity,
 };
 
 use super::{
@@ -29,6 +30,8 @@ use crate::{
 const BEAT: Duration = Duration::from_secs(1);
 /// The shortest one.
 const SHORTEST_BEAT: Duration = Duration::from_millis(10);
+/// How long to wait for a word of who broke the lock, when its command has ended.
+const WORD: Duration = Duration::from_millis(200);
 /// How long a guardian that seems to be gone may take for a last word, and its standby for its work.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -84,7 +87,7 @@ impl Supervisor<'_> {
         let mut request = self.held.release_requested();
         let mut requested = false;
         let (mut risk, mut at_risk) = (self.held.at_risk(), false);
-        let mut lost = None;
+        let (mut lost, mut by) = (None, None);
         let mut deadline = self.held.deadline();
         loop {
             if self.held.deadline() != deadline && lost.is_none() {
@@ -120,6 +123,9 @@ impl Supervisor<'_> {
                         if ended.cause == EndCause::Lost {
                             self.notice_end(&mut lost, deadline);
                         }
+                        if lost == Some(LostReason::Taken) && by.is_none() {
+                            self.say_who_broke_it().await;
+                        }
                         return Ok(self.outcome(ended, lost));
                     }
                     None if self.plan.kill_when_lost && clock.now() >= end_begins => {
@@ -133,7 +139,8 @@ impl Supervisor<'_> {
                 signal = self.signals.next() => self.pass_on(signal).await?,
                 loss = &mut loss, if lost.is_none() => {
                     lost = Some(loss.reason);
-                    self.say_lost(lost);
+                    by = loss.broken_by().cloned();
+                    self.say_lost_to(lost, by.as_ref());
                     if loss.reason == LostReason::Taken {
                         self.tell(&GuardianOrder::Taken).await?;
                     }
@@ -145,7 +152,12 @@ impl Supervisor<'_> {
                 }
                 () = &mut request, if !requested => {
                     requested = true;
-                    self.voice.event(&Event::ReleaseRequested { name: self.name });
+                    let (by, obeys) = (self.held.release_requested_by(), self.plan.obeys_requests);
+                    let (name, by) = (self.name, by.as_ref());
+                    self.voice.event(&Event::ReleaseRequested { name, by, obeys });
+                    if obeys {
+                        self.tell(&GuardianOrder::Signal(Signal::SIGTERM as i32)).await?;
+                    }
                 }
                 () = clock.sleep_until(look) => {}
             }
@@ -233,12 +245,31 @@ impl Supervisor<'_> {
     }
 
     fn say_lost(&self, reason: Option<LostReason>) {
+        self.say_lost_to(reason, None);
+    }
+
+    /// The same, where it is known to whom.
+    fn say_lost_to(&self, reason: Option<LostReason>, by: Option<&Identity>) {
         if let Some(reason) = reason {
             let name = self.name;
             let fate =
                 if self.plan.kill_when_lost { CommandFate::Killed } else { CommandFate::RunsOn };
             let failure = self.last_renewal_error(reason);
-            self.voice.event(&Event::Lost { name, reason, failure: failure.as_deref(), fate });
+            self.voice.event(&Event::Lost { name, reason, by, failure: failure.as_deref(), fate });
+        }
+    }
+
+    /// Says who took the lock, which may come a moment after the loss.
+    async fn say_who_broke_it(&self) {
+        let until = SystemClock.now().saturating_add(WORD);
+        loop {
+            if let Some(by) = self.held.broken_by() {
+                return self.voice.event(&Event::Broken { name: self.name, by: &by });
+            }
+            if SystemClock.now() >= until {
+                return;
+            }
+            SystemClock.sleep_until(SystemClock.now().saturating_add(SHORTEST_BEAT)).await;
         }
     }
 

@@ -212,7 +212,7 @@ async fn release_locks(
     };
     let ran = ended.how != ProcessExit::NotStarted;
     let in_time = ended.at < held.deadline().as_nanos();
-    let failure = held.last_renewal_error();
+    let (failure, by) = (held.last_renewal_error(), held.broken_by());
     let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
     let detaches = matches!(at_end, EndAction::Detach(..));
     let parted =
@@ -230,7 +230,8 @@ async fn release_locks(
             EndCause::Lost | EndCause::Orphaned => CommandFate::Killed,
         };
         let failure = failure.as_deref().filter(|_| reason == LostReason::Deadline);
-        voice.event(&Event::Lost { name, reason, failure, fate });
+        let by = by.as_ref();
+        voice.event(&Event::Lost { name, reason, by, failure, fate });
     }
     let codes = voice.codes();
     let code = if is_lost { codes.lost } else { ended.how.code().unwrap_or(codes.lost) };

@@ -101,7 +101,9 @@ fn line(name: &str, busy: &Busy) -> ProgressStyle {
     let ahead = human::ahead(busy.ahead);
     spinner(move |to| {
         let _ = match &holder {
-            Some(holder) => write!(to, "{before}{}{ahead}", human::holder(holder, human::now())),
+            Some(holder) => {
+                write!(to, "{before}{}{ahead}", human::holder_in_brief(holder, human::now()))
+            }
             None => write!(to, "{before}free, but others come first{ahead}"),
         };
     })

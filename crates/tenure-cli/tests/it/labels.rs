@@ -112,12 +112,11 @@ fn a_user_without_a_name_is_called_by_its_number() {
 }
 
 #[test]
-fn ls_finds_what_is_held_and_waited_for_by_a_label() {
+fn ls_finds_what_is_held_and_waited_for_by_its_label_and_its_fields() {
     let scene = Scene::new();
     let hold = "echo > held; exec sleep 1000";
-    // No process has such a number.
     let mut all = Vec::new();
-    for options in ["mine", "theirs --label bob@web9/9000017", "queue --label bob@web9/9000018"] {
+    for options in ["mine", "labelled --label bob@web9/9000017", "queue --label web --reason x"] {
         all.push(scene.start(options, hold));
         scene.line("held");
         fs::remove_file(scene.path("held")).unwrap();
@@ -133,15 +132,17 @@ fn ls_finds_what_is_held_and_waited_for_by_a_label() {
         let names = seen["names"].as_array().unwrap().iter();
         names.map(|name| name["name"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(found(""), ["mine", "queue", "theirs"]);
-    assert_eq!(found("--mine"), ["mine", "queue"], "who waits counts");
-    assert_eq!(found("--host web9"), ["queue", "theirs"]);
-    assert_eq!(found("--label /9000017"), ["theirs"]);
+    let host = scene.show("mine")["holders"][0]["host"].as_str().unwrap().to_owned();
+    assert_eq!(found(""), ["labelled", "mine", "queue"]);
+    assert_eq!(found("--mine"), ["labelled", "mine", "queue"], "whatever the label says");
+    assert_eq!(found(&format!("--host {host}")), ["labelled", "mine", "queue"]);
+    assert_eq!(found("--host web9"), [""; 0], "that is only in a label");
+    assert_eq!(found("--label /9000017"), ["labelled"]);
     assert_eq!(found("q --mine"), ["queue"]);
-    assert_eq!(found("--mine --host web9"), [""; 0], "one label has to be both");
-    let table = scene.output(["ls", "--host", "web9"]);
+    assert_eq!(found("--label sh"), ["mine", "queue"], "who waits counts");
+    let table = scene.output(["ls", "--label", "web"]);
     let table = text(&table.stdout);
-    assert!(table.contains("theirs") && !table.contains("mine"), "{table}");
+    assert!(table.contains("labelled") && !table.contains("mine"), "{table}");
     let none = scene.output(["ls", "--label", "nobody"]);
     assert_eq!((code(&none), text(&none.stdout)), (0, ""));
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
 
 mod all;
+mod asked;
 mod away;
 mod bench;
 mod chosen_codes;

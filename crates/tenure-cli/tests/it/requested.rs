@@ -30,7 +30,7 @@ fn a_requested_release_is_told_and_ends_no_command() {
     let server = ZookeeperServer::start();
     let url = format!("zookeeper://{}/locks?tick=500ms&session=8s", server.address());
     let scene = Scene::with_store(&url);
-    let told = ["another process asks for the release of report", r#""event":"release_requested""#];
+    let told = ["asked to release report by another process", r#""event":"release_requested""#];
     for (options, told) in ["report", "report --json"].into_iter().zip(told) {
         let said = scene.path("said");
         let script = "echo > held; while [ ! -e enough ]; do sleep 0.05; done; exit 7";

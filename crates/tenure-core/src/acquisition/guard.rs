@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use tenure_proto::{Timestamp, Token};
+use tenure_proto::{Timestamp, Token, queue::Identity};
 
 use super::lease::{DowngradeOutcome, EndOutcome, LeaseHold};
 use crate::{
@@ -200,11 +200,12 @@ impl Guard {
     ///
     /// A request ends nothing. The hold is kept and renewed until it is released, and [`Guard::check`] ignores
     /// requests. After a request, the lease is not handed to another task of this process: it goes back to the store. A
-    /// request does not say where it came from.
+    /// request from [`Tenure::ask_release`] says [who asks](Guard::release_requested_by), and one from Curator's `Revoker`
+    /// does not.
     ///
-    /// Requests reach the holder only on stores with [`Capabilities::tells_release_requests`]: on ZooKeeper, where
-    /// Curator's `Revoker` sends them. On every other store this never returns. A request is delayed while the store
-    /// cannot be reached.
+    /// On stores with [`Capabilities::tells_evictions`], a request arrives at once. On others, it arrives at the next
+    /// renewal after you first called this or [`Guard::is_release_requested`]: a third of the ttl later at most. It is
+    /// delayed while the store cannot be reached.
     ///
     /// The future does not borrow the guard.
     ///
@@ -235,7 +236,8 @@ impl Guard {
     /// # }).unwrap();
     /// ```
     ///
-    /// [`Capabilities::tells_release_requests`]: crate::store::Capabilities::tells_release_requests
+    /// [`Capabilities::tells_evictions`]: crate::store::Capabilities::tells_evictions
+    /// [`Tenure::ask_release`]: crate::Tenure::ask_release
     pub fn release_requested(&self) -> impl Future<Output = ()> + Send + 'static {
         let (lease, generation) = (self.held.lease().clone(), self.held.generation());
         async move { lease.wait_for_release_request(generation).await }
@@ -245,6 +247,21 @@ impl Guard {
     #[must_use]
     pub fn is_release_requested(&self) -> bool {
         self.held.lease().is_release_requested(self.held.generation())
+    }
+
+    /// Returns who asks this holder to release, as they say: [`Identity::reason`] says why. `None` if nobody asks, or
+    /// the request came from a program that does not say.
+    #[must_use]
+    pub fn release_requested_by(&self) -> Option<Identity> {
+        let by = self.held.lease().release_requested_by(self.held.generation())?;
+        Some(Identity::clone(&by))
+    }
+
+    /// Returns who broke this lock, as they say. `None` if the hold is not lost, or they left no note, or it has not
+    /// arrived yet: it may come shortly after the loss. [`Lost::broken_by`] has it if it came before.
+    #[must_use]
+    pub fn broken_by(&self) -> Option<Identity> {
+        Some(Identity::clone(&*self.held.lease().broken_by()?))
     }
 
     /// Runs `work` for as long as the hold lasts. If the hold is lost, `work` is dropped.

@@ -61,6 +61,18 @@ impl Attach {
         self
     }
 
+    /// Sets what the holder does from now on, for people.
+    pub fn operation(mut self, operation: impl Into<String>) -> Self {
+        self.options.operation = Some(operation.into());
+        self
+    }
+
+    /// Sets why the lock is held from now on, for people.
+    pub fn reason(mut self, reason: impl Into<String>) -> Self {
+        self.options.reason = Some(reason.into());
+        self
+    }
+
     async fn run(self) -> Result<Guard, HandleError> {
         let Self { context, handle, options } = self;
         let asked = context.now();

@@ -9,7 +9,7 @@ use std::{
 
 use tenure_proto::{
     Grace, LostReason, Timestamp, Token, Ttl, lease,
-    queue::TakeOver,
+    queue::{Contender, TakeOver},
     rule::{Rule, kept},
     time::ceil_millis,
 };
@@ -136,7 +136,9 @@ impl Detach {
         let ttl = covering_lease(&guard, &handle)?;
         let mut held = guard.into_held();
         let of_guard = held.lease().requested_terms().1;
-        let label = label.unwrap_or_else(|| format!("{of_guard} (detached)"));
+        let guard_is = Contender::new(&*of_guard, handle.mode);
+        let label = label.unwrap_or_else(|| format!("{} (detached)", guard_is.label));
+        let label = guard_is.identity().label(Some(&label));
         let no_room = |error| DetachError::NoRoom(Box::new(error));
         let slot = context.reserve(&handle.name).map_err(no_room)?;
         let series = held.lease().name_use().series;
@@ -157,7 +159,7 @@ impl Detach {
             kind: handle.kind,
             mode: handle.mode,
             ttl,
-            label: label.into(),
+            label,
             detached: true,
         };
         let believed = old.is_believed();

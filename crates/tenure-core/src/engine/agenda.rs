@@ -11,7 +11,7 @@ use tenure_proto::{Owner, Renewed, Timestamp};
 use tokio::sync::Notify;
 
 use super::PendingRelease;
-use crate::{Fault, LockName, name_use::NameUse, store::Renewal};
+use crate::{Fault, LockName, name_use::NameUse, notes::Note, store::Renewal};
 
 /// The key of an entry of the agenda.
 pub(crate) type AgendaKey = (Timestamp, NonZeroU64);
@@ -37,6 +37,12 @@ pub(crate) trait WatchedLease: fmt::Debug + Send + Sync {
 
     /// Another program asks its holder to release.
     fn release_requested(&self);
+
+    /// Whether its holder waits for release requests, or asked for one.
+    fn heeds_requests(&self) -> bool;
+
+    /// Another program left a note to its holder.
+    fn note_read(&self, note: &Note);
 
     /// Whether it is held, and its last renewal failed.
     fn is_troubled(&self) -> bool;

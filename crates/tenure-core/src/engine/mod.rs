@@ -5,7 +5,7 @@
 
 mod agenda;
 pub(crate) mod at_exit;
-
+mod reading_notes;
 mod slots;
 mod starter;
 mod survival;
@@ -122,7 +122,7 @@ impl Engine {
                 }
             };
             if let Either::One(eviction) = told
-                && self.handle_eviction(eviction, evictions)
+                && self.handle_eviction(eviction, evictions, calls)
             {
                 hears_from = self.clock.now().saturating_add(HINT_GAP);
             }
@@ -132,7 +132,12 @@ impl Engine {
     /// Plans early renewals of the holds that may have been evicted, by this eviction and all that have arrived since,
     /// and notifies holders with a release request. Returns whether anything was evicted. An eviction after a request
     /// is not delayed by the request.
-    fn handle_eviction(&self, eviction: Eviction, evictions: &mut Evictions) -> bool {
+    fn handle_eviction<'a>(
+        &'a self,
+        eviction: Eviction,
+        evictions: &mut Evictions,
+        calls: &mut Calls<'a>,
+    ) -> bool {
         let (mut any, mut names, mut asked) = (false, BTreeSet::new(), BTreeSet::new());
         // Limited, however fast more of them come.
         let more = std::iter::from_fn(|| evictions.next().now_or_never()).take(SEARCH);
@@ -153,8 +158,12 @@ impl Engine {
             }
         }
         let now = self.clock.now();
-        for lease in self.agenda.leases(|lease| names.contains(lease.name())) {
-            lease.hinted(now, now);
+        let hinted = self.agenda.leases(|lease| names.contains(lease.name()));
+        for lease in &hinted {
+            lease.clone().hinted(now, now);
+        }
+        if !hinted.is_empty() && calls.under_way.len() < TOGETHER {
+            calls.under_way.push(Box::pin(catch_future_panic(self.read_notes(hinted))));
         }
         if any {
             catch_panic(|| self.observer.record_reconnect());
@@ -234,6 +243,8 @@ impl Engine {
         };
         let none = || panicked.clone().unwrap_or_else(|| Fault::unanswered("the renewal"));
         let (mut first, mut failed, mut renewed) = (None, 0_usize, None);
+        let mut noted = Vec::new();
+        let tells = self.store.capabilities().tells_evictions;
         for lease in leases {
             let answer = answers.next().unwrap_or_else(|| Err(none()));
             match &answer {
@@ -244,7 +255,11 @@ impl Engine {
                 }
             }
             catch_panic(|| self.observer.record_renewal(lease.name_use().observed(), &answer));
-            catch_panic(|| lease.renewal_answered(sent, received, answer));
+            let is_lost = matches!(answer, Ok(Renewed::Lost));
+            catch_panic(|| lease.clone().renewal_answered(sent, received, answer));
+            if is_lost || (!tells && lease.heeds_requests()) {
+                noted.push(lease);
+            }
         }
         if let Some((name, fault)) = first {
             let news = self.outage().record_failures(received, failed);
@@ -260,6 +275,9 @@ impl Engine {
             let any_left = || self.agenda.leases(|_| true).iter().any(|lease| lease.is_troubled());
             let news = self.outage().record_success(received, any_left);
             catch_panic(|| self.observer.log_renewal_recovery(news));
+        }
+        if !noted.is_empty() {
+            self.read_notes(noted).await;
         }
     }
 

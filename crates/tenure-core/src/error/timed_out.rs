@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, time::Duration};
 use tenure_proto::queue::Contender;
 
 use super::LockAddress;
-use crate::parts::ErrorParts;
+use crate::{parts::ErrorParts, plain::plain};
 
 /// How a wait for a lock ended without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +84,12 @@ impl fmt::Display for TimedOutMessage<'_> {
             Some(holder) if holder.label.is_empty() => {
                 write!(f, ", held by a holder without a label")?;
             }
-            Some(holder) => write!(f, ", held by {:?}", holder.label)?,
+            Some(holder) => {
+                write!(f, ", held by {:?}", holder.label)?;
+                if let Some(details) = holder.details() {
+                    write!(f, " ({})", plain(&details))?;
+                }
+            }
             None => {}
         }
         if *ahead > 0 {

@@ -31,11 +31,14 @@ use metrics::{Recorder, Unit};
 pub(crate) use series::StoreCall;
 use series::{LockSeries, StoreSeries, reason_word, recording};
 use spans::StoreFields;
-use tenure_proto::{Renewed, Timestamp, Token, queue::Kind};
+use tenure_proto::{
+    Renewed, Timestamp, Token,
+    queue::{Identity, Kind},
+};
 use tokio::sync::Notify;
 use tracing::{Span, debug, info, warn};
 
-use crate::{Fault, FaultKind, LockName, Store, error::Lost};
+use crate::{Fault, FaultKind, LockName, Store, error::Lost, plain::plain};
 
 /// How often gauges are set while anything is held or waited for.
 pub(crate) const GAUGES_EVERY: Duration = Duration::from_secs(1);
@@ -320,10 +323,21 @@ impl StoreTelemetry {
         &self,
         (id, name): (SeriesId, &LockName),
         token: Token,
+        by: Option<&Identity>,
         span: Option<&Span>,
     ) {
         self.locks(id, |locks| locks.series.release_requests.with(|counter| counter.increment(1)));
-        in_span(span, || warn!(lock = %name, %token, request = "release", "asked to release"));
+        let by = by.map(|by| plain(&by.to_string()));
+        in_span(span, || match by {
+            Some(by) => warn!(lock = %name, %token, request = "release", by, "asked to release"),
+            None => warn!(lock = %name, %token, request = "release", "asked to release"),
+        });
+    }
+
+    /// It became known who took a hold whose loss was reported.
+    pub(crate) fn log_broken(&self, name: &LockName, token: Token, by: &Identity) {
+        let by = plain(&by.to_string());
+        warn!(lock = %name, %token, by, "the lock was broken");
     }
 
     /// A hold that began at `since` ended after `held`, as `how` says.

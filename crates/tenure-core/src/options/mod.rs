@@ -1,11 +1,12 @@
 //! The settings of one acquisition, checked once and then known to be valid.
 
 mod defaults;
+mod own_identity;
 
 use std::{sync::Arc, time::Duration};
 
 pub use self::defaults::Defaults;
-pub(crate) use self::defaults::DefaultsResolver;
+pub(crate) use self::{defaults::DefaultsResolver, own_identity::OwnIdentity};
 use crate::{Fault, LockName, name_use::NameUse, observe::SeriesId};
 use tenure_proto::{
     Grace, OutOfRange, Terms, Ttl,
@@ -44,6 +45,8 @@ pub(crate) struct Options {
     pub(crate) hold_at_least: Option<Duration>,
     pub(crate) grace: Option<Duration>,
     pub(crate) label: Option<String>,
+    pub(crate) operation: Option<String>,
+    pub(crate) reason: Option<String>,
     pub(crate) fair: bool,
     /// Whether it never takes a lock over from another task of this process, so that the store grants each of its
     /// holds.
@@ -105,6 +108,8 @@ impl Options {
             hold_at_least: over.hold_at_least.or(self.hold_at_least),
             grace: over.grace.or(self.grace),
             label: over.label.or(self.label),
+            operation: over.operation.or(self.operation),
+            reason: over.reason.or(self.reason),
             fair: over.fair || self.fair,
             on_busy: over.on_busy,
             on_unreachable: over.on_unreachable,
@@ -116,11 +121,11 @@ impl Options {
         self,
         kind: Kind,
         mode: Mode,
-        default_label: &Label,
+        me: &OwnIdentity,
         series: SeriesId,
     ) -> Result<ValidatedSettings, OutOfRange> {
         let (terms, hold_at_least) = self.validated_terms()?;
-        let label = self.label.map_or_else(|| default_label.clone(), Label::from);
+        let label = me.label(self.label.as_deref(), self.operation, self.reason);
         Ok(ValidatedSettings {
             terms,
             kind,
@@ -199,9 +204,25 @@ macro_rules! setters {
         }
 
         /// Sets the text that tells people which program holds the lock. Default: `host/pid`. It proves nothing. At
-        /// most 256 bytes are kept.
+        /// most 256 bytes are kept, together with what it does not tell of host, user, process,
+        /// service, operation and reason, which stay readable as fields.
         pub fn label(mut self, label: impl Into<String>) -> Self {
             self.$($options)+.label = Some(label.into());
+            self
+        }
+
+        /// Sets what the holder does, for people: a short word such as `invoices`. Everybody who can read the store
+        /// can read it.
+        pub fn operation(mut self, operation: impl Into<String>) -> Self {
+            self.$($options)+.operation = Some(operation.into());
+            self
+        }
+
+        /// Sets why the lock is held, for people: `rerun of 2026-11, ticket OPS-7`. It is cut if the
+        /// [label](Self::label) and the other fields leave too little room. Everybody who can read the store can read
+        /// it.
+        pub fn reason(mut self, reason: impl Into<String>) -> Self {
+            self.$($options)+.reason = Some(reason.into());
             self
         }
 

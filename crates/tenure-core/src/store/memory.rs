@@ -421,6 +421,11 @@ impl Store for MemoryStore {
         Ok(evicted.holders.pop())
     }
 
+    async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
+        self.hints.evicted(name);
+        Ok(())
+    }
+
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
         Ok(Incarnation::from_bytes(self.lock().losses.to_be_bytes()))
     }

@@ -401,6 +401,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// if it no longer exists. Other holds of the name stay (clauses 7, 17).
     async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault>;
 
+    /// Sends the processes that hold a name the same hint as an eviction, and evicts nothing (clause 17). Each of them
+    /// renews at once, and reads what other programs tell it. A store without such hints does nothing.
+    async fn hint_holders(&self, name: &LockName) -> Result<(), Fault>;
+
     /// Returns the identity of the store's memory (clause 15). From it, a quorum learns that a member restarted and may
     /// have forgotten a part.
     async fn incarnation(&self) -> Result<Incarnation, Fault>;

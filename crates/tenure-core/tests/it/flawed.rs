@@ -453,6 +453,10 @@ impl Store for Flawed {
         self.answer(answer)
     }
 
+    async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
+        self.store.hint_holders(name).await
+    }
+
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
         self.store.incarnation().await
     }

@@ -31,6 +31,7 @@ mod lost_once;
 mod memory;
 mod mutex;
 mod names;
+mod notes;
 mod observe;
 mod on_count;
 mod over;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Kind, Label, Mode, Occupancy};
+use super::{Identity, Kind, Label, Mode, Occupancy, identity};
 use crate::{HoldId, Owner, Token};
 
 /// Whether an ask may overtake waiters.
@@ -79,8 +79,10 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contender {
-    /// The holder's own label; empty if it has none.
+    /// The holder's own label, without the fields behind it; empty if it has none.
     pub label: String,
+    /// The fields behind the label.
+    pub(crate) fields: Option<Box<str>>,
     /// The fencing token of its hold; `None` for a holder of another library without tokens.
     pub token: Option<Token>,
     /// When it was granted, in microseconds since the Unix epoch; `None` if the store does not know.
@@ -98,7 +100,8 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Makes a holder with only these fields known. A store sets what else it knows.
+    /// Makes a holder of which only its whole label, as the store has it, and its mode are known. A store sets what
+    /// else it knows.
     ///
     /// ```
     /// use tenure_proto::queue::{Contender, Mode};
@@ -109,17 +112,60 @@ impl Contender {
     /// ```
     #[must_use]
     pub fn new(label: impl Into<String>, mode: Mode) -> Self {
-        let (label, lingering) = (label.into(), false);
-        Self { label, token: None, since: None, left: None, kind: None, mode, lingering, id: None }
+        let (label, fields) = without_fields(label.into());
+        Self {
+            label,
+            fields,
+            token: None,
+            since: None,
+            left: None,
+            kind: None,
+            mode,
+            lingering: false,
+            id: None,
+        }
     }
+
+    /// Returns who this holder says it is.
+    ///
+    /// ```
+    /// use tenure_proto::queue::{Contender, Mode};
+    ///
+    /// let holder = Contender::new("10.0.0.7:9000 {host=web3 pid=4711}", Mode::Exclusive);
+    /// assert_eq!(holder.label, "10.0.0.7:9000");
+    /// assert_eq!(holder.identity().host.as_deref(), Some("web3"));
+    /// ```
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity::of(&self.label, self.fields.as_deref())
+    }
+
+    /// Returns what the label does not tell of this holder, for people: `alice@web3/4711 backup.sh of shop@1.4.2:
+    /// monthly report`.
+    #[must_use]
+    pub fn details(&self) -> Option<String> {
+        self.identity().beside(&self.label)
+    }
+}
+
+/// A label, and the fields behind it.
+fn without_fields(label: String) -> (String, Option<Box<str>>) {
+    let Some((own, fields)) = identity::split(&label) else { return (label, None) };
+    let fields = fields.into();
+    let end = own.len();
+    let mut label = label;
+    label.truncate(end);
+    (label, Some(fields))
 }
 
 /// A waiter, for people to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Waiting {
-    /// The waiter's own label; empty if it has none.
+    /// The waiter's own label, without the fields behind it; empty if it has none.
     pub label: String,
+    /// The fields behind the label.
+    pub(crate) fields: Option<Box<str>>,
     /// Since when it waits, in microseconds since the Unix epoch; `None` if the store does not know.
     pub since: Option<u64>,
     /// The kind for which it uses the name; `None` if the store does not know.
@@ -132,7 +178,20 @@ impl Waiting {
     /// Makes a waiter with only these fields known. A store sets what else it knows.
     #[must_use]
     pub fn new(label: impl Into<String>, mode: Mode) -> Self {
-        Self { label: label.into(), since: None, kind: None, mode }
+        let (label, fields) = without_fields(label.into());
+        Self { label, fields, since: None, kind: None, mode }
+    }
+
+    /// Returns who this waiter says it is.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity::of(&self.label, self.fields.as_deref())
+    }
+
+    /// Returns what the label does not tell of this waiter, as [`Contender::details`] does.
+    #[must_use]
+    pub fn details(&self) -> Option<String> {
+        self.identity().beside(&self.label)
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod acquire;
 mod ask;
+mod identity;
 mod kind;
 mod label;
 mod mode;
@@ -17,6 +18,7 @@ mod together;
 mod wire;
 
 pub use ask::{Answer, Ask, Contender, Intent, Order, Position, Snapshot, Waiting};
+pub use identity::Identity;
 pub use kind::{Kind, NoKind};
 pub use label::Label;
 pub use mode::Mode;

@@ -139,4 +139,13 @@ impl NameState {
         });
         (evicted, self.offer(at))
     }
+
+    /// Returns the processes that hold the name.
+    #[must_use]
+    pub fn holding_clients(&self, at: &DecisionContext<'_>) -> BTreeSet<Client> {
+        let holding = self.holders.iter().filter(|holder| {
+            !holder.lingering && holder.expires > at.now && at.is_alive(holder.client)
+        });
+        holding.map(|holder| holder.client).filter(|client| *client != Client::NOBODY).collect()
+    }
 }

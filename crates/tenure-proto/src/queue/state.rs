@@ -268,22 +268,18 @@ impl NameState {
 
 impl Holder {
     pub(super) fn describe(&self, now: Timestamp) -> Contender {
-        Contender {
-            label: self.label.to_string(),
-            token: Some(self.token),
-            since: Some(self.since),
-            left: Some(self.expires.since(now)),
-            kind: Some(self.kind),
-            mode: self.mode,
-            lingering: self.lingering,
-            id: Some(HoldId::of_owner(&self.owner)),
-        }
+        let mut holder = Contender::new(&*self.label, self.mode);
+        (holder.token, holder.since) = (Some(self.token), Some(self.since));
+        (holder.left, holder.kind) = (Some(self.expires.since(now)), Some(self.kind));
+        (holder.lingering, holder.id) = (self.lingering, Some(HoldId::of_owner(&self.owner)));
+        holder
     }
 }
 
 impl Waiter {
     fn describe(&self) -> Waiting {
-        let (since, kind) = (Some(self.since), Some(self.kind));
-        Waiting { label: self.label.to_string(), since, kind, mode: self.mode }
+        let mut waiter = Waiting::new(&*self.label, self.mode);
+        (waiter.since, waiter.kind) = (Some(self.since), Some(self.kind));
+        waiter
     }
 }

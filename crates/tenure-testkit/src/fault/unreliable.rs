@@ -261,6 +261,15 @@ impl Store for Unreliable {
         .await
     }
 
+    async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
+        let name = name.clone();
+        self.carry(move |store| {
+            let name = name.clone();
+            Box::pin(async move { store.hint_holders(&name).await })
+        })
+        .await
+    }
+
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
         self.carry(|store| Box::pin(async move { store.incarnation().await })).await
     }

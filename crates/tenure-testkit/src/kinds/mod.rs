@@ -90,6 +90,9 @@ macro_rules! kinds {
                 an_evicted_holder_is_told_before_it_renews
                 many_processes_exclude_each_other
                 a_look_shows_who_holds_it_and_who_waits
+                a_holder_that_is_asked_to_release_hears_why_and_decides
+                a_broken_holder_is_told_who_broke_it_and_why
+                a_look_tells_who_holds_it_as_fields
             }
             fair {
                 processes_are_served_in_the_order_of_asking

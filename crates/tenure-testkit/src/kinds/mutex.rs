@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::LostReason;
+use tenure_core::{LostReason, asking::ReleaseAnswer};
 
 use super::{
     Kind,
@@ -82,6 +82,70 @@ pub async fn an_evicted_holder_is_told_before_it_renews(scene: Scene) {
     other.store().evict(&name()).await.unwrap();
     let lost = tokio::time::timeout(ttl / 4, guard.lost()).await.unwrap();
     assert_eq!(lost.reason, LostReason::Taken);
+}
+
+/// A holder is asked to release, hears who asks and why, and decides itself.
+pub async fn a_holder_that_is_asked_to_release_hears_why_and_decides(scene: Scene) {
+    let [one, other] = scene.processes().await;
+    let ask = || other.ask_release(NAME).reason("an urgent deploy");
+    assert_eq!(ask().await.unwrap(), ReleaseAnswer::Free);
+    let guard = one.mutex(NAME).ttl(RENEWED).lock().await.unwrap();
+    let token = guard.token();
+    let asked = tokio::spawn(ask().wait(PATIENCE).into_future());
+    tokio::time::timeout(PATIENCE, guard.release_requested()).await.unwrap();
+    let by = guard.release_requested_by().unwrap();
+    assert_eq!(by.reason.as_deref(), Some("an urgent deploy"));
+    assert!(by.host.is_some() && by.pid == Some(std::process::id()), "{by:?}");
+    guard.check().unwrap();
+    assert!(!asked.is_finished(), "it waits until the lock is released");
+    guard.release().await.unwrap();
+    assert_eq!(asked.await.unwrap().unwrap(), ReleaseAnswer::Released);
+    // Nothing is asked of the next one, and who does not comply keeps the lock.
+    let guard = one.mutex(NAME).ttl(RENEWED).lock().await.unwrap();
+    assert!(!guard.is_release_requested());
+    let answer = ask().wait(SHORT / 10).await.unwrap();
+    let ReleaseAnswer::Held(holders) = answer else { panic!("{answer:?}") };
+    assert!(holders[0].token > Some(token));
+    guard.check().unwrap();
+}
+
+/// Who takes a lock away says why, and the holder is told.
+pub async fn a_broken_holder_is_told_who_broke_it_and_why(scene: Scene) {
+    let [one, other] = scene.processes().await;
+    let guard = one.mutex(NAME).ttl(RENEWED).lock().await.unwrap();
+    let notice = other.announce_break(NAME, "it hangs since noon").await.unwrap();
+    guard.check().unwrap();
+    other.store().evict(&name()).await.unwrap();
+    let left = tokio::spawn(notice.leave());
+    let lost = tokio::time::timeout(PATIENCE, guard.lost()).await.unwrap();
+    assert_eq!(lost.reason, LostReason::Taken);
+    until("it is told who broke it", async || guard.broken_by().is_some()).await;
+    assert_eq!(guard.broken_by().unwrap().reason.as_deref(), Some("it hangs since noon"));
+    if other.store().capabilities().tells_evictions {
+        assert_eq!(lost.broken_by(), guard.broken_by().as_ref());
+    }
+    left.await.unwrap();
+    // What was said to this one was not said to the next.
+    let next = one.mutex(NAME).ttl(RENEWED).lock().wait(PATIENCE).await.unwrap();
+    other.store().evict(&name()).await.unwrap();
+    tokio::time::timeout(PATIENCE, next.lost()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(next.broken_by(), None);
+}
+
+/// A look tells host, process, operation and reason, whatever the label is.
+pub async fn a_look_tells_who_holds_it_as_fields(scene: Scene) {
+    let [one, other] = scene.processes().await;
+    let lock = one.mutex(NAME).label("10.0.0.7:9000").operation("invoices");
+    let guard = lock.reason("monthly run {2026-11}").lock().await.unwrap();
+    let seen = other.inspect(NAME).await.unwrap();
+    let [holder] = &seen.holders[..] else { panic!("{seen:?}") };
+    let who = holder.identity();
+    assert_eq!(holder.label, "10.0.0.7:9000");
+    assert!(who.host.is_some() && who.pid == Some(std::process::id()), "{who:?}");
+    assert_eq!(who.operation.as_deref(), Some("invoices"));
+    assert_eq!(who.reason.as_deref(), Some("monthly run {2026-11}"));
+    guard.release().await.unwrap();
 }
 
 /// S1, S2: nobody is inside with another, and tokens rise from hold to hold.

@@ -138,7 +138,7 @@ macro_rules! news {
         }
 
         /// Blocks until another program asks this holder to release, or for `at_most`. Returns whether one asked. The
-        /// hold lasts until you release it. Most stores cannot pass on such a request: see
+        /// hold lasts until you release it. When a request arrives depends on the store: see
         /// [`tenure_core::Guard::release_requested`].
         ///
         /// ```
@@ -285,6 +285,32 @@ macro_rules! answers {
         #[must_use]
         pub fn is_release_requested(&self) -> bool {
             self.guard.is_release_requested()
+        }
+
+        /// Returns who asks this holder to release, as they say. `None` if there is no request, or it does not say.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// assert_eq!(guard.release_requested_by(), None);
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
+        #[must_use]
+        pub fn release_requested_by(&self) -> Option<tenure_core::proto::queue::Identity> {
+            self.guard.release_requested_by()
+        }
+
+        /// Returns who broke this lock, as they say; see [`tenure_core::Guard::broken_by`].
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// assert_eq!(guard.broken_by(), None);
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
+        #[must_use]
+        pub fn broken_by(&self) -> Option<tenure_core::proto::queue::Identity> {
+            self.guard.broken_by()
         }
 
         $crate::blocking::watch::news!();

@@ -21,6 +21,7 @@ pub(super) struct ParsedConfig {
     pub(super) locks: Vec<(NamePattern, Defaults)>,
     pub(super) run: Run,
     pub(super) families: MetricFamilies,
+    pub(super) service: Option<String>,
 }
 
 /// The settings of the table `[run]`, which only the command `tenure` uses.
@@ -41,6 +42,7 @@ impl ParsedConfig {
     pub(super) fn parse(source: ConfigSource<'_>) -> Result<Self, ConfigError> {
         let mut table = source.table()?;
         let store = table.text("store")?;
+        let service = table.text("service")?.map(|(service, _)| service);
         let defaults = settings(&mut table)?;
         let stores = table.table("stores")?.into_entries().into_iter();
         let stores = stores.map(|entry| Ok((entry.key.clone(), entry.text()?)));
@@ -61,7 +63,7 @@ impl ParsedConfig {
         metrics.finish()?;
         table.finish()?;
         let families = families.unwrap_or_default();
-        Ok(Self { store, stores, defaults, locks, run, families })
+        Ok(Self { store, stores, defaults, locks, run, families, service })
     }
 }
 

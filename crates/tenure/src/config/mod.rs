@@ -76,6 +76,8 @@ pub struct Config {
     locks: Vec<(NamePattern, Defaults)>,
     run: Run,
     families: MetricFamilies,
+    service: Option<String>,
+    user: Option<String>,
     chosen_by: Option<Origin>,
     /// The file that it was loaded from, and which users may read and change it.
     file: Option<PathBuf>,
@@ -175,7 +177,7 @@ impl Config {
         let file = file
             .map(|(file, text)| ParsedConfig::parse(ConfigSource { file, text }))
             .transpose()?;
-        let ParsedConfig { store, stores, defaults, mut locks, run, families } =
+        let ParsedConfig { store, stores, defaults, mut locks, run, families, service } =
             file.unwrap_or_default();
         locks.sort_by_key(|(pattern, _)| pattern.fixed());
         let urls = stores.values().chain(&store).map(|(url, _)| url.as_str());
@@ -188,6 +190,8 @@ impl Config {
             locks,
             run,
             families,
+            service: variables(variables::SERVICE).or(service),
+            user: None,
             chosen_by: None,
             file: None,
             access: places::FileAccess::default(),
@@ -375,6 +379,39 @@ impl Config {
         &self.families
     }
 
+    /// Returns the service that this process belongs to, such as `shop@1.4.2`, if it is set.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use tenure::config::Config;
+    ///
+    /// let file = (Path::new("tenure.toml"), "service = 'shop@1.4.2'");
+    /// assert_eq!(Config::parse(Some(file), |_| None)?.service(), Some("shop@1.4.2"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn service(&self) -> Option<&str> {
+        self.service.as_deref()
+    }
+
+    /// Sets the user as whom this process acts, for people who see its holds.
+    ///
+    /// ```
+    /// use tenure::config::Config;
+    ///
+    /// let mut config = Config::parse(None, |_| None)?;
+    /// config.use_user("alice");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn use_user(&mut self, user: impl Into<String>) {
+        self.user = Some(user.into());
+    }
+
+    /// The user as whom this process acts.
+    pub(crate) fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
     /// Resolves `chosen`, which was set at `origin`: the name of a store, or a URL.
     fn find(
         &self,
@@ -429,7 +466,7 @@ fn environment_variable(name: &str) -> Option<String> {
 
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { forced, defaults, locks, run, families, .. } = self;
+        let Self { forced, defaults, locks, run, families, service, .. } = self;
         // URLs may contain passwords.
         f.debug_struct("Config")
             .field("forced", forced)
@@ -437,6 +474,7 @@ impl fmt::Debug for Config {
             .field("locks", locks)
             .field("run", run)
             .field("families", families)
+            .field("service", service)
             .finish_non_exhaustive()
     }
 }

@@ -27,10 +27,13 @@ pub const VARIABLES: &[&str] = &[
     "TENURE_GRACE",
     "TENURE_LABEL",
     "TENURE_FAIR",
+    SERVICE,
 ];
 
 /// The variable that names a configuration file.
 pub(super) const CONFIG: &str = "TENURE_CONFIG";
+/// The variable that names the service of this process.
+pub(super) const SERVICE: &str = "TENURE_SERVICE";
 /// The variable that names a store.
 pub(super) const STORE: &str = "TENURE_STORE";
 

@@ -57,6 +57,8 @@ struct Settings {
     hold_at_least: Option<Duration>,
     grace: Option<Duration>,
     label: Option<&'static str>,
+    operation: Option<&'static str>,
+    reason: Option<&'static str>,
     fair: bool,
 }
 
@@ -81,6 +83,12 @@ macro_rules! with_settings {
         }
         if let Some(label) = settings.label {
             handle = handle.label(label);
+        }
+        if let Some(operation) = settings.operation {
+            handle = handle.operation(operation);
+        }
+        if let Some(reason) = settings.reason {
+            handle = handle.reason(reason);
         }
         if settings.fair { handle.fair() } else { handle }
     }};
@@ -140,6 +148,18 @@ impl Plan {
     /// See [`Mutex::label`](crate::Mutex::label).
     pub const fn label(mut self, label: &'static str) -> Self {
         self.settings.label = Some(label);
+        self
+    }
+
+    /// See [`Mutex::operation`](crate::Mutex::operation).
+    pub const fn operation(mut self, operation: &'static str) -> Self {
+        self.settings.operation = Some(operation);
+        self
+    }
+
+    /// See [`Mutex::reason`](crate::Mutex::reason).
+    pub const fn reason(mut self, reason: &'static str) -> Self {
+        self.settings.reason = Some(reason);
         self
     }
 

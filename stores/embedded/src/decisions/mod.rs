@@ -5,13 +5,13 @@ pub(crate) mod listing;
 pub(crate) mod looks;
 pub(crate) mod renewal;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use tenure_core::proto::{
     HoldId, Owner, Token,
     queue::{
-        Answer, Ask, DecisionContext, Evicted, NameState, Raised, Released, Snapshot, TakeOver,
-        TakenOver,
+        Answer, Ask, Client, DecisionContext, Evicted, NameState, Raised, Released, Snapshot,
+        TakeOver, TakenOver,
     },
 };
 
@@ -105,6 +105,18 @@ pub(crate) fn inspect()
     Decision {
         decide: |state: &mut NameState, at: &DecisionContext<'_>| {
             Ok((state.inspect(at), Vec::new()))
+        },
+        creates: false,
+        repairs: false,
+    }
+}
+
+pub(crate) fn holding_clients() -> Decision<
+    impl Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<BTreeSet<Client>> + Send + Sync,
+> {
+    Decision {
+        decide: |state: &mut NameState, at: &DecisionContext<'_>| {
+            Ok((state.holding_clients(at), Vec::new()))
         },
         creates: false,
         repairs: false,

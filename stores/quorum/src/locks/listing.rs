@@ -107,6 +107,18 @@ impl QuorumStore {
         Ok(holders)
     }
 
+    /// Hints to the holders of a name at each member: a majority of hints counts as one.
+    pub(crate) async fn hint_everywhere(&self, name: &LockName) -> Result<(), Fault> {
+        refuse_reserved(name)?;
+        let options = &self.shared.options;
+        let calls = ask_all(&self.members, &options.clock, options.member_limit, |member| {
+            let name = name.clone();
+            async move { member.hint_holders(&name).await }
+        });
+        self.of_majority("told its holders of", Some(name), calls).await?;
+        Ok(())
+    }
+
     /// A renewal between the evictions at two members gives the hold back to the first. So it is evicted until a
     /// majority has none of these at the same time.
     async fn evict_what_came_back(

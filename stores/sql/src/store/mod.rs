@@ -336,6 +336,17 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
         Ok(evicted.await?.pop())
     }
 
+    async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
+        if !self.0.capabilities().tells_evictions {
+            return Ok(());
+        }
+        self.change(name, None, |state, at| {
+            let evicted = state.holding_clients(at).into_iter().collect();
+            Ok(((), Notifications { wakes: Vec::new(), evicted }))
+        })
+        .await
+    }
+
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
         self.0.incarnation().await
     }

@@ -47,6 +47,7 @@ impl Response for Raised {
 
 impl Response for Released {}
 impl Response for Renewed {}
+impl Response for () {}
 impl Response for Vec<Contender> {}
 
 /// What becomes of a name by what was decided on it.

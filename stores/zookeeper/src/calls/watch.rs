@@ -112,11 +112,15 @@ struct WatchedHold {
 impl WatchedHold {
     async fn watch(self) {
         tokio::time::sleep(SOON).await;
-        let mut told = false;
+        let (mut told, mut changed) = (false, false);
         while self.is_held() {
             match self.client.get_and_watch_data(&self.path).await {
                 Ok((data, _, watcher)) => {
                     let asked = data == data::REVOKE;
+                    // Whoever writes the same again says that there is something to hear.
+                    if std::mem::take(&mut changed) && !asked {
+                        self.report_eviction();
+                    }
                     // Whoever writes it again and again keeps the engine from nothing.
                     if asked && !std::mem::replace(&mut told, true) {
                         self.board.release_requested(&self.owner);
@@ -129,8 +133,9 @@ impl WatchedHold {
                         tokio::time::sleep(SOON * 10).await;
                         continue;
                     }
-                    if self.changes(watcher, asked).await == EventType::NodeDeleted {
-                        self.report_eviction();
+                    match self.changes(watcher, asked).await {
+                        EventType::NodeDeleted => self.report_eviction(),
+                        change => changed = change == EventType::NodeDataChanged,
                     }
                 }
                 Err(Error::NoNode) => {

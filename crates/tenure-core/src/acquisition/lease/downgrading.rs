@@ -9,7 +9,7 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use super::{Lease, State};
+use super::{Lease, LossBackground, State};
 use crate::{Fault, FaultKind, driver::timeout_at, error::Lost};
 
 /// The longest time for which the store is asked.
@@ -131,11 +131,15 @@ impl Lease {
         let over = state.hold.generation() != generation;
         // A forked child must not let readers into the lease of its parent.
         if over || self.context.is_forked() {
-            return Err(self.lost_error_from(None, state.token, LostReason::Taken));
+            return Err(self.lost_error_from(
+                LossBackground::default(),
+                state.token,
+                LostReason::Taken,
+            ));
         }
         match state.hold.next_action(now) {
             Action::TellLost(reason) => {
-                Err(self.lost_error_from(state.last_renewal_error(), state.token, reason))
+                Err(self.lost_error_from(state.loss_background(), state.token, reason))
             }
             Action::Renew | Action::PassOn | Action::WaitUntil(_) => Ok(()),
         }

@@ -124,8 +124,8 @@ impl Lease {
         now: Timestamp,
         reason: LostReason,
     ) -> Lost {
-        let lost = self.lost_error_from(state.last_renewal_error(), state.token, reason);
         let loss = self.mark_lost(&mut state, now, reason);
+        let lost = self.lost_error_from(state.loss_background(), state.token, reason);
         let acquisition = self.end_lease(&mut state, Timestamp::ZERO, false);
         let next = queue.as_mut().map(|queue| queue.decide_leave(now));
         drop(state);

@@ -68,8 +68,11 @@ impl Lease {
         if std::mem::replace(&mut state.told_lost, true) {
             return None;
         }
+        if reason == LostReason::Taken {
+            state.attribute_loss(now);
+        }
         Some(UnreportedLoss {
-            lost: self.lost_error_from(state.last_renewal_error(), state.token, reason),
+            lost: self.lost_error_from(state.loss_background(), state.token, reason),
             held: state.hold.claimed().then(|| (state.held_since, now.since(state.held_since))),
             span: state.take_span(),
             news: state.change_notify(),

@@ -16,7 +16,7 @@ use std::{
 
 pub(crate) use downgrading::DowngradeOutcome;
 pub(crate) use held::LeaseHold;
-use state::State;
+use state::{LossBackground, State};
 use tenure_proto::{
     LostReason, Owner, Terms, Timestamp, Token,
     hold::Action,
@@ -262,18 +262,19 @@ impl Lease {
 
     /// The error for the loss of the hold with this token.
     pub(crate) fn lost_error(&self, token: Token, reason: LostReason) -> Lost {
-        let failure = self.last_renewal_error();
-        self.lost_error_from(failure, token, reason)
+        let background = self.lock().loss_background();
+        self.lost_error_from(background, token, reason)
     }
 
-    /// The same while the state is locked, which contains the `failure`.
+    /// The same while the state is locked.
     fn lost_error_from(
         &self,
-        failure: Option<Arc<Fault>>,
+        background: LossBackground,
         token: Token,
         reason: LostReason,
     ) -> Lost {
-        let lost = self.context.lost(self.name(), token, reason);
+        let LossBackground { failure, broken_by } = background;
+        let lost = self.context.lost(self.name(), token, reason).broken(broken_by);
         match failure {
             Some(fault) if reason == LostReason::Deadline => lost.because(fault),
             _ => lost,

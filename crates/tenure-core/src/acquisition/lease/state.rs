@@ -1,10 +1,10 @@
 //! The part of a lease that may change.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{
     Hold, Timestamp, Token,
-    queue::{Label, Mode},
+    queue::{Identity, Label, Mode},
 };
 use tokio::sync::Notify;
 use tracing::Span;
@@ -13,6 +13,9 @@ use crate::{
     Fault,
     engine::{AgendaKey, Slot},
 };
+
+/// How long after an announcement that the lock will be broken a loss is put down to it.
+const ANNOUNCEMENT_COUNTS: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -40,13 +43,37 @@ pub(super) struct LeaseExtras {
     /// Whether there is a release request. The lease is never handed over after that, so a request concerns one hold
     /// alone.
     pub(super) release_requested: bool,
+    /// Who asks for it, if they say so.
+    pub(super) requested_by: Option<Arc<Identity>>,
+    /// Who announced to break the lock, and when that was read.
+    pub(super) announced_by: Option<(Arc<Identity>, Timestamp)>,
+    /// Who broke the lock, if they said so.
+    pub(super) broken_by: Option<Arc<Identity>>,
+    /// Whether the hold was lost because the store said so.
+    pub(super) was_taken: bool,
+    /// Whether anybody ever waited for a request or asked for one.
+    pub(super) heeds_requests: bool,
     /// Notifies tasks that wait for the loss or for a request.
     pub(super) news: Arc<Notify>,
     /// The span of the hold.
     pub(super) span: Option<Arc<Span>>,
 }
 
+/// What is known of why a hold was lost.
+#[derive(Debug, Default)]
+pub(super) struct LossBackground {
+    /// Why the last renewal failed, if it did.
+    pub(super) failure: Option<Arc<Fault>>,
+    /// Who broke the lock, if they said so.
+    pub(super) broken_by: Option<Arc<Identity>>,
+}
+
 impl State {
+    /// What is known of why the hold was lost.
+    pub(super) fn loss_background(&self) -> LossBackground {
+        LossBackground { failure: self.last_renewal_error(), broken_by: self.broken_by() }
+    }
+
     pub(super) fn last_renewal_error(&self) -> Option<Arc<Fault>> {
         self.rare.as_ref()?.failure.clone()
     }
@@ -66,6 +93,20 @@ impl State {
     /// Whether there is a release request.
     pub(super) fn release_requested(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.release_requested)
+    }
+
+    /// Who broke the lock, if they said so.
+    pub(super) fn broken_by(&self) -> Option<Arc<Identity>> {
+        self.rare.as_ref()?.broken_by.clone()
+    }
+
+    /// The hold was taken. Whoever announced that just now did it.
+    pub(super) fn attribute_loss(&mut self, now: Timestamp) {
+        let rare = self.rare.get_or_insert_default();
+        rare.was_taken = true;
+        let announced = rare.announced_by.take();
+        let announced = announced.filter(|(_, at)| now.since(*at) < ANNOUNCEMENT_COUNTS);
+        rare.broken_by = announced.map(|(by, _)| by);
     }
 
     /// The span of the hold, if it has one.

@@ -9,6 +9,7 @@ use crate::{
     Fault,
     engine::{Job, WakeOnDrop, WatchedLease},
     name_use::NameUse,
+    notes::{Note, NoteKind},
     store::Renewal,
 };
 
@@ -69,7 +70,18 @@ impl WatchedLease for Lease {
     }
 
     fn release_requested(&self) {
-        self.note_request();
+        self.note_request(None);
+    }
+
+    fn heeds_requests(&self) -> bool {
+        self.lock().rare.as_ref().is_some_and(|rare| rare.heeds_requests)
+    }
+
+    fn note_read(&self, note: &Note) {
+        match note.kind {
+            NoteKind::ReleaseRequest => self.note_request(Some(&note.by)),
+            NoteKind::Break => self.note_break(&note.by, note.age),
+        }
     }
 
     fn is_troubled(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
-use tenure_proto::{Timestamp, Token};
+use tenure_proto::{Timestamp, Token, queue::Identity};
 
 use crate::{
     Fault, LockName,
@@ -75,6 +75,19 @@ impl AllGuard {
     /// [`Lost`], for the first lock that you may not count on. Never returns `Ok` after that.
     pub fn check(&self) -> Result<(), Lost> {
         self.parts.iter().try_for_each(|part| part.check().map(drop))
+    }
+
+    /// Returns who broke the first of these locks that was broken; see [`Guard::broken_by`].
+    #[must_use]
+    pub fn broken_by(&self) -> Option<Identity> {
+        self.parts.iter().find_map(Guard::broken_by)
+    }
+
+    /// Returns who asks for the release of the first of these locks that is asked for; see
+    /// [`Guard::release_requested_by`].
+    #[must_use]
+    pub fn release_requested_by(&self) -> Option<Identity> {
+        self.parts.iter().find_map(Guard::release_requested_by)
     }
 
     /// Cancels `hold_at_least` of all of them, so that the names are free as soon as they are released: see

@@ -96,6 +96,36 @@ macro_rules! setters {
             self
         }
 
+        /// Sets what the holder does, for people: a short word such as `invoices`.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").operation("invoices").lock()?;
+        /// let holder = tenure.inspect("job")?.holders[0].identity();
+        /// assert_eq!(holder.operation.as_deref(), Some("invoices"));
+        /// # drop(guard);
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
+        pub fn operation(mut self, operation: impl Into<String>) -> Self {
+            self.handle = self.handle.operation(operation);
+            self
+        }
+
+        /// Sets why the lock is held, for people.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").reason("rerun of 2026-11").lock()?;
+        /// let holder = tenure.inspect("job")?.holders[0].identity();
+        /// assert_eq!(holder.reason.as_deref(), Some("rerun of 2026-11"));
+        /// # drop(guard);
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
+        pub fn reason(mut self, reason: impl Into<String>) -> Self {
+            self.handle = self.handle.reason(reason);
+            self
+        }
+
         /// Serves contenders first come, first served, across all processes (promise
         /// [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)).
         ///

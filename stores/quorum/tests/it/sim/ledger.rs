@@ -180,6 +180,10 @@ impl Store for Noted {
         self.store.health().await
     }
 
+    async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
+        self.store.hint_holders(name).await
+    }
+
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
         self.store.incarnation().await
     }
