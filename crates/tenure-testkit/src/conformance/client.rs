@@ -304,6 +304,12 @@ impl Client {
         (!doubted || !evicted.is_empty()).then_some(evicted)
     }
 
+    /// Hints to the holders of the name.
+    pub async fn hint_holders(&self) {
+        let (answer, _) = self.patiently(|| self.store.hint_holders(&self.name)).await;
+        expect_success(answer);
+    }
+
     /// Takes the name from the one hold of this id; `None` when the answer was lost that says whether it was there.
     pub async fn evict_hold(&self, hold: HoldId) -> Option<Option<Contender>> {
         let (answer, doubted) = self.patiently(|| self.store.evict_hold(&self.name, hold)).await;

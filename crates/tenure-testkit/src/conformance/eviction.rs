@@ -168,6 +168,30 @@ pub async fn all_who_are_evicted_are_told(scene: Scene) {
     assert!(told.iter().all(|told| *told > 0), "a reader was never told: {told:?}");
 }
 
+/// Clause 17: a hint reaches the process that holds a name, and takes nothing from it or from whoever waits.
+pub async fn a_hint_to_holders_takes_nothing(scene: Scene) {
+    let (holder, other) = (scene.client().await, scene.client().await);
+    let mut evictions = holder.evictions();
+    let mut told = 0;
+    for round in 0..ROUNDS {
+        let held = holder.tries();
+        let grant = holder.lock(&held).await;
+        other.hint_holders().await;
+        if holder.can().tells_evictions {
+            told += u32::from(is_told(&scene, &holder, &mut evictions, round).await);
+        }
+        let seen = other.inspect().await;
+        assert_eq!(seen.holders.first().and_then(|it| it.token), Some(grant.token), "{seen:?}");
+        assert!(matches!(holder.renew(&held.owner, LONG).await, Renewed::Renewed { .. }));
+        other.busy(&other.tries()).await;
+        holder.let_go(&held.owner).await;
+    }
+    assert!(told > 0 || !holder.can().tells_evictions, "no holder was ever told");
+    // Nobody is there to hear it, which is no fault.
+    other.hint_holders().await;
+    assert_eq!(other.inspect().await.holders, []);
+}
+
 fn reads(client: &Client) -> Ask {
     Ask { kind: Kind::ReadWrite, mode: Mode::Shared, ..client.tries() }
 }

@@ -174,6 +174,7 @@ macro_rules! conformance {
                 an_evicted_holder_is_told
                 all_who_are_evicted_are_told
                 a_hint_of_an_eviction_decides_nothing
+                a_hint_to_holders_takes_nothing
                 nobody_is_asked_to_let_go_whom_nobody_asked
             }
             inspection {

@@ -112,13 +112,13 @@ struct WatchedHold {
 impl WatchedHold {
     async fn watch(self) {
         tokio::time::sleep(SOON).await;
-        let (mut told, mut changed) = (false, false);
+        let (mut told, mut version) = (false, 0);
         while self.is_held() {
             match self.client.get_and_watch_data(&self.path).await {
-                Ok((data, _, watcher)) => {
+                Ok((data, stat, watcher)) => {
                     let asked = data == data::REVOKE;
                     // Whoever writes the same again says that there is something to hear.
-                    if std::mem::take(&mut changed) && !asked {
+                    if std::mem::replace(&mut version, stat.version) != stat.version && !asked {
                         self.report_eviction();
                     }
                     // Whoever writes it again and again keeps the engine from nothing.
@@ -133,9 +133,8 @@ impl WatchedHold {
                         tokio::time::sleep(SOON * 10).await;
                         continue;
                     }
-                    match self.changes(watcher, asked).await {
-                        EventType::NodeDeleted => self.report_eviction(),
-                        change => changed = change == EventType::NodeDataChanged,
+                    if self.changes(watcher, asked).await == EventType::NodeDeleted {
+                        self.report_eviction();
                     }
                 }
                 Err(Error::NoNode) => {
