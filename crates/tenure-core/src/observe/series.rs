@@ -200,13 +200,23 @@ const fn by_reason<T>([deadline, taken, max_hold]: &[T; 3], reason: LostReason) 
 /// A call to the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StoreCall {
+    /// Also of several names, and of a writer that becomes a reader.
     Acquire,
     Renew,
     Release,
+    /// Of a hold that is attached or detached.
+    TakeOver,
+    /// Of a latch.
+    Inspect,
 }
 
-const CALLS: [(StoreCall, &str); 3] =
-    [(StoreCall::Acquire, "acquire"), (StoreCall::Renew, "renew"), (StoreCall::Release, "release")];
+const CALLS: [(StoreCall, &str); 5] = [
+    (StoreCall::Acquire, "acquire"),
+    (StoreCall::Renew, "renew"),
+    (StoreCall::Release, "release"),
+    (StoreCall::TakeOver, "take_over"),
+    (StoreCall::Inspect, "inspect"),
+];
 
 /// The kinds of fault as words.
 const ERRORS: [(FaultKind, &str); 6] = [
@@ -226,7 +236,7 @@ pub(super) fn error_word(kind: FaultKind) -> &'static str {
 /// The series of one store.
 pub(super) struct StoreSeries {
     /// By call, and by outcome: answered, failed, unanswered.
-    calls: [[Series<Histogram>; 3]; 3],
+    calls: [[Series<Histogram>; 3]; 5],
     errors: [Series<Counter>; 6],
     pub(super) reconnects: Series<Counter>,
     pub(super) lag: Series<Histogram>,

@@ -4,6 +4,7 @@
 
 mod all;
 mod asking;
+mod calls;
 mod clocks;
 mod curious;
 mod defaults;
