@@ -20,6 +20,7 @@ mod flawed;
 #[cfg(unix)]
 mod fork;
 mod full;
+mod gauges;
 mod handle;
 mod handover;
 mod hints;
