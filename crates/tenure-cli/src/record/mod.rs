@@ -411,7 +411,6 @@ mod tests {
         let path = dir.path().join("jobs.prom");
         let run = started(&path, 1, 20);
         run.ended(RAN, 0);
-        run.end(0, false).unwrap();
         run.end(130, false).unwrap();
         let shown = |name| value(&path, name, "nightly");
         assert_eq!(
