@@ -46,7 +46,7 @@ fn stores_like(kind: &str, recorder: usize) -> Vec<Arc<Shared>> {
     let mut open: Vec<_> =
         stores().iter().flat_map(|all| all.iter()).filter_map(Weak::upgrade).collect();
     open.retain(|store| {
-        store.fields.kind == kind && store.recorder.load(Ordering::Acquire) == recorder
+        store.fields.kind == kind && store.term.recorder.load(Ordering::Acquire) == recorder
     });
     open
 }
@@ -57,7 +57,7 @@ impl StoreTelemetry {
     pub(crate) fn set_gauges(&self, now: Timestamp) -> Timestamp {
         let shared = &*self.shared;
         // Before they are read, so that whoever changes them from now on wakes the engine.
-        shared.gauges_set.store(false, Ordering::SeqCst);
+        shared.term.end();
         let mut any = false;
         recording(|recorder, identity| {
             self.show_all(recorder, identity);
@@ -73,16 +73,16 @@ impl StoreTelemetry {
         if any {
             shared.was_busy.store(true, Ordering::Relaxed);
         }
-        shared.gauges_set.store(true, Ordering::SeqCst);
+        shared.term.gauges_set.store(true, Ordering::SeqCst);
         now.saturating_add(GAUGES_EVERY)
     }
 
     /// Whether the engine is to begin to set the gauges: something is held or waited for, or a recorder came since.
     pub(crate) fn gauges_are_due(&self) -> bool {
         let shared = &*self.shared;
-        let mut due = shared.gauges_set.load(Ordering::SeqCst);
+        let mut due = shared.term.gauges_set.load(Ordering::SeqCst);
         if !due {
-            recording(|_, identity| due = shared.recorder.load(Ordering::Relaxed) != identity);
+            recording(|_, identity| due = shared.term.recorder.load(Ordering::Relaxed) != identity);
         }
         due
     }
@@ -90,7 +90,7 @@ impl StoreTelemetry {
     /// Makes the engine set the gauges from now on, if this program has a recorder.
     pub(super) fn watch_gauges(&self) {
         recording(|_, _| {
-            if !self.shared.gauges_set.swap(true, Ordering::SeqCst) {
+            if !self.shared.term.gauges_set.swap(true, Ordering::SeqCst) {
                 self.shared.engine.notify_one();
             }
         });
@@ -99,7 +99,7 @@ impl StoreTelemetry {
     /// Takes the figures of this store out of the gauges: its engine ends, so nobody would publish any others.
     pub(crate) fn leave_gauges(&self) {
         let shared = &*self.shared;
-        let shown_to = shared.recorder.swap(0, Ordering::AcqRel);
+        let shown_to = shared.term.recorder.swap(0, Ordering::AcqRel);
         recording(|recorder, identity| {
             if shown_to == identity {
                 shared.show_gauges(recorder, identity);
@@ -120,7 +120,7 @@ impl Shared {
             }
             for (id, figures) in &all {
                 if let Some(locks) = self.locks_of(*id) {
-                    locks.series.set_gauges(*figures, recorder, identity);
+                    locks.series.set_gauges(*figures, recorder);
                 }
             }
             shown = all;
@@ -165,7 +165,7 @@ impl ObservedLocks {
 }
 
 impl LockSeries {
-    fn set_gauges(&self, figures: Figures, recorder: &dyn Recorder, identity: usize) {
+    fn set_gauges(&self, figures: Figures, recorder: &dyn Recorder) {
         let Figures { held, waiting, oldest_hold, oldest_wait } = figures;
         let set = [
             (Some(&self.held), held as f64),
@@ -176,7 +176,7 @@ impl LockSeries {
         ];
         for (series, value) in set {
             if let Some(series) = series {
-                series.with_recorder(recorder, identity, |gauge| gauge.set(value));
+                series.set(recorder, value);
             }
         }
     }

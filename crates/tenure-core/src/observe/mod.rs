@@ -11,6 +11,7 @@
 mod catalog;
 mod families;
 mod gauges;
+mod kept;
 mod live;
 mod outages;
 mod series;
@@ -20,7 +21,7 @@ use std::{
     fmt,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -28,6 +29,7 @@ use std::{
 pub use catalog::{METRICS, Metric, MetricKind};
 pub use families::{MetricFamilies, MetricFamiliesError};
 pub(crate) use gauges::GAUGES_EVERY;
+use kept::KeepTerm;
 use live::Live;
 use metrics::{Recorder, Unit};
 pub(crate) use series::StoreCall;
@@ -51,10 +53,7 @@ struct Shared {
     series: StoreSeries,
     /// By [`SeriesId`].
     locks: Box<[OnceLock<Box<ObservedLocks>>]>,
-    /// The recorder that knows of the metrics and shows the gauges; 0 for none.
-    recorder: AtomicUsize,
-    /// Whether the engine sets gauges.
-    gauges_set: AtomicBool,
+    term: Arc<KeepTerm>,
     /// Whether anything was held or waited for when they were set last.
     was_busy: AtomicBool,
     /// Wakes the engine.
@@ -107,13 +106,13 @@ impl StoreTelemetry {
     pub(crate) fn new(store: &dyn Store, families: MetricFamilies, engine: &Arc<Notify>) -> Self {
         let kind = store.kind();
         let ids = usize::from(KINDS).saturating_mul(families.len().saturating_add(1));
+        let term = Arc::default();
         let shared = Shared {
             fields: StoreFields::new(kind, store.db_system(), &store.location()),
             families,
-            series: StoreSeries::new(kind),
+            series: StoreSeries::new(kind, &term),
             locks: std::iter::repeat_with(OnceLock::new).take(ids).collect(),
-            recorder: AtomicUsize::new(0),
-            gauges_set: AtomicBool::new(false),
+            term,
             was_busy: AtomicBool::new(false),
             engine: engine.clone(),
         };
@@ -137,27 +136,27 @@ impl StoreTelemetry {
     }
 
     fn observed(&self, id: SeriesId) -> ObservedLocks {
-        let Shared { fields, families, .. } = &*self.shared;
+        let Shared { fields, families, term, .. } = &*self.shared;
         let leads = id.kind() == Kind::Election;
         let family = families.get(id.family());
-        let series = LockSeries::new(fields.kind, id.kind().as_str(), family, leads);
-        recording(|recorder, identity| series.show(recorder, identity));
+        let series = LockSeries::new(fields.kind, id.kind().as_str(), family, leads, term);
+        recording(|recorder, _| series.show(recorder));
         ObservedLocks { series, live: Live::default() }
     }
 
     /// Describes all metrics to a recorder that does not know them, and shows those that are zero.
     fn show_all(&self, recorder: &dyn Recorder, identity: usize) {
         let shared = &*self.shared;
-        if shared.recorder.swap(identity, Ordering::AcqRel) == identity {
+        if shared.term.recorder.swap(identity, Ordering::AcqRel) == identity {
             return;
         }
         METRICS.iter().for_each(|metric| describe(recorder, metric));
-        shared.series.show(recorder, identity);
+        shared.series.show(recorder);
         for kind in Kind::ALL {
             self.locks(SeriesId::new(kind, None), |_| {});
         }
         for locks in shared.locks.iter().filter_map(OnceLock::get) {
-            locks.series.show(recorder, identity);
+            locks.series.show(recorder);
         }
     }
 

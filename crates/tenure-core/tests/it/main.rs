@@ -24,6 +24,7 @@ mod gauges;
 mod handle;
 mod handover;
 mod hints;
+mod idle;
 
 mod latch;
 mod latch_wait;
