@@ -8,7 +8,11 @@ use tenure_proto::{
 };
 
 use crate::{
-    Fault, FaultKind, LockName, context::StoreContext, driver::timeout_at, error::InspectError,
+    Fault, FaultKind, LockName,
+    context::StoreContext,
+    driver::timeout_at,
+    error::InspectError,
+    observe::{StoreCall, failure},
 };
 
 /// The longest wait for one answer before the store is asked again.
@@ -16,11 +20,13 @@ const LONGEST_CALL: Duration = Duration::from_secs(5);
 /// For how long transient faults are retried.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Repeats a call until it is answered, or until `until`. If no time is left, it still makes one call.
+/// Repeats a call until it is answered, or until `until`. If no time is left, it still makes one call. A call that a
+/// lock makes is `counted` as one of its kind.
 pub(crate) async fn retry_until<T, F>(
     context: &StoreContext,
     name: &LockName,
     until: Timestamp,
+    counted: Option<StoreCall>,
     mut call: impl FnMut() -> F + Send,
 ) -> Result<T, InspectError>
 where
@@ -33,7 +39,12 @@ where
         let now = context.now();
         let longest = now.saturating_add(LONGEST_CALL);
         let given_up = if until <= now { longest } else { longest.min(until) };
-        let fault = match timeout_at(&*context.clock, given_up, call()).await {
+        let answer = timeout_at(&*context.clock, given_up, call()).await;
+        if let Some(kind) = counted {
+            let took = context.now().since(now);
+            context.observer.record_call(kind, took, failure(answer.as_ref()));
+        }
+        let fault = match answer {
             Some(Ok(answer)) => return Ok(answer),
             Some(Err(fault)) => fault,
             None => unanswered(),

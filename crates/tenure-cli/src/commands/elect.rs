@@ -40,7 +40,9 @@ pub(super) async fn elect(
 
     let done = campaign_and_run(&args, &plan, wait, &tenure, &mut signals, voice).await;
     super::close_store(&tenure, &done).await;
-    Ok(done?.await_release(&tenure, &mut signals).await.end(&mut signals).await)
+    let mut done = done?.await_release(&tenure, &mut signals).await;
+    done.exit_code(&mut signals).await;
+    Ok(done.end())
 }
 
 /// Campaigns and runs the command, until it ends for another reason than the lead.

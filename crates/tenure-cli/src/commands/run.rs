@@ -40,13 +40,32 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Reporter) -> R
     }
     let mut signals = Signals::new();
     let run = Run { args: &args, names: &names, name: &name, config, voice };
-    let done = run.to_its_end(attaching, plan, &mut signals).await;
-    let (code, is_lost) = match &done {
-        Ok(outcome) => (outcome.code, outcome.is_lost),
-        Err(failure) => (voice.codes().of(failure), false),
+    let mut done = run.to_its_end(attaching, plan, &mut signals).await;
+    complete_record(&mut done, &mut signals, voice).await;
+    done.map(RunOutcome::end)
+}
+
+/// Completes the record. A key that is typed meanwhile ends tenure as well, so the record says that.
+async fn complete_record(
+    done: &mut Result<RunOutcome, Failure>,
+    signals: &mut Signals,
+    voice: &Reporter,
+) {
+    let outcome = match done {
+        Ok(outcome) => outcome,
+        Err(failure) => {
+            let code = voice.codes().of(failure);
+            voice.record_end(code, false);
+            return voice.summarize(code);
+        }
     };
-    voice.end_record(code, is_lost);
-    Ok(done?.end(&mut signals).await)
+    let (code, is_lost) = (outcome.exit_code(signals).await, outcome.is_lost);
+    voice.record_end(code, is_lost);
+    voice.summarize(code);
+    let last = outcome.exit_code(signals).await;
+    if last != code {
+        voice.record_end(last, is_lost);
+    }
 }
 
 /// Why there can be no file of metrics.

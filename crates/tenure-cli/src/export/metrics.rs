@@ -12,43 +12,41 @@ use crate::exposition::text::{Family, Sample, escaped};
 /// A lock that many share has many holders, each with a label of its own.
 const MOST_HOLDERS: usize = 20;
 
-const INFO: &str = "tenure_lock_info";
-const HELD: &str = "tenure_lock_held";
-const WAITERS: &str = "tenure_lock_waiters";
-const EXPIRES: &str = "tenure_lock_expires_seconds";
-const HELD_SECONDS: &str = "tenure_lock_held_seconds";
-const TOKEN: &str = "tenure_lock_token";
-const UP: &str = "tenure_export_up";
-const NAMES: &str = "tenure_export_names";
-const LEFT_OUT: &str = "tenure_export_names_left_out";
-const ANSWER: &str = "tenure_export_answer_seconds";
-const INCOMPLETE: &str = "tenure_export_incomplete";
+const INFO: Family = Family::new(
+    "tenure_lock_info",
+    "A holder of the lock, by its label, which proves nothing. At most 20 for each lock.",
+);
+const HELD: Family =
+    Family::new("tenure_lock_held", "Holders of the lock, and those whose lock stays taken.");
+const WAITERS: Family = Family::new("tenure_lock_waiters", "Waiters for the lock.");
+const EXPIRES: Family = Family::new(
+    "tenure_lock_expires_seconds",
+    "Time until the first lease of a holder ends, unless it is renewed.",
+);
+const HELD_SECONDS: Family =
+    Family::new("tenure_lock_held_seconds", "Age of the oldest hold, if the store knows it.");
+const TOKEN: Family = Family::new(
+    "tenure_lock_token",
+    "Greatest fencing token of a holder, rounded to a floating point number.",
+);
+const UP: Family =
+    Family::new("tenure_export_up", "Whether the store answered the last time: 1 or 0.");
+const NAMES: Family = Family::new("tenure_export_names", "Names that are exported.");
+const LEFT_OUT: Family = Family::new(
+    "tenure_export_names_left_out",
+    "Names that match, and are left out beyond the limit of 100.",
+);
+const ANSWER: Family = Family::new(
+    "tenure_export_answer_seconds",
+    "How long the store took for its last answer, or to fail.",
+);
+const INCOMPLETE: Family = Family::new(
+    "tenure_export_incomplete",
+    "Whether names may be missing: 1 if the store could not list all, otherwise 0.",
+);
 
-pub(crate) const FAMILIES: [Family; 11] = [
-    Family {
-        name: INFO,
-        help: "A holder of the lock, by its label, which proves nothing. At most 20 for each lock.",
-    },
-    Family { name: HELD, help: "Holders of the lock, and those whose lock stays taken." },
-    Family { name: WAITERS, help: "Waiters for the lock." },
-    Family {
-        name: EXPIRES,
-        help: "Time until the first lease of a holder ends, unless it is renewed.",
-    },
-    Family { name: HELD_SECONDS, help: "Age of the oldest hold, if the store knows it." },
-    Family {
-        name: TOKEN,
-        help: "Greatest fencing token of a holder, rounded to a floating point number.",
-    },
-    Family { name: UP, help: "Whether the store answered the last time: 1 or 0." },
-    Family { name: NAMES, help: "Names that are exported." },
-    Family { name: LEFT_OUT, help: "Names that match, and are left out beyond the limit of 100." },
-    Family { name: ANSWER, help: "How long the store took for its last answer, or to fail." },
-    Family {
-        name: INCOMPLETE,
-        help: "Whether names may be missing: 1 if the store could not list all, otherwise 0.",
-    },
-];
+pub(crate) const FAMILIES: [Family; 11] =
+    [INFO, HELD, WAITERS, EXPIRES, HELD_SECONDS, TOKEN, UP, NAMES, LEFT_OUT, ANSWER, INCOMPLETE];
 
 /// The locks that are exported.
 #[derive(Clone, Debug, Default)]
@@ -121,7 +119,7 @@ fn distinct(mut samples: Vec<Sample>) -> Vec<Sample> {
     let mut written = HashSet::new();
     samples.retain(|Sample { family, labels, .. }| {
         let labels: Vec<_> = labels.iter().map(|(name, value)| (*name, escaped(value))).collect();
-        written.insert((*family, labels))
+        written.insert((family.name, labels))
     });
     samples
 }

@@ -1,7 +1,7 @@
 //! A file of metrics that others write to as well.
 
 use std::{
-    fs::{File, OpenOptions, Permissions, metadata},
+    fs::{File, Metadata, OpenOptions, Permissions, metadata},
     io::{self, Read, Write},
     os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
@@ -11,6 +11,7 @@ use std::{
 use nix::{
     errno::Errno,
     fcntl::{Flock, FlockArg},
+    unistd::geteuid,
 };
 
 use crate::system::SAFELY;
@@ -51,7 +52,16 @@ impl MetricsFile {
 
     /// Replaces the content by what `change` makes of it, in one step, and after all others that do so.
     pub(crate) fn change(&self, change: impl FnOnce(&str) -> String) -> io::Result<()> {
-        let _alone = self.lock()?;
+        self.change_while(patience(), change)
+    }
+
+    /// The same, but waits for others as long as `waits` says.
+    pub(crate) fn change_while(
+        &self,
+        waits: impl FnMut() -> bool,
+        change: impl FnOnce(&str) -> String,
+    ) -> io::Result<()> {
+        let _alone = self.lock(waits)?;
         let (text, mode) = self.read()?;
         let text = change(&text);
         let mut next = tempfile::Builder::new().prefix(".tenure-").tempfile_in(self.folder())?;
@@ -80,6 +90,7 @@ impl MetricsFile {
         if !about.is_file() {
             return Err(io::Error::other("it is not a regular file"));
         }
+        check_owner(&about)?;
         // Another name of a file that few may read: its lines would be shown to all.
         if about.nlink() > 1 {
             return Err(io::Error::other("it has several names: remove this one"));
@@ -94,18 +105,18 @@ impl MetricsFile {
 
     /// Keeps other processes from changing it. The file for that stays: were it removed, two processes could each
     /// have one.
-    fn lock(&self) -> io::Result<Flock<File>> {
+    fn lock(&self, mut waits: impl FnMut() -> bool) -> io::Result<Flock<File>> {
         let mut name = std::ffi::OsString::from(".");
         name.push(self.path.file_name().unwrap_or_default());
         name.push(".lock");
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).mode(0o600).custom_flags(SAFELY.bits());
         let mut file = options.open(self.folder().join(name))?;
-        let until = Instant::now() + PATIENCE;
+        check_owner(&file.metadata()?)?;
         loop {
             match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(alone) => return Ok(alone),
-                Err((again, Errno::EWOULDBLOCK | Errno::EINTR)) if Instant::now() < until => {
+                Err((again, Errno::EWOULDBLOCK | Errno::EINTR)) if waits() => {
                     file = again;
                     std::thread::sleep(PAUSE);
                 }
@@ -123,9 +134,25 @@ impl MetricsFile {
     }
 }
 
+/// Says for two seconds that others are waited for.
+pub(crate) fn patience() -> impl Fn() -> bool {
+    let until = Instant::now() + PATIENCE;
+    move || Instant::now() < until
+}
+
+/// Refuses what another user made, also as root: its owner could not change the file that would replace it.
+fn check_owner(about: &Metadata) -> io::Result<()> {
+    if about.uid() == geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(io::Error::other("it belongs to another user: name a file of this user"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::{fs, os::unix::fs::symlink, thread};
+
+    use nix::unistd::{Uid, chown};
 
     use super::*;
 
@@ -180,5 +207,43 @@ mod tests {
         symlink("/etc/passwd", dir.path().join("later.prom")).unwrap();
         file.change(|_| "up 1\n".to_owned()).unwrap_err();
         assert!(fs::symlink_metadata(dir.path().join("later.prom")).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_not_replaced_even_by_root() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("jobs.prom");
+        let file = MetricsFile::new(&path).unwrap();
+        file.change(|_| "up 1\n".to_owned()).unwrap();
+        for theirs in ["jobs.prom", ".jobs.prom.lock"] {
+            let theirs = dir.path().join(theirs);
+            chown(&theirs, Some(Uid::from_raw(65_534)), None).unwrap();
+            let refused = file.change(|_| "up 0\n".to_owned()).unwrap_err();
+            assert!(refused.to_string().contains("another user"), "{refused}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), "up 1\n");
+            assert_eq!(metadata(&theirs).unwrap().uid(), 65_534);
+            chown(&theirs, Some(geteuid()), None).unwrap();
+        }
+        file.change(|_| "up 2\n".to_owned()).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_another_process_writes_is_waited_for_no_longer_than_is_wanted() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = MetricsFile::new(&dir.path().join("jobs.prom")).unwrap();
+        let other = file.lock(|| true).unwrap();
+        let mut asked = 0;
+        let waits = || {
+            asked += 1;
+            asked < 3
+        };
+        let busy = file.change_while(waits, str::to_owned).unwrap_err();
+        assert!(busy.to_string().contains("another process is writing"), "{busy}");
+        assert_eq!(asked, 3);
+        drop(other);
+        file.change_while(|| false, str::to_owned).unwrap();
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn merged(
     }
     for family in families {
         let others = kept.iter().filter(|(name, _)| *name == family.name).map(|(_, line)| *line);
-        let ours = samples.iter().zip(&new).filter(|(sample, _)| sample.family == family.name);
+        let ours = samples.iter().zip(&new).filter(|(sample, _)| sample.family == *family);
         let mut lines = others.chain(ours.map(|(_, line)| line.trim_end())).peekable();
         if lines.peek().is_some() {
             text += &header(family);
@@ -63,10 +63,11 @@ fn description(line: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    const FAMILIES: [Family; 2] =
-        [Family { name: "a", help: "Of a." }, Family { name: "b", help: "Of b." }];
+    const A: Family = Family::new("a", "Of a.");
+    const B: Family = Family::new("b", "Of b.");
+    const FAMILIES: [Family; 2] = [A, B];
 
-    fn sample(family: &'static str, lock: &str, value: f64) -> Sample {
+    fn sample(family: Family, lock: &str, value: f64) -> Sample {
         Sample { family, labels: vec![("lock", lock.to_owned())], value }
     }
 
@@ -79,7 +80,7 @@ mod tests {
         let existing = "# HELP up Is up.\n# TYPE up gauge\nup 1\n\
             # HELP a Older words.\n# TYPE a gauge\na{lock=\"x\"} 1\na{lock=\"others\"} 7\n\
             # a comment\n# TYPE b gauge\nb{lock=\"x\"} 2\nax{lock=\"x\"} 3 1700000000";
-        let samples = [sample("b", "x", 4.0), sample("a", "x", 5.0)];
+        let samples = [sample(B, "x", 4.0), sample(A, "x", 5.0)];
         let text = merged(existing, &FAMILIES, &samples, |labels| labels == "lock=\"x\"");
         let expected = "# HELP up Is up.\n# TYPE up gauge\nup 1\n\
             # a comment\nax{lock=\"x\"} 3 1700000000\n\
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn a_line_of_others_with_the_labels_of_a_new_one_is_replaced() {
         let hostile = "x\"} 9\n\\";
-        let samples = [sample("a", hostile, 1.0)];
+        let samples = [sample(A, hostile, 1.0)];
         let once = merged("", &FAMILIES, &samples, |_| false);
         let again = merged(&once, &FAMILIES, &samples, |_| false);
         assert_eq!((times(&again, "a{lock="), times(&again, "# TYPE a ")), (1, 1), "{again}");
@@ -114,7 +115,7 @@ mod tests {
             b"# HELP up Is up.\n# TYPE up gauge\nup 1\r\n",
             b"# TYPE a gauge\na{lock=\"x\"} 1\nab{lock=\"x\"} 1\n# HELP a Of a.",
         ];
-        let samples = [sample("a", "x", 1.0), sample("b", "}\"\n", 2.0)];
+        let samples = [sample(A, "x", 1.0), sample(B, "}\"\n", 2.0)];
         tenure_testkit::fuzz(20_000, examples, |bytes| {
             let Ok(text) = std::str::from_utf8(bytes) else { return false };
             let once = merged(text, &FAMILIES, &samples, |_| true);

@@ -3,17 +3,23 @@
 use std::fmt::Write;
 
 /// Gauges of one name.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Family {
     pub(crate) name: &'static str,
     /// What it measures, in one line.
     pub(crate) help: &'static str,
 }
 
+impl Family {
+    pub(crate) const fn new(name: &'static str, help: &'static str) -> Self {
+        Self { name, help }
+    }
+}
+
 /// One gauge, and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sample {
-    pub(crate) family: &'static str,
+    pub(crate) family: Family,
     pub(crate) labels: Vec<(&'static str, String)>,
     pub(crate) value: f64,
 }
@@ -22,7 +28,7 @@ pub(crate) struct Sample {
 pub(crate) fn render(families: &[Family], samples: &[Sample]) -> String {
     let mut text = String::new();
     for family in families {
-        let mut lines = samples.iter().filter(|sample| sample.family == family.name).peekable();
+        let mut lines = samples.iter().filter(|sample| sample.family == *family).peekable();
         if lines.peek().is_none() {
             continue;
         }
@@ -44,7 +50,7 @@ pub(super) fn line(Sample { family, labels, value }: &Sample) -> String {
         labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     let labels =
         if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-    format!("{family}{labels} {value}\n")
+    format!("{}{labels} {value}\n", family.name)
 }
 
 /// A label's value as it stands between quotes. Characters that mislead a reader are written as their numbers.
@@ -87,29 +93,35 @@ pub(crate) fn series(line: &str) -> Option<(&str, &str)> {
     None
 }
 
+/// The value of the gauge on a line of text.
+pub(crate) fn value(line: &str) -> Option<f64> {
+    let (name, labels) = series(line)?;
+    let rest = line.trim_start().strip_prefix(name)?;
+    let rest = match rest.strip_prefix('{') {
+        Some(rest) => rest.strip_prefix(labels)?.strip_prefix('}')?,
+        None => rest,
+    };
+    rest.split_whitespace().next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const FAMILIES: [Family; 3] = [
-        Family { name: "a_seconds", help: "Of a." },
-        Family { name: "b", help: "Of b." },
-        Family { name: "c", help: "Of c." },
-    ];
+    const A: Family = Family::new("a_seconds", "Of a.");
+    const B: Family = Family::new("b", "Of b.");
+    const C: Family = Family::new("c", "Of c.");
+    const FAMILIES: [Family; 3] = [A, B, C];
 
-    fn sample(family: &'static str, lock: &str, value: f64) -> Sample {
+    fn sample(family: Family, lock: &str, value: f64) -> Sample {
         Sample { family, labels: vec![("lock", lock.to_owned())], value }
     }
 
     #[test]
     fn samples_are_written_by_family_and_their_labels_escaped() {
-        let bare = Sample { family: "c", labels: Vec::new(), value: 0.5 };
-        let samples = [
-            sample("b", "x", 1e18),
-            bare,
-            sample("a_seconds", "a\"\\\n{}", 2.0),
-            sample("b", "y", -1.0),
-        ];
+        let bare = Sample { family: C, labels: Vec::new(), value: 0.5 };
+        let samples =
+            [sample(B, "x", 1e18), bare, sample(A, "a\"\\\n{}", 2.0), sample(B, "y", -1.0)];
         let expected = "# HELP a_seconds Of a.\n# TYPE a_seconds gauge\n\
             a_seconds{lock=\"a\\\"\\\\\\n{}\"} 2\n\
             # HELP b Of b.\n# TYPE b gauge\nb{lock=\"x\"} 1000000000000000000\nb{lock=\"y\"} -1\n\
@@ -122,13 +134,15 @@ mod tests {
     #[test]
     fn a_line_is_read_as_it_was_written() {
         for lock in ["x", "a\"b", "back\\", "{}", "a b", "\u{202e}"] {
-            let line = line(&sample("b", lock, 1.0));
+            let line = line(&sample(B, lock, 1.5));
             let labels = format!("lock=\"{}\"", escaped(lock));
             assert_eq!(series(&line), Some(("b", &*labels)), "{line}");
+            assert_eq!(value(&line), Some(1.5), "{line}");
         }
         assert_eq!(series("up 1 1700000000"), Some(("up", "")));
+        assert_eq!((value("up 1 1700000000"), value("up")), (Some(1.0), None));
         for other in ["", "# HELP up x", "  # comment", "b{lock=\"x 1", "b"] {
-            assert_eq!(series(other), None, "{other:?}");
+            assert_eq!((series(other), value(other)), (None, None), "{other:?}");
         }
     }
 }

@@ -13,7 +13,10 @@ use std::{
     io::{self, IsTerminal, Write},
     net::SocketAddr,
     path::Path,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -48,6 +51,8 @@ pub(crate) struct Reporter {
     codes: ExitCodes,
     /// What becomes of the run, if that is recorded.
     record: Arc<OnceLock<RunRecord>>,
+    /// Whether it was said that the record cannot be written.
+    said_unwritten: Arc<AtomicBool>,
     /// What the locks of this command are labelled with, once that is known.
     label: Arc<OnceLock<String>>,
 }
@@ -211,6 +216,7 @@ impl Reporter {
             verbose: common.verbose > 0,
             codes: ExitCodes::default(),
             record: Arc::default(),
+            said_unwritten: Arc::default(),
             label: Arc::default(),
         }
     }
@@ -280,29 +286,43 @@ impl Reporter {
         let _ = self.record.set(record);
     }
 
-    /// Completes the record: all is over, and the exit code is this one.
-    pub(crate) fn end_record(&self, code: u8, is_lost: bool) {
+    /// Records that the command was started just now.
+    pub(crate) fn record_start(&self) {
         let Some(record) = self.record.get() else { return };
-        self.check_recorded(record.end(code, is_lost));
-        if record.wants_summary() {
+        let voice = self.clone();
+        record.started(move |recorded| voice.check_recorded(recorded));
+    }
+
+    /// Completes the record: all is over, and the exit code is this one.
+    pub(crate) fn record_end(&self, code: u8, is_lost: bool) {
+        if let Some(record) = self.record.get() {
+            self.check_recorded(record.end(code, is_lost));
+        }
+    }
+
+    /// Tells in one line what became of it all, if that is wanted.
+    pub(crate) fn summarize(&self, code: u8) {
+        if let Some(record) = self.record.get()
+            && record.wants_summary()
+        {
             self.event(&Event::Summary(&record.summary(code)));
         }
     }
 
     fn record(&self, record: &RunRecord, event: &Event<'_>) {
         match *event {
-            Event::Acquired { name, token, waited } => {
-                self.check_recorded(record.acquired(name, token, waited));
-            }
-            Event::Ended { ran, .. } => record.ended(ran),
+            Event::Acquired { name, token, waited } => record.acquired(name, token, waited),
+            Event::Ended { ran, code, .. } => record.ended(ran, code),
             Event::Lost { reason, .. } => record.lost(reason),
             _ => {}
         }
     }
 
-    /// The run is worth more than its record.
+    /// The run is worth more than its record. Once is enough for both its start and its end.
     fn check_recorded(&self, recorded: Result<(), String>) {
-        if let Err(why) = recorded {
+        if let Err(why) = recorded
+            && !self.said_unwritten.swap(true, Ordering::Relaxed)
+        {
             self.event(&Event::MetricsNotWritten { why: &why });
         }
     }

@@ -58,6 +58,11 @@ impl FatalSignal {
             .find_map(|signal| Self::from_typed_signal(signal as i32))
     }
 
+    /// The exit code by which a shell tells of it.
+    pub(crate) fn code(self) -> u8 {
+        exit::by_signal(self.signal as i32)
+    }
+
     /// Dies of it, as a program does that never heard of signals. Returns where that is not possible.
     pub(crate) fn die(self) {
         // What a signal does is set back by the start of a program, and by nothing else without

@@ -115,7 +115,7 @@ impl Supervisor<'_> {
             };
             tokio::select! {
                 report = self.child.report() => match report {
-                    Some(GuardianReport::Started(_)) => {}
+                    Some(GuardianReport::Started(_)) => self.voice.record_start(),
                     Some(GuardianReport::Stopped(number)) => self.handle_stop(number).await?,
                     Some(GuardianReport::NotStarted(error)) => return Err(not_started(error)),
                     Some(GuardianReport::Ended(ended)) => {

@@ -75,14 +75,21 @@ impl RunOutcome {
         self
     }
 
-    /// Ends tenure as the keyboard wants it to, when nothing else is left to be done; else gives the
-    /// exit code.
-    pub(crate) async fn end(self, signals: &mut Signals) -> u8 {
+    /// The exit code that tenure ends with, or that tells of the signal it dies of, as the keyboard wants it to.
+    pub(crate) async fn exit_code(&mut self, signals: &mut Signals) -> u8 {
         // Whoever counts on the lock has to learn that it was lost.
-        if !self.is_lost
-            && let Some(interrupt) =
-                self.interrupt.or(FatalSignal::from_pending_signals(signals).await)
-        {
+        if self.is_lost {
+            return self.code;
+        }
+        if self.interrupt.is_none() {
+            self.interrupt = FatalSignal::from_pending_signals(signals).await;
+        }
+        self.interrupt.map_or(self.code, FatalSignal::code)
+    }
+
+    /// Ends tenure as [`exit_code`](Self::exit_code) said, when nothing else is left to be done; else gives that code.
+    pub(crate) fn end(self) -> u8 {
+        if let Some(interrupt) = self.interrupt.filter(|_| !self.is_lost) {
             interrupt.die();
         }
         self.code

@@ -192,6 +192,24 @@ fn a_store_that_is_away_is_told_and_comes_back() {
     assert_eq!((exporter.events("export_down"), exporter.events("export_up")), (2, 2));
 }
 
+/// The exporter has the directory open that is no longer there.
+#[test]
+fn a_directory_that_is_deleted_and_made_anew_is_opened_again() {
+    let scene = Scene::new();
+    let exporter = Exporter::start(&scene, &["--names", "*"]);
+    let up = |values: &BTreeMap<String, f64>| value(values, "tenure_export_up").unwrap();
+    exporter.until("it is up", |values| up(values) == 1.0);
+    let locks = scene.path("locks");
+    eventually("the directory is gone", || fs::remove_dir_all(&locks).is_ok() || !locks.exists());
+    exporter.until("it is told", |values| up(values) == 0.0);
+    exporter.until("it is up again", |values| up(values) == 1.0);
+    let _holder = scene.start("a", "echo > held; exec sleep 1000");
+    scene.line("held");
+    let held = "tenure_lock_held{lock=\"a\"}";
+    exporter.until("what is held there is shown", |values| value(values, held) == Some(1.0));
+    assert_eq!((exporter.events("export_down"), exporter.events("export_up")), (1, 1));
+}
+
 /// A server of metrics gives up after ten seconds, and then shows nothing at all.
 #[test]
 fn a_store_that_stands_still_does_not_keep_a_scrape() {

@@ -193,6 +193,39 @@ fn control_c_stops_the_script_also_between_the_ends_of_command_and_tenure() {
     }
 }
 
+/// The command ends well, and then tenure dies of the key.
+#[test]
+fn control_c_behind_the_end_of_the_command_is_in_its_metrics() {
+    let scene = Scene::new();
+    let mut screen = Screen::new(&scene);
+    // As above, tenure waits to say that the command ended.
+    let fill = "dd if=/dev/zero of=full oflag=nonblock bs=1 count=1000000 2> /dev/null";
+    let witness = "sh -c 'trap \"echo > typed; exit\" INT; while :; do sleep 0.02; done'";
+    let options = "--json --metrics-file jobs.prom";
+    let line = format!(
+        "mkfifo full; exec 3<> full
+        {witness} | $T run name {options} -- sh -c 'echo > ready; {fill}; exit 0' 2> full"
+    );
+    screen.starts_script(&scene, "bash", &line);
+    scene.line("ready");
+    eventually("the lock is free", || scene.show("name")["holders"] == serde_json::json!([]));
+    screen.types(CONTROL_C);
+    scene.line("typed");
+    let mut full = fs::File::open(scene.path("full")).unwrap();
+    full.read_exact(&mut [0; 1 << 16]).unwrap();
+    assert_eq!(screen.code_of_script(&scene), "130");
+    let metrics = fs::read_to_string(scene.path("jobs.prom")).unwrap();
+    for code in ["last_attempt_exit_code", "last_exit_code"] {
+        let line = format!("tenure_run_{code}{{lock=\"name\"}} 130\n");
+        assert!(metrics.contains(&line), "{metrics}");
+    }
+    assert!(
+        metrics.contains("last_success_timestamp_seconds{"),
+        "the command ended well: {metrics}"
+    );
+    screen.ends();
+}
+
 #[test]
 fn the_script_goes_on_when_the_command_handles_the_key_itself() {
     for shell in SHELLS {

@@ -87,6 +87,47 @@ fn a_file_that_cannot_be_is_refused_and_one_that_vanishes_costs_no_run() {
     assert_eq!(text(&done.stderr).matches("the metrics of this run are missing").count(), 1);
 }
 
+/// Another process keeps the file for as long as it likes.
+#[test]
+fn a_command_does_not_wait_for_its_metrics() {
+    let scene = Scene::new();
+    let file = fs::File::create(scene.path(".jobs.prom.lock")).unwrap();
+    file.lock().unwrap();
+    let script = "echo > began; until [ -e go ]; do sleep 0.05; done";
+    let runs = scene.start("nightly --metrics-file jobs.prom", script);
+    scene.line("began");
+    assert!(!scene.path("jobs.prom").exists());
+    file.unlock().unwrap();
+    eventually("it is shown", || value(&scene, "running") == Some(1.0));
+    fs::write(scene.path("go"), "\n").unwrap();
+    let done = runs.wait();
+    assert_eq!((code(&done), text(&done.stderr)), (0, ""));
+    assert_eq!(value(&scene, "running"), Some(0.0));
+}
+
+#[test]
+fn of_commands_under_one_name_at_once_the_last_to_start_is_shown() {
+    let scene = Scene::new();
+    let start = |name: &str, code: u8| {
+        let script = format!("until [ -e {name}-ends ]; do sleep 0.02; done; exit {code}");
+        scene.start("nightly --shared --metrics-file jobs.prom", &script)
+    };
+    let ends = |name: &str| fs::write(scene.path(&format!("{name}-ends")), "").unwrap();
+    let written = || fs::read_to_string(scene.path("jobs.prom")).unwrap_or_default();
+    let first = start("first", 3);
+    eventually("the first one runs", || value(&scene, "running") == Some(1.0));
+    let before = value(&scene, "last_start_timestamp_seconds");
+    let second = start("second", 4);
+    eventually("the second one runs", || value(&scene, "last_start_timestamp_seconds") > before);
+    let shown = written();
+    ends("first");
+    assert_eq!(code(&first.wait()), 3);
+    assert_eq!(written(), shown);
+    ends("second");
+    assert_eq!(code(&second.wait()), 4);
+    assert_eq!((value(&scene, "running"), value(&scene, "last_exit_code")), (Some(0.0), Some(4.0)));
+}
+
 #[test]
 fn a_summary_is_one_line_also_of_what_did_not_run() {
     let scene = Scene::new();

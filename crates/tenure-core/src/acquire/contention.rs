@@ -63,7 +63,8 @@ pub(crate) struct Contention<'a> {
     /// A grant came too late, and is being taken back.
     granted_late: bool,
     seen: Busy,
-    contended: bool,
+    /// Whether it is counted as one that found the lock busy.
+    pub(super) contended: bool,
     /// It is counted as waiting as long as this exists.
     pub(super) waits: Option<Waiting>,
 }

@@ -91,7 +91,7 @@ pub(crate) async fn lock(
     }
     let intent = if give_up > asked { Intent::Wait { position: None } } else { Intent::Try };
     let mut contention = Contention::new(acquirer, name, &settings, intent, asked, give_up, head);
-    contention.waits = waits;
+    (contention.contended, contention.waits) = (contended, waits);
     match contention.run(slot).await? {
         ContentionOutcome::Acquired(guard) => Ok(guard),
         ContentionOutcome::Busy(busy) => Err(timed_out(context, settings.kind, asked, busy)),

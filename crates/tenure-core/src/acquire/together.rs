@@ -18,6 +18,7 @@ use crate::{
     context::StoreContext,
     driver::timeout_at_with,
     local::QueueHead,
+    observe::{StoreCall, failure},
     options::ValidatedSettings,
 };
 
@@ -97,6 +98,9 @@ pub(crate) async fn try_together(
     let waits = || heads().for_each(|head| head.record_wait(useful));
     let call = context.store.acquire_together(&asks);
     let answer = timeout_at_with(&*context.clock, useful, call, waits).await;
+    // A store that takes these names only one by one has answered.
+    let failure = failure(answer.as_ref()).filter(|kind| *kind != FaultKind::Unsupported);
+    context.observer.record_call(StoreCall::Acquire, context.now().since(sent), failure);
     Ok(handle_joint_answer(context, candidates, sent, answer.unwrap_or_else(|| Err(unanswered()))))
 }
 

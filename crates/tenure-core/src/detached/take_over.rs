@@ -8,8 +8,11 @@ use tenure_proto::{
 };
 
 use crate::{
-    Fault, FaultKind, LockName, Store, acquisition::Acquisition, context::StoreContext,
+    Fault, FaultKind, LockName, Store,
+    acquisition::Acquisition,
+    context::StoreContext,
     driver::timeout_at,
+    observe::{StoreCall, failure},
 };
 
 /// The longest wait for one answer before the store is asked again.
@@ -43,6 +46,8 @@ pub(super) async fn take_over(
         let until = sent.saturating_add(over.ttl.min(LONGEST_CALL)).min(give_up);
         let answer = timeout_at(&**clock, until, store.take_over(name, over)).await;
         let received = context.now();
+        let (took, failure) = (received.since(sent), failure(answer.as_ref()));
+        context.observer.record_call(StoreCall::TakeOver, took, failure);
         let fault = match answer {
             Some(Ok(TakenOver::Granted(grant))) => {
                 return TakeOverOutcome::Taken { grant, sent, received };

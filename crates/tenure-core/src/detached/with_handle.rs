@@ -10,6 +10,7 @@ use crate::{
     context::StoreContext,
     driver::timeout_at,
     error::{HandleError, LockAddress},
+    observe::{StoreCall, failure},
     store::Renewal,
 };
 
@@ -33,9 +34,12 @@ pub(crate) async fn renew(
         let sent = context.now();
         let answer =
             timeout_at(&*context.clock, tries.give_up, context.store.renew(&renewal)).await;
-        let fault = match answer.unwrap_or_default().pop() {
+        let received = context.now();
+        let answer = answer.unwrap_or_default().pop();
+        let failure = failure(answer.as_ref());
+        context.observer.record_call(StoreCall::Renew, received.since(sent), failure);
+        let fault = match answer {
             Some(Ok(Renewed::Renewed { left, .. })) => {
-                let received = context.now();
                 let deadline = lease::deadline(sent, received, left, Grace::NONE);
                 let deadline = deadline.ok_or_else(|| failed(renewed_too_late()))?;
                 // The rest may have passed on the way, or by another clock.
@@ -68,8 +72,12 @@ pub(crate) async fn release(
     check_not_forked(context, &address)?;
     let (mut tries, mut doubted) = (RetrySchedule::new(context), false);
     loop {
+        let sent = context.now();
         let call = context.store.release(&handle.name, &handle.owner, Duration::ZERO);
-        let fault = match timeout_at(&*context.clock, tries.give_up, call).await {
+        let answer = timeout_at(&*context.clock, tries.give_up, call).await;
+        let (took, failure) = (context.now().since(sent), failure(answer.as_ref()));
+        context.observer.record_call(StoreCall::Release, took, failure);
+        let fault = match answer {
             // If it is not held, an earlier try may have released it.
             Some(Ok(Released::NotHeld)) if !doubted => return Err(HandleError::Lost(address)),
             Some(Ok(Released::Released | Released::NotHeld)) => return Ok(()),

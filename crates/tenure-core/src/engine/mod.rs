@@ -341,5 +341,6 @@ impl Drop for Engine {
     fn drop(&mut self) {
         // A later acquisition must fail, because its lock would not be renewed.
         self.slots.close();
+        catch_panic(|| self.observer.leave_gauges());
     }
 }

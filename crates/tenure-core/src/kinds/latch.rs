@@ -20,6 +20,7 @@ use crate::{
     Fault, FaultKind, InspectError, LatchError, LockName,
     acquire::Acquirer,
     context::StoreContext,
+    observe::StoreCall,
     retry_until::{PATIENCE, retry_until},
 };
 
@@ -113,13 +114,16 @@ impl Latch {
         let until = context.now().saturating_add(PATIENCE);
         let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_secs(1));
         loop {
-            let answer = retry_until(context, name, until, || store.acquire(name, &ask)).await?;
+            let acquire = || store.acquire(name, &ask);
+            let counted = Some(StoreCall::Acquire);
+            let answer = retry_until(context, name, until, counted, acquire).await?;
             if let Answer::Granted { .. } = answer {
                 // Whatever the answer is, another process may be arriving under this name as well.
                 // Only what the store shows afterwards counts.
-                retry_until(context, name, until, || store.release(name, &ask.owner, keep)).await?;
+                let release = || store.release(name, &ask.owner, keep);
+                retry_until(context, name, until, Some(StoreCall::Release), release).await?;
             }
-            let seen = retry_until(context, name, until, || store.inspect(name)).await?;
+            let seen = look_at(context, name, until).await?;
             let unseen = !kept(Rule::ArrivalIsSeen);
             if unseen || latch::arrived(&seen).iter().any(|arrival| arrival == who) {
                 return Ok(latch::remaining(self.count, &seen));
@@ -180,9 +184,9 @@ impl Latch {
     pub async fn reset(&self) -> Result<(), LatchError> {
         let (context, name) = (self.context(), self.target.usable_name()?);
         let until = context.now().saturating_add(PATIENCE);
-        let seen = retry_until(context, name, until, || context.store.inspect(name)).await?;
+        let seen = look_at(context, name, until).await?;
         self.check_holder_modes(name, &seen)?;
-        retry_until(context, name, until, || context.store.evict(name)).await?;
+        retry_until(context, name, until, None, || context.store.evict(name)).await?;
         Ok(())
     }
 
@@ -236,6 +240,15 @@ impl Latch {
     }
 }
 
+async fn look_at(
+    context: &StoreContext,
+    name: &LockName,
+    until: Timestamp,
+) -> Result<Snapshot, InspectError> {
+    let inspect = || context.store.inspect(name);
+    retry_until(context, name, until, Some(StoreCall::Inspect), inspect).await
+}
+
 impl fmt::Debug for Latch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { target, count, .. } = self;
@@ -276,7 +289,7 @@ impl LatchWait {
         loop {
             let now = context.now();
             let until = now.saturating_add(PATIENCE).min(give_up);
-            let looked = retry_until(context, name, until, || context.store.inspect(name)).await;
+            let looked = look_at(context, name, until).await;
             let remaining = match (looked, last) {
                 (Ok(seen), _) => latch::remaining(latch.count, &seen),
                 // The end of the wait cut the last inspection short.

@@ -99,6 +99,11 @@ impl MetricFamilies {
         Some(declared.map_or(OTHER, NamePattern::as_str))
     }
 
+    /// The index of the family of this name, unless that is `other`.
+    pub(super) fn index_of(&self, family: &str) -> Option<usize> {
+        self.0.iter().position(|pattern| pattern.as_str() == family)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

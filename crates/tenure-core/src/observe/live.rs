@@ -15,6 +15,44 @@ pub(super) struct Live(Mutex<LiveAges>);
 pub(super) struct LiveAges {
     pub(super) holds: Ages,
     pub(super) waits: Ages,
+    /// What the engine of the store last saw of them.
+    pub(super) published: Figures,
+}
+
+/// What gauges show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Figures {
+    pub(super) held: u64,
+    pub(super) waiting: u64,
+    pub(super) oldest_hold: Duration,
+    pub(super) oldest_wait: Duration,
+}
+
+impl LiveAges {
+    pub(super) fn figures(&self, now: Timestamp) -> Figures {
+        Figures {
+            held: self.holds.count().into(),
+            waiting: self.waits.count().into(),
+            oldest_hold: self.holds.oldest(now),
+            oldest_wait: self.waits.oldest(now),
+        }
+    }
+}
+
+impl Figures {
+    pub(super) fn is_busy(self) -> bool {
+        self.held > 0 || self.waiting > 0
+    }
+
+    /// The figures of both together.
+    pub(super) fn with(self, other: Self) -> Self {
+        Self {
+            held: self.held.saturating_add(other.held),
+            waiting: self.waiting.saturating_add(other.waiting),
+            oldest_hold: self.oldest_hold.max(other.oldest_hold),
+            oldest_wait: self.oldest_wait.max(other.oldest_wait),
+        }
+    }
 }
 
 impl Live {

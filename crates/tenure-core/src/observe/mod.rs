@@ -10,6 +10,8 @@
 
 mod catalog;
 mod families;
+mod gauges;
+mod kept;
 mod live;
 mod outages;
 mod series;
@@ -18,7 +20,7 @@ mod spans;
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -26,6 +28,8 @@ use std::{
 
 pub use catalog::{METRICS, Metric, MetricKind};
 pub use families::{MetricFamilies, MetricFamiliesError};
+pub(crate) use gauges::GAUGES_EVERY;
+use kept::KeepTerm;
 use live::Live;
 use metrics::{Recorder, Unit};
 pub(crate) use series::StoreCall;
@@ -40,9 +44,6 @@ use tracing::{Span, debug, info, warn};
 
 use crate::{Fault, FaultKind, LockName, Store, error::Lost, plain::plain};
 
-/// How often gauges are set while anything is held or waited for.
-pub(crate) const GAUGES_EVERY: Duration = Duration::from_secs(1);
-
 /// The observer of one store.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreTelemetry {
@@ -55,10 +56,7 @@ struct Shared {
     series: StoreSeries,
     /// By [`SeriesId`].
     locks: Box<[OnceLock<Box<ObservedLocks>>]>,
-    /// The recorder that knows of the metrics.
-    described_to: Mutex<Option<usize>>,
-    /// Whether the engine sets gauges.
-    gauges_set: AtomicBool,
+    term: Arc<KeepTerm>,
     /// Whether anything was held or waited for when they were set last.
     was_busy: AtomicBool,
     /// Wakes the engine.
@@ -111,17 +109,18 @@ impl StoreTelemetry {
     pub(crate) fn new(store: &dyn Store, families: MetricFamilies, engine: &Arc<Notify>) -> Self {
         let kind = store.kind();
         let ids = usize::from(KINDS).saturating_mul(families.len().saturating_add(1));
+        let term = Arc::default();
         let shared = Shared {
             fields: StoreFields::new(kind, store.db_system(), &store.location()),
             families,
-            series: StoreSeries::new(kind),
+            series: StoreSeries::new(kind, &term),
             locks: std::iter::repeat_with(OnceLock::new).take(ids).collect(),
-            described_to: Mutex::new(None),
-            gauges_set: AtomicBool::new(false),
+            term,
             was_busy: AtomicBool::new(false),
             engine: engine.clone(),
         };
         let telemetry = Self { shared: Arc::new(shared) };
+        gauges::register(&telemetry.shared);
         recording(|recorder, identity| telemetry.show_all(recorder, identity));
         telemetry
     }
@@ -140,68 +139,28 @@ impl StoreTelemetry {
     }
 
     fn observed(&self, id: SeriesId) -> ObservedLocks {
-        let Shared { fields, families, .. } = &*self.shared;
+        let Shared { fields, families, term, .. } = &*self.shared;
         let leads = id.kind() == Kind::Election;
         let family = families.get(id.family());
-        let series = LockSeries::new(fields.kind, id.kind().as_str(), family, leads);
-        recording(|recorder, identity| series.show(recorder, identity));
+        let series = LockSeries::new(fields.kind, id.kind().as_str(), family, leads, term);
+        recording(|recorder, _| series.show(recorder));
         ObservedLocks { series, live: Live::default() }
     }
 
     /// Describes all metrics to a recorder that does not know them, and shows those that are zero.
     fn show_all(&self, recorder: &dyn Recorder, identity: usize) {
         let shared = &*self.shared;
-        let mut described_to = shared.described_to.lock().unwrap_or_else(PoisonError::into_inner);
-        if described_to.replace(identity) == Some(identity) {
+        if shared.term.recorder.swap(identity, Ordering::AcqRel) == identity {
             return;
         }
-        drop(described_to);
         METRICS.iter().for_each(|metric| describe(recorder, metric));
-        shared.series.show(recorder, identity);
+        shared.series.show(recorder);
         for kind in Kind::ALL {
             self.locks(SeriesId::new(kind, None), |_| {});
         }
         for locks in shared.locks.iter().filter_map(OnceLock::get) {
-            locks.series.show(recorder, identity);
+            locks.series.show(recorder);
         }
-    }
-
-    /// Sets the gauges, if this program has a recorder. Returns when to set them again: never if nothing is held or
-    /// waited for.
-    pub(crate) fn set_gauges(&self, now: Timestamp) -> Timestamp {
-        let shared = &*self.shared;
-        // Before they are read, so that whoever changes them from now on wakes the engine.
-        shared.gauges_set.store(false, Ordering::SeqCst);
-        let mut any = false;
-        recording(|recorder, identity| {
-            self.show_all(recorder, identity);
-            for locks in shared.locks.iter().filter_map(OnceLock::get) {
-                any |= locks.set_gauges(now, recorder, identity);
-            }
-        });
-        // Nothing for the first time: a stream of short holds does not wake the engine for each of them.
-        if !any && !shared.was_busy.swap(false, Ordering::Relaxed) {
-            return Timestamp::NEVER;
-        }
-        if any {
-            shared.was_busy.store(true, Ordering::Relaxed);
-        }
-        shared.gauges_set.store(true, Ordering::SeqCst);
-        now.saturating_add(GAUGES_EVERY)
-    }
-
-    /// Whether the engine is to begin to set the gauges.
-    pub(crate) fn gauges_are_due(&self) -> bool {
-        self.shared.gauges_set.load(Ordering::SeqCst)
-    }
-
-    /// Makes the engine set the gauges from now on, if this program has a recorder.
-    fn watch_gauges(&self) {
-        recording(|_, _| {
-            if !self.shared.gauges_set.swap(true, Ordering::SeqCst) {
-                self.shared.engine.notify_one();
-            }
-        });
     }
 
     /// Counts a hold that begins at `since`, in the same step. It does not call foreign code, so something may be
@@ -436,30 +395,6 @@ impl HoldEnding {
             Self::LeavesProcess => "detached",
             Self::Abandoned => "abandoned",
         }
-    }
-}
-
-impl ObservedLocks {
-    /// Returns whether anything is held or waited for.
-    fn set_gauges(&self, now: Timestamp, recorder: &dyn Recorder, identity: usize) -> bool {
-        let live = self.live.lock();
-        let (held, waiting) = (live.holds.count(), live.waits.count());
-        let (oldest_hold, oldest_wait) = (live.holds.oldest(now), live.waits.oldest(now));
-        drop(live);
-        let LockSeries { leading, .. } = &self.series;
-        let set = [
-            (Some(&self.series.held), f64::from(held)),
-            (leading.as_ref(), f64::from(held)),
-            (Some(&self.series.waiting), f64::from(waiting)),
-            (Some(&self.series.oldest_hold), oldest_hold.as_secs_f64()),
-            (Some(&self.series.oldest_wait), oldest_wait.as_secs_f64()),
-        ];
-        for (series, value) in set {
-            if let Some(series) = series {
-                series.with_recorder(recorder, identity, |gauge| gauge.set(value));
-            }
-        }
-        held > 0 || waiting > 0
     }
 }
 

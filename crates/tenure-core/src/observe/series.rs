@@ -1,10 +1,18 @@
 //! The series of one store, and of one kind and family of its locks.
 
-use std::{ptr, sync::OnceLock};
+use std::{
+    marker::PhantomData,
+    ptr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use metrics::{Counter, Gauge, Histogram, Key, Label, Metadata, Recorder, with_recorder};
 use tenure_proto::{LostReason, Renewed};
 
+use super::kept::{Keep, KeepTerm, with_kept};
 use crate::{Fault, FaultKind};
 
 const METADATA: Metadata<'static> =
@@ -47,18 +55,34 @@ impl Handle for Histogram {
     }
 }
 
-/// One series. Its handle is kept, because finding it takes longer than counting. A program has one recorder; for any
-/// further one, such as a test's, the handle is looked up each time.
+/// How many series there were in this process.
+static NUMBERS: AtomicUsize = AtomicUsize::new(0);
+
+/// One series.
 pub(super) struct Series<H> {
     key: Key,
-    kept: OnceLock<(usize, H)>,
+    number: usize,
+    term: Arc<KeepTerm>,
+    kind: PhantomData<fn() -> H>,
 }
 
 impl<H: Handle> Series<H> {
-    pub(super) fn new(name: &'static str, labels: &[Label]) -> Self {
-        Self { key: Key::from_parts(name, labels.to_vec()), kept: OnceLock::new() }
+    pub(super) fn new(name: &'static str, labels: &[Label], term: &Arc<KeepTerm>) -> Self {
+        Self {
+            key: Key::from_parts(name, labels.to_vec()),
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            term: term.clone(),
+            kind: PhantomData,
+        }
     }
 
+    /// Makes the recorder show the series.
+    fn show(&self, recorder: &dyn Recorder) {
+        drop(H::register(recorder, &self.key));
+    }
+}
+
+impl<H: Handle + Keep> Series<H> {
     /// Calls `record` with the handle of the program's recorder, if it has one.
     pub(super) fn with(&self, record: impl FnOnce(&H)) {
         recording(|recorder, identity| self.with_recorder(recorder, identity, record));
@@ -70,18 +94,15 @@ impl<H: Handle> Series<H> {
         identity: usize,
         record: impl FnOnce(&H),
     ) {
-        let register = || (identity, H::register(recorder, &self.key));
-        let (known, handle) = self.kept.get_or_init(register);
-        if *known == identity {
-            record(handle);
-        } else {
-            record(&register().1);
-        }
+        let register = || H::register(recorder, &self.key);
+        with_kept(self.number, identity, &self.term, register, record);
     }
+}
 
-    /// Makes the recorder show the series.
-    fn show(&self, recorder: &dyn Recorder, identity: usize) {
-        self.with_recorder(recorder, identity, |_| {});
+impl Series<Gauge> {
+    /// Gauges are set so seldom that no handle is kept.
+    pub(super) fn set(&self, recorder: &dyn Recorder, value: f64) {
+        Gauge::register(recorder, &self.key).set(value);
     }
 }
 
@@ -114,22 +135,27 @@ impl LockSeries {
         kind: &'static str,
         family: Option<&str>,
         leads: bool,
+        term: &Arc<KeepTerm>,
     ) -> Self {
         let family = family.map(|family| Label::new("family", family.to_owned()));
         let mut labels = vec![Label::new("store", store), Label::new("kind", kind)];
         labels.extend(family.clone());
         let of_store: Vec<_> = [Label::new("store", store)].into_iter().chain(family).collect();
         let with = |more: Label| [&*labels, &[more]].concat();
-        let counter = |name| Series::new(name, &labels);
-        let lost = |reason| Series::new("tenure_lost_total", &with(Label::new("reason", reason)));
-        let renewals =
-            |outcome| Series::new("tenure_renewals_total", &with(Label::new("outcome", outcome)));
+        let counter = |name| Series::new(name, &labels, term);
+        let gauge = |name| Series::new(name, &labels, term);
+        let histogram = |name| Series::new(name, &labels, term);
+        let lost =
+            |reason| Series::new("tenure_lost_total", &with(Label::new("reason", reason)), term);
+        let renewals = |outcome| {
+            Series::new("tenure_renewals_total", &with(Label::new("outcome", outcome)), term)
+        };
         Self {
-            held: Series::new("tenure_held", &labels),
-            waiting: Series::new("tenure_waiting", &labels),
-            leading: leads.then(|| Series::new("tenure_leading", &of_store)),
-            oldest_hold: Series::new("tenure_oldest_hold_seconds", &labels),
-            oldest_wait: Series::new("tenure_oldest_wait_seconds", &labels),
+            held: gauge("tenure_held"),
+            waiting: gauge("tenure_waiting"),
+            leading: leads.then(|| Series::new("tenure_leading", &of_store, term)),
+            oldest_hold: gauge("tenure_oldest_hold_seconds"),
+            oldest_wait: gauge("tenure_oldest_wait_seconds"),
             acquired: counter("tenure_acquired_total"),
             contended: counter("tenure_contended_total"),
             timed_out: counter("tenure_timed_out_total"),
@@ -140,9 +166,9 @@ impl LockSeries {
             release_requests: counter("tenure_release_requests_total"),
             passes: counter("tenure_passes_total"),
             cleanups: counter("tenure_cleanups_total"),
-            wait: Series::new("tenure_wait_seconds", &labels),
-            hold: Series::new("tenure_hold_seconds", &labels),
-            margin: Series::new("tenure_renewal_margin_ratio", &labels),
+            wait: histogram("tenure_wait_seconds"),
+            hold: histogram("tenure_hold_seconds"),
+            margin: histogram("tenure_renewal_margin_ratio"),
         }
     }
 
@@ -160,9 +186,9 @@ impl LockSeries {
     }
 
     /// Makes the recorder show all of them, also those that are zero.
-    pub(super) fn show(&self, recorder: &dyn Recorder, identity: usize) {
+    pub(super) fn show(&self, recorder: &dyn Recorder) {
         let gauges = [&self.held, &self.waiting, &self.oldest_hold, &self.oldest_wait];
-        gauges.into_iter().chain(&self.leading).for_each(|one| one.show(recorder, identity));
+        gauges.into_iter().chain(&self.leading).for_each(|one| one.show(recorder));
         let counters = [
             &self.acquired,
             &self.contended,
@@ -174,9 +200,9 @@ impl LockSeries {
             &self.cleanups,
         ];
         let counters = counters.into_iter().chain(&self.lost).chain(&self.renewals);
-        counters.for_each(|one| one.show(recorder, identity));
+        counters.for_each(|one| one.show(recorder));
         let histograms = [&self.wait, &self.hold, &self.margin];
-        histograms.into_iter().for_each(|one| one.show(recorder, identity));
+        histograms.into_iter().for_each(|one| one.show(recorder));
     }
 }
 
@@ -200,13 +226,23 @@ const fn by_reason<T>([deadline, taken, max_hold]: &[T; 3], reason: LostReason) 
 /// A call to the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StoreCall {
+    /// Also of several names, and of a writer that becomes a reader.
     Acquire,
     Renew,
     Release,
+    /// Of a hold that is attached or detached.
+    TakeOver,
+    /// Of a latch.
+    Inspect,
 }
 
-const CALLS: [(StoreCall, &str); 3] =
-    [(StoreCall::Acquire, "acquire"), (StoreCall::Renew, "renew"), (StoreCall::Release, "release")];
+const CALLS: [(StoreCall, &str); 5] = [
+    (StoreCall::Acquire, "acquire"),
+    (StoreCall::Renew, "renew"),
+    (StoreCall::Release, "release"),
+    (StoreCall::TakeOver, "take_over"),
+    (StoreCall::Inspect, "inspect"),
+];
 
 /// The kinds of fault as words.
 const ERRORS: [(FaultKind, &str); 6] = [
@@ -226,7 +262,7 @@ pub(super) fn error_word(kind: FaultKind) -> &'static str {
 /// The series of one store.
 pub(super) struct StoreSeries {
     /// By call, and by outcome: answered, failed, unanswered.
-    calls: [[Series<Histogram>; 3]; 3],
+    calls: [[Series<Histogram>; 3]; 5],
     errors: [Series<Counter>; 6],
     pub(super) reconnects: Series<Counter>,
     pub(super) lag: Series<Histogram>,
@@ -234,25 +270,26 @@ pub(super) struct StoreSeries {
 }
 
 impl StoreSeries {
-    pub(super) fn new(store: &'static str) -> Self {
+    pub(super) fn new(store: &'static str, term: &Arc<KeepTerm>) -> Self {
         let store = || Label::new("store", store);
         let calls = CALLS.map(|(_, call)| {
             ["answered", "failed", "unanswered"].map(|outcome| {
                 let labels = [store(), Label::new("call", call), Label::new("outcome", outcome)];
-                Series::new("tenure_call_seconds", &labels)
+                Series::new("tenure_call_seconds", &labels, term)
             })
         });
         let errors = ERRORS.map(|(_, error)| {
-            Series::new("tenure_store_errors_total", &[store(), Label::new("error", error)])
+            Series::new("tenure_store_errors_total", &[store(), Label::new("error", error)], term)
         });
         Self {
             calls,
             errors,
-            reconnects: Series::new("tenure_reconnects_total", &[store()]),
-            lag: Series::new("tenure_engine_lag_seconds", &[store()]),
+            reconnects: Series::new("tenure_reconnects_total", &[store()], term),
+            lag: Series::new("tenure_engine_lag_seconds", &[store()], term),
             build_info: Series::new(
                 "tenure_build_info",
                 &[Label::new("version", env!("CARGO_PKG_VERSION"))],
+                term,
             ),
         }
     }
@@ -276,11 +313,11 @@ impl StoreSeries {
     }
 
     /// Makes the recorder show all of them, also those that are zero.
-    pub(super) fn show(&self, recorder: &dyn Recorder, identity: usize) {
-        self.calls.iter().flatten().for_each(|one| one.show(recorder, identity));
-        self.errors.iter().for_each(|one| one.show(recorder, identity));
-        self.reconnects.show(recorder, identity);
-        self.lag.show(recorder, identity);
-        self.build_info.with_recorder(recorder, identity, |gauge| gauge.set(1.0));
+    pub(super) fn show(&self, recorder: &dyn Recorder) {
+        self.calls.iter().flatten().for_each(|one| one.show(recorder));
+        self.errors.iter().for_each(|one| one.show(recorder));
+        self.reconnects.show(recorder);
+        self.lag.show(recorder);
+        self.build_info.set(recorder, 1.0);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) async fn inspect(
     name: &LockName,
 ) -> Result<Snapshot, InspectError> {
     let until = context.now().saturating_add(PATIENCE);
-    retry_until(context, name, until, || context.store.inspect(name)).await
+    retry_until(context, name, until, None, || context.store.inspect(name)).await
 }
 
 /// Which promises hold in the store.

@@ -4,6 +4,7 @@
 
 mod all;
 mod asking;
+mod calls;
 mod clocks;
 mod curious;
 mod defaults;
@@ -19,9 +20,11 @@ mod flawed;
 #[cfg(unix)]
 mod fork;
 mod full;
+mod gauges;
 mod handle;
 mod handover;
 mod hints;
+mod idle;
 
 mod latch;
 mod latch_wait;

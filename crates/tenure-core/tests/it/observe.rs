@@ -244,6 +244,27 @@ fn families_are_a_label_and_ten_thousand_names_add_no_series() {
     });
 }
 
+/// It waits behind a task of its process first, and then for the store.
+#[test]
+fn an_acquisition_that_waits_twice_is_contended_once() {
+    Recorded::run(async |shown| {
+        let (tenure, store, _) = running();
+        let other = Tenure::new(Arc::new(store)).mutex("a").lock().await.unwrap();
+        let mutex = tenure.mutex("a");
+        let mut first = Box::pin(mutex.lock().into_future());
+        assert!(futures_util::poll!(&mut first).is_pending());
+        let second = tokio::spawn(mutex.lock().into_future());
+        settle().await;
+        drop(first);
+        settle().await;
+        let calls = shown.value("tenure_call_seconds,store=memory,call=acquire,outcome=answered");
+        assert!(calls >= 3.0, "the second asked the store as well");
+        assert_eq!(shown.value("tenure_contended_total,store=memory,kind=mutex"), 2.0);
+        second.abort();
+        drop(other);
+    });
+}
+
 /// A recorder that is installed later gets what happens from then on, and gauges of what was held before.
 #[test]
 fn a_recorder_may_come_later() {

@@ -41,6 +41,11 @@ impl Recorded {
         all
     }
 
+    /// Removes all series, as if they had been idle. What is counted by a handle on one of them is not shown.
+    pub(crate) fn remove_all(&self) {
+        self.registry.clear();
+    }
+
     /// The value of one of them.
     pub(crate) fn value(&self, series: &str) -> f64 {
         let all = self.all();

@@ -35,6 +35,11 @@ pub(crate) struct ScanResult {
 impl Inner {
     /// Names with contenders that begin with `prefix`, in order.
     pub(crate) fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
+        // Directories that were removed have no names in them, and new ones in their place may have many.
+        self.members.check()?;
+        if self.layout.locks.is_gone() {
+            return Err(error::removed(self.layout.root.path()));
+        }
         let (mut listing, mut names) = (Listing::default(), Vec::new());
         for_each_state(&*self.machine, &self.layout.locks, |read| match read {
             // Most files are of names that nobody contends for. Each is a moment in which that was so.

@@ -284,3 +284,27 @@ async fn files_removed_in_use_are_noticed() {
     assert_eq!(fault.kind(), FaultKind::Misconfigured);
     assert!(fault.message().contains("were removed while it was in use"), "{fault:#}");
 }
+
+/// An empty list would say that nothing is held.
+#[tokio::test]
+async fn a_list_of_names_whose_files_were_removed_is_an_error() {
+    let boot = |dir: &Path| fs::read_dir(dir.join("boots")).unwrap().next().unwrap().unwrap();
+    for part in ["", "boots", "locks", "moved"] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(&dir);
+        take(&store, &name("a")).await;
+        assert_eq!(store.list("", 10).await.unwrap().names.len(), 1);
+        let elsewhere = tempfile::tempdir().unwrap();
+        match part {
+            "moved" => fs::rename(dir.path(), elsewhere.path()).unwrap(),
+            "locks" => fs::remove_dir_all(boot(dir.path()).path().join(part)).unwrap(),
+            _ => fs::remove_dir_all(dir.path().join(part)).unwrap(),
+        }
+        fs::create_dir_all(dir.path()).unwrap();
+        let fault = store.list("", 10).await.unwrap_err();
+        assert!(fault.message().contains("were removed while it was in use"), "{fault:#}");
+        drop(open(&dir));
+        let fault = store.list("", 10).await.unwrap_err();
+        assert!(fault.message().contains("were removed while it was in use"), "{fault:#}");
+    }
+}

@@ -10,7 +10,12 @@ use tenure_proto::{
 };
 
 use super::{Lease, LossBackground, State};
-use crate::{Fault, FaultKind, driver::timeout_at, error::Lost};
+use crate::{
+    Fault, FaultKind,
+    driver::timeout_at,
+    error::Lost,
+    observe::{StoreCall, failure},
+};
 
 /// The longest time for which the store is asked.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -48,8 +53,12 @@ impl Lease {
             };
             // From here on it may be shared, so a detached hold counts as shared.
             self.lock().mode = Mode::Shared;
+            let sent = self.context.now();
             let call = self.context.store.acquire(self.name(), &ask);
-            let fault = match timeout_at(clock, give_up, call).await {
+            let answer = timeout_at(clock, give_up, call).await;
+            let (took, failure) = (self.context.now().since(sent), failure(answer.as_ref()));
+            self.context.observer.record_call(StoreCall::Acquire, took, failure);
+            let fault = match answer {
                 Some(Ok(Answer::Granted { token: kept, .. })) if self.is_same(kept, token) => {
                     if !doubted {
                         self.clear_late_call(untainted);
