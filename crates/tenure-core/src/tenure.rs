@@ -238,7 +238,7 @@ impl Tenure {
     /// Holders of other libraries do not hear of it.
     ///
     /// # Errors
-    /// [`Error`](crate::Error) if the name is invalid or too long for a note, or the store cannot be asked.
+    /// [`Error`] if the name is invalid or too long for a note, or the store cannot be asked.
     ///
     /// # Cancel safety
     /// Cancel-safe: the request is withdrawn in the background. A holder that has heard of it may still release.

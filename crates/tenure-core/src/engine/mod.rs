@@ -136,7 +136,7 @@ impl Engine {
         &'a self,
         eviction: Eviction,
         evictions: &mut Evictions,
-        calls: &mut Calls<'a>,
+        calls: &Calls<'a>,
     ) -> bool {
         let (mut any, mut names, mut asked) = (false, BTreeSet::new(), BTreeSet::new());
         // Limited, however fast more of them come.

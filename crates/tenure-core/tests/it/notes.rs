@@ -16,7 +16,7 @@ fn two() -> [Tenure; 2] {
     [(); 2].map(|()| Tenure::new(store.clone()))
 }
 
-async fn until(what: &str, condition: impl Fn() -> bool) {
+async fn until(what: &str, condition: impl Fn() -> bool + Send + Sync) {
     let waits = async {
         while !condition() {
             tokio::time::sleep(Duration::from_millis(5)).await;
