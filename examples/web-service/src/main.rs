@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stderr, clippy::print_stdout, reason = "an example shows what happens")]
 
+mod metrics;
 mod payment;
 
 use std::time::Duration;
@@ -43,6 +44,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = arguments.next().ok_or("usage: web-service DATABASE-URL [ADDRESS]")?;
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
 
+    // Before the store is opened, so that each metric is there from the start.
+    let metrics = metrics::routes()?;
+
     // Locks and orders are in one database here. The locks may be in any other store.
     let pool = PgPoolOptions::new().acquire_timeout(DATABASE_TIMEOUT).connect(&url).await?;
     let service = Service { tenure: Tenure::open(&url).await?, pool };
@@ -52,7 +56,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .route("/orders/{order}/payment", post(pay))
         .route("/health/live", get(|| async { "alive" }))
         .route("/health/ready", get(ready))
-        .with_state(service.clone());
+        .with_state(service.clone())
+        .merge(metrics);
 
     let mut terminate = signal(SignalKind::terminate())?;
     let listener = TcpListener::bind(address).await?;

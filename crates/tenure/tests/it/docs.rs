@@ -281,7 +281,11 @@ fn the_rights_that_the_page_on_redis_gives_are_those_that_are_tested() {
 #[test]
 fn tutorials_show_the_programs_as_they_are() {
     let pages = [
-        ("web-service.md", ["web-service/src/main.rs", "web-service/src/payment.rs"].as_slice()),
+        (
+            "web-service.md",
+            ["web-service/src/main.rs", "web-service/src/metrics.rs", "web-service/src/payment.rs"]
+                .as_slice(),
+        ),
         ("leader.md", &["scheduler/src/main.rs"]),
     ];
     for (page, sources) in pages {

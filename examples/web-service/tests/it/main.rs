@@ -11,9 +11,12 @@ use std::{
 };
 
 use instance::Instance;
-use reqwest::StatusCode;
+use reqwest::{StatusCode, header::CONTENT_TYPE};
 use sqlx::PgPool;
-use tenure::Tenure;
+use tenure::{
+    Tenure,
+    observe::{METRICS, Metric, MetricKind},
+};
 use tenure_servers::PostgresServer;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -123,4 +126,41 @@ async fn sigterm_ends_it_after_the_payment_under_way() {
     let ended = tokio::task::spawn_blocking(move || service.0.child.wait().unwrap()).await.unwrap();
     assert!(ended.success(), "{ended}");
     assert!(!is_held(&operator, 10).await, "its lock is free");
+}
+
+/// What a scrape has to contain of a metric.
+fn expected_in_scrape(metric: &Metric) -> Vec<String> {
+    let name = metric.name;
+    let labels = "store=\"postgres\",kind=\"mutex\"";
+    let is_of_locks = metric.labels.starts_with(&["store", "kind"]);
+    match metric.kind {
+        MetricKind::Histogram { buckets } if is_of_locks => {
+            let bucket = |end| format!("\n{name}_bucket{{{labels},le=\"{end}\"}} ");
+            let mut lines: Vec<_> = buckets.iter().map(bucket).collect();
+            lines.push(format!("# TYPE {name} histogram\n"));
+            lines
+        }
+        MetricKind::Histogram { .. } => vec![format!("# TYPE {name} histogram\n")],
+        // Some have one more label.
+        _ if is_of_locks => vec![format!("\n{name}{{{labels}")],
+        _ => vec![format!("\n{name}{{")],
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_show_each_series_of_its_locks_with_their_buckets() {
+    let server = PostgresServer::start();
+    let service = Service::start(&server, Duration::ZERO);
+    assert_eq!(service.pay(11).await.0, StatusCode::OK);
+    let scrape = reqwest::get(format!("{}/metrics", service.0.address)).await.unwrap();
+    assert_eq!(scrape.headers()[CONTENT_TYPE], "text/plain; version=0.0.4");
+    let text = scrape.text().await.unwrap();
+    for line in METRICS.iter().flat_map(expected_in_scrape) {
+        assert!(text.contains(&line), "no {line} in {text}");
+    }
+    // The lock on the tables, and that on the order.
+    assert!(
+        text.contains("\ntenure_acquired_total{store=\"postgres\",kind=\"mutex\"} 2\n"),
+        "{text}"
+    );
 }
