@@ -8,22 +8,21 @@ use std::{
     time::Duration,
 };
 
-use tenure_proto::{
-    HoldId, Timestamp,
-    queue::{Contender, Snapshot},
-};
+use tenure_proto::{Timestamp, queue::Contender};
 
 use crate::{
     Error, Fault, FaultKind, Guard, InspectError, LockName, Mutex,
     acquire::Acquirer,
     context::StoreContext,
-    notes::{KEPT, NoteKind, note_name},
+    notes::{self, NoteKind, NoteScope, note_label, note_name},
     oversight,
     retry_until::ask_once,
 };
 
 /// How long a note outlasts the program that left it, if that ends without taking it back.
 const NOTE_TTL: Duration = Duration::from_secs(30);
+/// How long it stays known why a lock was broken: a holder that hears of it late may look for so long.
+const KEPT: Duration = Duration::from_secs(60);
 /// How often the holders are hinted at a request that stands.
 const AGAIN: Duration = Duration::from_secs(1);
 /// The first pause before looking whether they released.
@@ -81,17 +80,86 @@ impl AskRelease {
         let context = &self.acquirer.context;
         let name = LockName::new(&self.name).map_err(InspectError::from)?;
         let until = self.wait.map_or(Timestamp::NEVER, |wait| context.now().saturating_add(wait));
-        let asked = holding(&oversight::inspect(context, &name).await?);
-        if asked.is_empty() {
+        let mut seen = oversight::inspect(context, &name).await?;
+        seen.holders.retain(|holder| !holder.lingering);
+        if seen.holders.is_empty() {
             return Ok(ReleaseAnswer::Free);
         }
-        let note = leave_note(&self.acquirer, &name, NoteKind::ReleaseRequest, self.reason).await?;
-        let answer = wait_for_release(context, &name, &asked, until).await;
+        let mut request = Request::new(&self.acquirer, &name, seen.holders, self.reason)?;
+        let answer = request.wait_for_release(until).await;
         // It asks no longer, whatever came of it. If this fails, the note ends with its lease.
-        if let Some(note) = note {
+        if let Some(note) = request.note {
             drop(note.release().await);
         }
         answer
+    }
+}
+
+/// A release request that stands.
+struct Request<'a> {
+    acquirer: &'a Arc<Acquirer>,
+    name: &'a LockName,
+    reason: Option<String>,
+    /// The holds that are asked.
+    asked: Vec<Contender>,
+    /// Which of them know notes; `None` if all are of other libraries.
+    scope: Option<NoteScope>,
+    note: Option<Guard>,
+}
+
+impl<'a> Request<'a> {
+    fn new(
+        acquirer: &'a Arc<Acquirer>,
+        name: &'a LockName,
+        asked: Vec<Contender>,
+        reason: Option<String>,
+    ) -> Result<Self, Error> {
+        note_name(name).ok_or_else(|| no_notes(&acquirer.context, name))?;
+        let scope = NoteScope::of(&asked);
+        Ok(Self { acquirer, name, reason, asked, scope, note: None })
+    }
+
+    /// Waits until none of the holds exists that were asked.
+    async fn wait_for_release(&mut self, until: Timestamp) -> Result<ReleaseAnswer, Error> {
+        let context = &self.acquirer.context;
+        let (mut hint_at, mut pause) = (context.now(), FIRST_LOOK);
+        loop {
+            // A holder may miss a hint, or have begun only just now.
+            if context.now() >= hint_at {
+                self.stand().await?;
+                hint(context, self.name).await;
+                hint_at = context.now().saturating_add(AGAIN);
+            }
+            context.clock.sleep_until(context.now().saturating_add(pause).min(until)).await;
+            pause = (pause * 2).min(AGAIN);
+            let mut seen = oversight::inspect(context, self.name).await?;
+            seen.holders.retain(|holder| !holder.lingering && self.is_asked(holder));
+            if seen.holders.is_empty() {
+                return Ok(ReleaseAnswer::Released);
+            }
+            if context.now() >= until {
+                return Ok(ReleaseAnswer::Held(seen.holders));
+            }
+        }
+    }
+
+    /// Leaves the note, if none stands: another request may have been withdrawn, and ours may have been evicted.
+    async fn stand(&mut self) -> Result<(), Error> {
+        if self.note.as_ref().is_some_and(|note| note.check().is_ok()) {
+            return Ok(());
+        }
+        let Some(scope) = &self.scope else { return Ok(()) };
+        let (kind, reason) = (NoteKind::ReleaseRequest, self.reason.clone());
+        self.note = leave_note(self.acquirer, self.name, (kind, scope), reason).await?;
+        Ok(())
+    }
+
+    /// Whether this is one of the holds that were asked. One without an id is told by its token, or by its label.
+    fn is_asked(&self, holder: &Contender) -> bool {
+        self.asked.iter().any(|asked| match (asked.id, holder.id) {
+            (Some(asked), Some(id)) => asked == id,
+            _ => (asked.token, &asked.label) == (holder.token, &holder.label),
+        })
     }
 }
 
@@ -113,7 +181,7 @@ impl IntoFuture for AskRelease {
 /// Tells the holders of a lock who breaks it and why, before it is broken.
 ///
 /// [`Tenure::announce_break`](crate::Tenure::announce_break) makes one. Evict the holders, and then await
-/// [`BreakNotice::leave`]. If you drop it, some holders may not learn the reason.
+/// [`BreakNotice::leave`]. If you drop it instead, it is withdrawn.
 #[must_use = "await leave() once the holders are evicted"]
 #[derive(Debug)]
 pub struct BreakNotice {
@@ -125,30 +193,40 @@ impl BreakNotice {
     pub(crate) async fn new(
         acquirer: &Arc<Acquirer>,
         name: &str,
+        holders: &[Contender],
         reason: String,
     ) -> Result<Self, Error> {
         let context = &acquirer.context;
         let name = LockName::new(name).map_err(InspectError::from)?;
-        let note = leave_note(acquirer, &name, NoteKind::Break, Some(reason)).await?;
+        let mut notice = Self { note: None, acquirer: acquirer.clone() };
+        // Others do not read it.
+        let Some(scope) = NoteScope::of(holders) else { return Ok(notice) };
+        notice.note = leave_note(acquirer, &name, (NoteKind::Break, &scope), Some(reason)).await?;
         if context.store.capabilities().tells_evictions {
             hint(context, &name).await;
             context.clock.sleep_until(context.now().saturating_add(HEAD_START)).await;
         }
-        Ok(Self { note, acquirer: acquirer.clone() })
+        Ok(notice)
     }
 
     /// Leaves the notice behind for holders that learn late: for a minute, or, on a store that keeps nothing after a
     /// release, for two seconds, which this waits.
-    pub async fn leave(self) {
-        let Self { note, acquirer } = self;
-        let context = &acquirer.context;
+    pub async fn leave(mut self) {
+        let context = &self.acquirer.context;
         if !keeps_notes(context) {
             context.clock.sleep_until(context.now().saturating_add(LINGERS)).await;
         }
         // It ends with its lease at the latest.
-        if let Some(note) = note {
+        if let Some(note) = self.note.take() {
             drop(note.release().await);
         }
+    }
+}
+
+/// What was announced was not done, as far as anybody knows.
+impl Drop for BreakNotice {
+    fn drop(&mut self) {
+        self.note.iter().for_each(Guard::cancel_hold_at_least);
     }
 }
 
@@ -156,16 +234,17 @@ fn keeps_notes(context: &StoreContext) -> bool {
     context.store.capabilities().longest_keep >= KEPT
 }
 
-/// Leaves a note to the holders of `name`; `None` if one already asks them to release.
+/// Leaves a note to the holders of `name`; `None` if another one asks them to release, or was left just now.
 async fn leave_note(
     acquirer: &Arc<Acquirer>,
     name: &LockName,
-    kind: NoteKind,
+    (kind, scope): (NoteKind, &NoteScope),
     reason: Option<String>,
 ) -> Result<Option<Guard>, Error> {
     let context = &acquirer.context;
     let note = note_name(name).ok_or_else(|| no_notes(context, name))?;
-    let mut lock = Mutex::new(acquirer, note.as_str()).ttl(NOTE_TTL).label(kind.label());
+    let lock = Mutex::new(acquirer, note.as_str()).without_defaults();
+    let mut lock = lock.ttl(NOTE_TTL).label(note_label(kind, scope));
     if let Some(reason) = reason {
         lock = lock.reason(reason);
     }
@@ -176,42 +255,19 @@ async fn leave_note(
         if let Some(guard) = lock.try_lock().await? {
             return Ok(Some(guard));
         }
-        let seen = oversight::inspect(context, &note).await?;
+        let mut seen = oversight::inspect(context, &note).await?;
+        // Nothing is taken from a lock that merely has the name of a note.
+        if seen.holders.iter().any(|holder| notes::read(holder).is_none()) {
+            return Err(not_a_note(context, name));
+        }
         // Why a lock is broken now counts more than why it was, and than what was asked.
-        if kind == NoteKind::ReleaseRequest && !holding(&seen).is_empty() {
+        seen.holders.retain(|holder| kind == NoteKind::Break || holder.lingering);
+        if seen.holders.is_empty() {
             return Ok(None);
         }
         oversight::evict_seen(context, &note, &seen).await?;
     }
-    Err(lock.lock().wait(FIRST_LOOK).await.map_or_else(Error::from, |_| no_notes(context, name)))
-}
-
-/// Waits until none of the holds exists that were asked.
-async fn wait_for_release(
-    context: &StoreContext,
-    name: &LockName,
-    asked: &[HoldId],
-    until: Timestamp,
-) -> Result<ReleaseAnswer, Error> {
-    let (mut hint_at, mut pause) = (context.now(), FIRST_LOOK);
-    loop {
-        // A holder may miss a hint, or have begun only just now.
-        if context.now() >= hint_at {
-            hint(context, name).await;
-            hint_at = context.now().saturating_add(AGAIN);
-        }
-        context.clock.sleep_until(context.now().saturating_add(pause).min(until)).await;
-        pause = (pause * 2).min(AGAIN);
-        let mut seen = oversight::inspect(context, name).await?;
-        seen.holders
-            .retain(|holder| !holder.lingering && holder.id.is_none_or(|id| asked.contains(&id)));
-        if seen.holders.is_empty() {
-            return Ok(ReleaseAnswer::Released);
-        }
-        if context.now() >= until {
-            return Ok(ReleaseAnswer::Held(seen.holders));
-        }
-    }
+    Ok(None)
 }
 
 /// Tells the holders that there is something to read. They look by themselves at the latest when they renew.
@@ -222,13 +278,15 @@ async fn hint(context: &StoreContext, name: &LockName) {
     }
 }
 
-/// The holds that have not been released. One without an id, of another library, is counted by any id.
-fn holding(seen: &Snapshot) -> Vec<HoldId> {
-    seen.holders.iter().filter(|holder| !holder.lingering).filter_map(|holder| holder.id).collect()
-}
-
 fn no_notes(context: &StoreContext, name: &LockName) -> Error {
     let what = "this lock's name leaves no room for a note to its holders";
     let fault = Fault::new(FaultKind::Unsupported, what, "use a name that is five bytes shorter");
+    InspectError::store(context.address(name), fault).into()
+}
+
+fn not_a_note(context: &StoreContext, name: &LockName) -> Error {
+    let what = "a lock of yours has the name of the notes to its holders, which ends with ~note";
+    let help = "give that lock another name";
+    let fault = Fault::new(FaultKind::Unsupported, what, help);
     InspectError::store(context.address(name), fault).into()
 }

@@ -267,8 +267,8 @@ impl Tenure {
         AskRelease::new(&self.acquirer, name.as_ref())
     }
 
-    /// Tells everything that holds the lock `name` that you are about to break it, and why. Evict the holders next, and
-    /// then await [`BreakNotice::leave`].
+    /// Tells these `holders` of the lock `name` that you are about to break it, and why. Evict them next, and then await
+    /// [`BreakNotice::leave`].
     ///
     /// A holder finds this in [`Lost::broken_by`](crate::Lost::broken_by), or shortly after the loss in
     /// [`Guard::broken_by`](crate::Guard::broken_by) and in the log. If the store hints its holders, this gives them 200
@@ -278,13 +278,14 @@ impl Tenure {
     /// As for [`Tenure::ask_release`]. You can break the lock without it.
     ///
     /// # Cancel safety
-    /// Cancel-safe: the notice ends with its lease, at most half a minute later.
+    /// Cancel-safe: the notice is withdrawn in the background.
     pub async fn announce_break(
         &self,
         name: impl AsRef<str> + Send,
+        holders: &[Contender],
         reason: impl Into<String> + Send,
     ) -> Result<BreakNotice, Error> {
-        BreakNotice::new(&self.acquirer, name.as_ref(), reason.into()).await
+        BreakNotice::new(&self.acquirer, name.as_ref(), holders, reason.into()).await
     }
 
     /// Asks the store which promises hold there, as `tenure doctor` shows for an opened store.
@@ -500,6 +501,7 @@ impl TenureBuilder {
             observer: observer.clone(),
             outage: Default::default(),
             pace: Default::default(),
+            unread: Default::default(),
         };
         // From now on, not from when it first runs: something may be held and evicted by then.
         let evictions = engine.store.evictions();

@@ -58,7 +58,7 @@ pub fn check_arrival(name: &str) -> Result<(), BadArrival> {
 pub fn arrived(seen: &Snapshot) -> Vec<String> {
     let whole = |holder: &&Contender| holder.lingering || !kept(Rule::HalfAnArrivalIsNone);
     let shared = seen.holders.iter().filter(|holder| holder.mode == Mode::Shared);
-    let mut names: Vec<_> = shared.filter(whole).map(|holder| holder.label.clone()).collect();
+    let mut names: Vec<_> = shared.filter(whole).map(Contender::whole_label).collect();
     names.sort_unstable();
     if kept(Rule::ArrivalCountsOnce) {
         names.dedup();

@@ -202,8 +202,8 @@ impl Tenure {
         self.0.ask_release(name)
     }
 
-    /// Tells everything that holds the lock called `name` that you are about to break it, and why. Evict the holders
-    /// next, and then await [`BreakNotice::leave`].
+    /// Tells these `holders` of the lock called `name` that you are about to break it, and why. Evict them next, and
+    /// then await [`BreakNotice::leave`].
     ///
     /// A holder finds this in [`Lost::broken_by`](crate::Lost::broken_by), or, if it arrives after the loss, in
     /// [`Guard::broken_by`](crate::Guard::broken_by) and in the log. On stores that report evictions, this gives the
@@ -220,8 +220,9 @@ impl Tenure {
     /// # let tenure = tenure::Tenure::open("memory:").await?;
     /// let stuck = tenure.mutex("backup").lock().await?;
     ///
-    /// let notice = tenure.announce_break("backup", "hangs since noon, OPS-7").await?;
     /// let seen = tenure.inspect("backup").await?;
+    /// let why = "hangs since noon, OPS-7";
+    /// let notice = tenure.announce_break("backup", &seen.holders, why).await?;
     /// tenure.evict_seen("backup", &seen).await?;
     /// notice.leave().await;
     ///
@@ -233,9 +234,10 @@ impl Tenure {
     pub async fn announce_break(
         &self,
         name: impl AsRef<str> + Send,
+        holders: &[Contender],
         reason: impl Into<String> + Send,
     ) -> Result<BreakNotice, Error> {
-        self.0.announce_break(name, reason).await
+        self.0.announce_break(name, holders, reason).await
     }
 
     /// Asks the store which promises hold there, and why others do not. Use it for a health check, or on a page for

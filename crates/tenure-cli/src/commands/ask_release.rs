@@ -8,6 +8,7 @@ use crate::{
     exit::Failure,
     explanation::Explanation,
     output::{Reporter, human, json, write_answer},
+    run::signals::{ENDING, Signals},
 };
 
 pub(super) async fn ask_release(
@@ -23,7 +24,14 @@ pub(super) async fn ask_release(
     if let Some(wait) = args.wait {
         asking = asking.wait(wait);
     }
-    let answer = asking.await.map_err(|error| Failure::failed(&error))?;
+    let mut signals = Signals::new();
+    signals.listen(&ENDING).map_err(Failure::failed)?;
+    // The request ends with this command.
+    let answer = signals
+        .unless_interrupted("interrupted while waiting for the holder", async {
+            asking.await.map_err(|error| Failure::failed(&error))
+        })
+        .await?;
     if voice.is_json() {
         write_answer(&json::release_answer(&args.name, &answer))?;
     }

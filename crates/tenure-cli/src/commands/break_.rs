@@ -44,9 +44,14 @@ pub(super) async fn break_(
                 }
             }
         }
-        let notice = announce(&tenure, name, args.reason.as_deref(), voice).await;
+        let holders = seen.iter().flat_map(|seen| &seen.holders);
+        let holders: Vec<_> = holders.filter(|holder| meant.is(holder)).cloned().collect();
+        let notice = announce(&tenure, name, &holders, args.reason.as_deref(), voice).await;
         let taken = meant.take(&tenure, name).await;
-        if let Some(notice) = notice {
+        // What was not done is not left to be read.
+        if let Some(notice) = notice
+            && taken.as_ref().is_ok_and(|evicted| !evicted.is_empty())
+        {
             notice.leave().await;
         }
         let evicted = match taken {
@@ -80,10 +85,11 @@ pub(super) async fn break_(
 async fn announce(
     tenure: &Tenure,
     name: &LockName,
+    holders: &[Contender],
     reason: Option<&str>,
     voice: &Reporter,
 ) -> Option<BreakNotice> {
-    let announced = tenure.announce_break(name.as_str(), reason?).await;
+    let announced = tenure.announce_break(name.as_str(), holders, reason?).await;
     announced
         .inspect_err(|error| {
             voice.event(&Event::ReasonNotTold { why: &format!("{error:#}") });

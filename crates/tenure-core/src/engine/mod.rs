@@ -22,6 +22,7 @@ use std::{
 use agenda::OneTimeJob;
 pub(crate) use agenda::{Agenda, AgendaKey, Job, WakeOnDrop, WatchedLease, WatchedQueues};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+pub(crate) use reading_notes::UnreadNotes;
 pub(crate) use slots::{ReserveError, Slot, Slots};
 pub(crate) use starter::EngineStarter;
 use survival::catch_future_panic;
@@ -65,6 +66,7 @@ pub(crate) struct Engine {
     pub(crate) observer: StoreTelemetry,
     pub(crate) outage: Mutex<Outage>,
     pub(crate) pace: Mutex<RenewalPace>,
+    pub(crate) unread: UnreadNotes,
 }
 
 /// One call to the store that is under way.
@@ -93,6 +95,7 @@ impl Engine {
         loop {
             let now = self.clock.now();
             self.start_what_is_due(now, calls);
+            self.read_notes(&|call| calls.under_way.push(call));
             let begins = gauges_at == Timestamp::NEVER && self.observer.gauges_are_due();
             let finished = self.is_finished() && calls.under_way.is_empty();
             if begins || now >= gauges_at || (finished && gauges_at != Timestamp::NEVER) {
@@ -122,7 +125,7 @@ impl Engine {
                 }
             };
             if let Either::One(eviction) = told
-                && self.handle_eviction(eviction, evictions, calls)
+                && self.handle_eviction(eviction, evictions)
             {
                 hears_from = self.clock.now().saturating_add(HINT_GAP);
             }
@@ -132,12 +135,7 @@ impl Engine {
     /// Plans early renewals of the holds that may have been evicted, by this eviction and all that have arrived since,
     /// and notifies holders with a release request. Returns whether anything was evicted. An eviction after a request
     /// is not delayed by the request.
-    fn handle_eviction<'a>(
-        &'a self,
-        eviction: Eviction,
-        evictions: &mut Evictions,
-        calls: &Calls<'a>,
-    ) -> bool {
+    fn handle_eviction(&self, eviction: Eviction, evictions: &mut Evictions) -> bool {
         let (mut any, mut names, mut asked) = (false, BTreeSet::new(), BTreeSet::new());
         // Limited, however fast more of them come.
         let more = std::iter::from_fn(|| evictions.next().now_or_never()).take(SEARCH);
@@ -158,12 +156,9 @@ impl Engine {
             }
         }
         let now = self.clock.now();
-        let hinted = self.agenda.leases(|lease| names.contains(lease.name()));
-        for lease in &hinted {
-            lease.clone().hinted(now, now);
-        }
-        if !hinted.is_empty() && calls.under_way.len() < TOGETHER {
-            calls.under_way.push(Box::pin(catch_future_panic(self.read_notes(hinted))));
+        for lease in self.agenda.leases(|lease| names.contains(lease.name())) {
+            self.unread.add(&lease);
+            lease.hinted(now, now);
         }
         if any {
             catch_panic(|| self.observer.record_reconnect());
@@ -243,8 +238,6 @@ impl Engine {
         };
         let none = || panicked.clone().unwrap_or_else(|| Fault::unanswered("the renewal"));
         let (mut first, mut failed, mut renewed) = (None, 0_usize, None);
-        let mut noted = Vec::new();
-        let tells = self.store.capabilities().tells_evictions;
         for lease in leases {
             let answer = answers.next().unwrap_or_else(|| Err(none()));
             match &answer {
@@ -257,8 +250,9 @@ impl Engine {
             catch_panic(|| self.observer.record_renewal(lease.name_use().observed(), &answer));
             let is_lost = matches!(answer, Ok(Renewed::Lost));
             catch_panic(|| lease.clone().renewal_answered(sent, received, answer));
-            if is_lost || (!tells && lease.heeds_requests()) {
-                noted.push(lease);
+            // Hints can be missed, and some users and stores have none.
+            if is_lost || lease.heeds_requests() {
+                self.unread.add(&lease);
             }
         }
         if let Some((name, fault)) = first {
@@ -275,9 +269,6 @@ impl Engine {
             let any_left = || self.agenda.leases(|_| true).iter().any(|lease| lease.is_troubled());
             let news = self.outage().record_success(received, any_left);
             catch_panic(|| self.observer.log_renewal_recovery(news));
-        }
-        if !noted.is_empty() {
-            self.read_notes(noted).await;
         }
     }
 

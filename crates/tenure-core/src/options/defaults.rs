@@ -61,6 +61,9 @@ impl DefaultsResolver {
 
     /// Completes `options` with the defaults of `name` where they have no value.
     pub(crate) fn complete(&self, name: &LockName, mut options: Options) -> Options {
+        if options.without_defaults {
+            return options;
+        }
         let Some(defaults) = self.resolve_defaults(name) else { return options };
         options.ttl = options.ttl.or(defaults.ttl);
         options.wait = options.wait.or(defaults.wait);

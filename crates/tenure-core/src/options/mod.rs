@@ -48,6 +48,8 @@ pub(crate) struct Options {
     pub(crate) operation: Option<String>,
     pub(crate) reason: Option<String>,
     pub(crate) fair: bool,
+    /// Whether the defaults of the name do not apply.
+    pub(crate) without_defaults: bool,
     /// Whether it never takes a lock over from another task of this process, so that the store grants each of its
     /// holds.
     pub(crate) apart: bool,
@@ -125,7 +127,11 @@ impl Options {
         series: SeriesId,
     ) -> Result<ValidatedSettings, OutOfRange> {
         let (terms, hold_at_least) = self.validated_terms()?;
-        let label = me.label(self.label.as_deref(), self.operation, self.reason);
+        let label = match self.label {
+            // Its observers read an address there, also those of other libraries.
+            Some(label) if kind == Kind::Election => label.into(),
+            label => me.label(label.as_deref(), self.operation, self.reason),
+        };
         Ok(ValidatedSettings {
             terms,
             kind,

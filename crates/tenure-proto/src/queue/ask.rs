@@ -126,6 +126,13 @@ impl Contender {
         }
     }
 
+    /// Returns the label as the store has it, with its fields.
+    #[must_use]
+    pub fn whole_label(&self) -> String {
+        let fields = self.fields.as_ref();
+        fields.map_or_else(|| self.label.clone(), |fields| format!("{} {{{fields}}}", self.label))
+    }
+
     /// Returns who this holder says it is.
     ///
     /// ```

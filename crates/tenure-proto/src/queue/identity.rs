@@ -46,10 +46,14 @@ impl Identity {
     #[must_use]
     pub fn label(&self, label: Option<&str>) -> Label {
         let label = label.map_or_else(|| self.origin(), str::to_owned);
-        let label = Label::from(label);
-        let Some(mut room) = Label::MAX.checked_sub(label.len().saturating_add(" {}".len())) else {
-            return label;
-        };
+        let mut label = Label::from(label);
+        let room = |label: &Label| Label::MAX.checked_sub(label.len().saturating_add(" {}".len()));
+        if room(&label).is_none() && split(&label).is_some() {
+            let end = (0..=label.len().saturating_sub(" {}".len())).rev();
+            let end = { end }.find(|end| label.is_char_boundary(*end)).unwrap_or(0);
+            label = Label::from(label.get(..end).unwrap_or_default());
+        }
+        let Some(mut room) = room(&label) else { return label };
         let mut fields = String::new();
         for (key, value) in self.untold(&Self::of_origin(&label)) {
             let space = usize::from(!fields.is_empty());
@@ -186,6 +190,10 @@ const REASON: &str = "reason";
 /// A label, and the fields behind it without their braces, if it has any.
 pub(super) fn split(label: &str) -> Option<(&str, &str)> {
     const BEFORE: &str = " {";
+    // None of tenure's is longer, and looking through it costs more than its length.
+    if label.len() > Label::MAX {
+        return None;
+    }
     let inner = label.strip_suffix('}')?;
     // From the end: no value has an unescaped quote, so what begins within one does not parse up to the end.
     inner.rmatch_indices(BEFORE).find_map(|(at, _)| {
@@ -239,6 +247,10 @@ fn unquoted(text: &str) -> Option<(String, &str)> {
 
 /// A value as it is written, in at most so many bytes: cut if it may be, else `None` if it does not fit.
 fn quoted(mut value: String, most: usize, cut: bool) -> Option<String> {
+    if value.len() > most {
+        let end = (0..=most).rev().find(|end| value.is_char_boundary(*end)).filter(|_| cut)?;
+        value.truncate(end);
+    }
     loop {
         let written = if needs_quotes(&value) { Quoted(&value).to_string() } else { value.clone() };
         if written.len() <= most {
@@ -252,7 +264,9 @@ fn quoted(mut value: String, most: usize, cut: bool) -> Option<String> {
 }
 
 fn needs_quotes(value: &str) -> bool {
-    value.contains(|letter: char| letter.is_whitespace() || "{}\"\\=".contains(letter))
+    value.contains(|letter: char| {
+        letter.is_whitespace() || letter.is_control() || "{}\"\\=".contains(letter)
+    })
 }
 
 struct Quoted<'a>(&'a str);
@@ -336,6 +350,32 @@ mod tests {
         assert!(seen(&label).identity().reason.unwrap().starts_with("ééé"));
         let long = "x".repeat(Label::MAX);
         assert_eq!(&*told.label(Some(&long)), long);
+    }
+
+    #[test]
+    fn no_field_spoils_a_label_whatever_it_has_in_it() {
+        let told = Identity { reason: Some("a\u{1b}b\u{0}".into()), ..me() };
+        let label = told.label(Some("10.0.0.7:9000"));
+        assert_eq!(seen(&label).label, "10.0.0.7:9000");
+        assert_eq!(seen(&label).identity().reason.as_deref(), Some("a b "));
+        let huge = Identity { reason: Some("x".repeat(1 << 20)), ..me() };
+        assert_eq!(huge.label(None).len(), Label::MAX);
+        let huge = Identity { service: Some("x".repeat(1 << 20)), ..me() };
+        assert_eq!(huge.label(None), me().label(None));
+    }
+
+    #[test]
+    fn a_label_that_looks_like_fields_and_leaves_no_room_is_cut_rather_than_read_as_them() {
+        for length in Label::MAX - 3..=Label::MAX {
+            let end = " {host=x}";
+            let long = "x".repeat(length - end.len()) + end;
+            assert_eq!(long.len(), length);
+            let label = me().label(Some(&long));
+            assert_eq!(seen(&label).identity().host, None, "{length}");
+            assert!(long.starts_with(&seen(&label).label) && label.len() <= Label::MAX);
+        }
+        let endless = " {".repeat(1 << 20) + "}";
+        assert_eq!(seen(&endless).label, endless);
     }
 
     proptest! {

@@ -43,7 +43,8 @@ pub fn agreed_holders(seen: &[Vec<Contender>], members: usize) -> Vec<Contender>
 /// Whether two members report the same hold. A member that joined late may have another token. So an exclusive hold is
 /// identified by its label, and so is one that was released and is kept.
 fn is_same_hold(one: &Contender, other: &Contender) -> bool {
-    let alike = (one.kind, one.mode) == (other.kind, other.mode) && one.label == other.label;
+    let alike = (one.kind, one.mode) == (other.kind, other.mode)
+        && (&one.label, &one.fields) == (&other.label, &other.fields);
     let kept = one.lingering && other.lingering;
     alike && (one.mode == Mode::Exclusive || kept || one.token == other.token)
 }

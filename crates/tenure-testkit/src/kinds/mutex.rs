@@ -113,7 +113,8 @@ pub async fn a_holder_that_is_asked_to_release_hears_why_and_decides(scene: Scen
 pub async fn a_broken_holder_is_told_who_broke_it_and_why(scene: Scene) {
     let [one, other] = scene.processes().await;
     let guard = one.mutex(NAME).ttl(RENEWED).lock().await.unwrap();
-    let notice = other.announce_break(NAME, "it hangs since noon").await.unwrap();
+    let seen = other.inspect(NAME).await.unwrap().holders;
+    let notice = other.announce_break(NAME, &seen, "it hangs since noon").await.unwrap();
     guard.check().unwrap();
     other.store().evict(&name()).await.unwrap();
     let left = tokio::spawn(notice.leave());

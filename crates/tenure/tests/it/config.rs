@@ -46,7 +46,7 @@ const MISTAKES: &[(&str, usize, &str, &str)] = &[
         "colour = 1",
         1,
         "no setting is called \"colour\"",
-        "it can contain store, ttl, wait, max-hold",
+        "it can contain store, service, ttl, wait, max-hold",
     ),
     (
         "[run]\n\nbusy = 7",

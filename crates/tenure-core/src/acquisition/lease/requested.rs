@@ -1,6 +1,6 @@
 //! What other programs tell the holder: to release, or that they break the lock.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use tenure_proto::queue::Identity;
 
@@ -25,14 +25,10 @@ impl Lease {
         observer.record_release_request(self.name_use().observed(), token, by, span.as_deref());
     }
 
-    /// Records who breaks the lock, as they said so long ago. Only an answer of the store ends the hold.
-    pub(super) fn note_break(&self, by: &Identity, age: Duration) {
+    /// Records who breaks the lock. Only an answer of the store ends the hold.
+    pub(super) fn note_break(&self, by: &Identity) {
         let now = self.context.now();
         let mut state = self.lock();
-        // What was said before this hold began was said to another.
-        if now.since(state.held_since) < age {
-            return;
-        }
         let (is_lost, token) = (state.told_lost, state.token);
         let rare = state.rare.get_or_insert_default();
         if !is_lost {

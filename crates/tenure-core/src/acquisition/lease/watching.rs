@@ -78,9 +78,15 @@ impl WatchedLease for Lease {
     }
 
     fn note_read(&self, note: &Note) {
+        let pass_bits = self.context.store.capabilities().pass_bits;
+        let token = self.lock().token;
+        // What was said to another hold is not for this one.
+        if !note.scope.has(token, pass_bits) {
+            return;
+        }
         match note.kind {
             NoteKind::ReleaseRequest => self.note_request(Some(&note.by)),
-            NoteKind::Break => self.note_break(&note.by, note.age),
+            NoteKind::Break => self.note_break(&note.by),
         }
     }
 
