@@ -233,7 +233,7 @@ pub(super) fn of(command: &str) -> PageSections {
             examples: &[
                 ("tenure break nightly --yes", "take the lock away without asking"),
                 (
-                    "tenure break nightly --reason 'it hangs, OPS-7'",
+                    "tenure break nightly --reason OPS-7",
                     "and tell the holder who did it and why",
                 ),
             ],
@@ -247,7 +247,7 @@ pub(super) fn of(command: &str) -> PageSections {
                 ("2", "wrong usage: options, names, URLs, the configuration file"),
             ],
             examples: &[(
-                "tenure ask-release index --reason 'a deploy' --wait 10m",
+                "tenure ask-release index --reason deploy --wait 10m",
                 "ask the holder to release the lock, and wait until it does",
             )],
             ..LOOKING
