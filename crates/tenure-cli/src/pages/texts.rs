@@ -232,10 +232,7 @@ pub(super) fn of(command: &str) -> PageSections {
             ],
             examples: &[
                 ("tenure break nightly --yes", "take the lock away without asking"),
-                (
-                    "tenure break nightly --reason OPS-7",
-                    "and tell the holder who did it and why",
-                ),
+                ("tenure break nightly --reason OPS-7", "and tell the holder who did it and why"),
             ],
             ..LOOKING
         },
