@@ -36,6 +36,21 @@ const ATTEMPTS: u32 = 3;
 /// How long holders have to read why their lock is broken before it is.
 const HEAD_START: Duration = Duration::from_millis(200);
 
+/// Returns whether this holder of the lock `name` is a note to the holders of another lock.
+///
+/// ```
+/// use tenure_core::{LockName, asking::is_note, proto::queue::{Contender, Mode}};
+///
+/// let note = Contender::new("release request of 1838952641397983232", Mode::Exclusive);
+/// assert!(is_note(&LockName::new("index~note")?, &note));
+/// assert!(!is_note(&LockName::new("index")?, &note));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn is_note(name: &LockName, holder: &Contender) -> bool {
+    note_name(name).is_none() && notes::read(holder).is_some()
+}
+
 /// How a release request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -260,8 +275,16 @@ async fn leave_note(
         if seen.holders.iter().any(|holder| notes::read(holder).is_none()) {
             return Err(not_a_note(context, name));
         }
-        // Why a lock is broken now counts more than why it was, and than what was asked.
-        seen.holders.retain(|holder| kind == NoteKind::Break || holder.lingering);
+        // Why a lock is broken now counts more than why it was, and than what was asked; and what others were asked
+        // counts less than what these are.
+        let pass_bits = context.store.capabilities().pass_bits;
+        let asks_these =
+            |note: notes::Note| scope.last().is_some_and(|token| note.scope.has(token, pass_bits));
+        seen.holders.retain(|holder| {
+            kind == NoteKind::Break
+                || holder.lingering
+                || !notes::read(holder).is_some_and(asks_these)
+        });
         if seen.holders.is_empty() {
             return Ok(None);
         }

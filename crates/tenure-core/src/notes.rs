@@ -56,6 +56,14 @@ impl NoteScope {
         Some(if tokens.len() > MOST_TOKENS { Self::UpTo(last) } else { Self::Of(tokens) })
     }
 
+    /// The last of them.
+    pub(crate) fn last(&self) -> Option<Token> {
+        match self {
+            Self::UpTo(last) => Some(*last),
+            Self::Of(tokens) => tokens.iter().max().copied(),
+        }
+    }
+
     /// Whether this hold is meant. With `pass_bits`, the last bits of its token count its passes inside a process.
     pub(crate) fn has(&self, token: Token, pass_bits: bool) -> bool {
         let number = |token: Token| if pass_bits { token.time() } else { token.get() };

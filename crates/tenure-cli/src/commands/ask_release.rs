@@ -1,6 +1,10 @@
 //! `tenure ask-release`: ask the holder of a lock to release it.
 
-use tenure::{Tenure, asking::ReleaseAnswer};
+use tenure::{
+    LockName, Tenure,
+    asking::ReleaseAnswer,
+    inspect::{Contender, Snapshot},
+};
 use tenure_core::plain::plain;
 
 use crate::{
@@ -16,8 +20,7 @@ pub(super) async fn ask_release(
     tenure: Tenure,
     voice: &Reporter,
 ) -> Result<u8, Failure> {
-    let name = args.name.as_str();
-    let mut asking = tenure.ask_release(name);
+    let mut asking = tenure.ask_release(&args.name);
     if let Some(reason) = args.reason {
         asking = asking.reason(reason);
     }
@@ -32,27 +35,46 @@ pub(super) async fn ask_release(
             asking.await.map_err(|error| Failure::failed(&error))
         })
         .await?;
-    if voice.is_json() {
-        write_answer(&json::release_answer(&args.name, &answer))?;
-    }
-    let told = match answer {
-        ReleaseAnswer::Free => format!("{} was already free", plain(name)),
-        ReleaseAnswer::Released => format!("{} was released", plain(name)),
-        ReleaseAnswer::Held(holders) => {
-            let now = human::now();
-            let holders: Vec<_> = holders.iter().map(|holder| human::holder(holder, now)).collect();
-            let why = Explanation::new(format!(
-                "lock {name:?} was not released in time: {}",
-                holders.join(", ")
-            ));
-            let help = format!("wait longer, or take it away: tenure break {name} --reason TEXT");
-            let why = why.advise(help);
-            return Err(Failure::Busy { why, tried: false, away: false });
-        }
-        _ => return Ok(0),
+    // Another one may have it by now, or it stays taken after its release.
+    let now = match &answer {
+        ReleaseAnswer::Held(holders) => Snapshot::new(holders.clone(), Vec::new()),
+        _ => tenure.inspect(&args.name).await.map_err(|error| Failure::failed(&error))?,
     };
+    if voice.is_json() {
+        write_answer(&json::release_answer(&args.name, &answer, &now.holders))?;
+    }
+    if let ReleaseAnswer::Held(holders) = answer {
+        return Err(not_released(&args.name, &tenure, &holders));
+    }
     if !voice.is_json() {
-        write_answer(&told)?;
+        write_answer(&message(&args.name, &answer, &now.holders))?;
     }
     Ok(0)
+}
+
+fn message(name: &LockName, answer: &ReleaseAnswer, now: &[Contender]) -> String {
+    let name = plain(name.as_str());
+    let holders = each(now);
+    match answer {
+        ReleaseAnswer::Free if now.is_empty() => format!("{name} was already free"),
+        ReleaseAnswer::Free => format!("{name} had no holder to ask; it is {holders}"),
+        _ if now.is_empty() => format!("{name} was released"),
+        _ => format!("{name} was released, and is now {holders}"),
+    }
+}
+
+fn not_released(name: &LockName, tenure: &Tenure, holders: &[Contender]) -> Failure {
+    let store = tenure.store().location();
+    let what =
+        format!("lock {:?} in {store} was not released in time: {}", name.as_str(), each(holders));
+    let help = format!("wait longer, or take it away: tenure break {name} --reason TEXT");
+    let why = Explanation::new(what).advise(help);
+    let why = why.held_by(name.as_str(), store, holders.first().cloned()).kind(Some("timed_out"));
+    Failure::Busy { why, tried: false, away: false }
+}
+
+fn each(holders: &[Contender]) -> String {
+    let now = human::now();
+    let holders: Vec<_> = holders.iter().map(|holder| human::holder(holder, now)).collect();
+    holders.join(", ")
 }

@@ -1,6 +1,6 @@
 //! Which names are asked for, and how many of them are exported.
 
-use tenure::{LockName, inspect::Snapshot, store::Listing};
+use tenure::{LockName, asking::is_note, inspect::Snapshot, store::Listing};
 use tenure_core::NamePattern;
 
 use super::metrics::Exported;
@@ -29,7 +29,13 @@ impl Names {
     pub(super) fn chosen(&self, lists: Vec<Listing>) -> Exported {
         let incomplete = lists.iter().any(|list| list.more || !list.missing.is_empty());
         let mut names: Vec<(LockName, Snapshot)> = lists.into_iter().flatten().collect();
-        names.retain(|(name, _)| self.patterns.iter().any(|it| it.matches(name.as_str())));
+        // A note comes and goes with what somebody asks, and tells of no job.
+        let is_note = |name: &LockName, seen: &Snapshot| {
+            seen.is_held() && seen.holders.iter().all(|holder| is_note(name, holder))
+        };
+        names.retain(|(name, seen)| {
+            self.patterns.iter().any(|it| it.matches(name.as_str())) && !is_note(name, seen)
+        });
         names.sort_by(|(one, _), (other, _)| one.cmp(other));
         names.dedup_by(|(one, _), (other, _)| one == other);
         let left_out = names.len().saturating_sub(MOST);
@@ -50,6 +56,8 @@ fn prefixes(patterns: &[NamePattern]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use tenure::inspect::{Contender, Mode};
+
     use super::*;
 
     fn names(patterns: &[&str]) -> Names {
@@ -80,6 +88,17 @@ mod tests {
     fn only_names_that_match_are_chosen_each_once_and_in_order() {
         let given = ["job:b", "jobs", "job:a", "nightly2", "nightly", "job:a"];
         assert_eq!(chosen(&["job:*", "*:a", "nightly"], &given), ["job:a", "job:b", "nightly"]);
+    }
+
+    #[test]
+    fn notes_to_holders_are_left_out_and_locks_that_have_such_names_are_not() {
+        let seen =
+            |label: &str| Snapshot::new(vec![Contender::new(label, Mode::Exclusive)], vec![]);
+        let given = [("a", "web"), ("a~note", "break of 7 {host=b}"), ("b~note", "web")];
+        let given = given.map(|(name, label)| (LockName::new(name).unwrap(), seen(label)));
+        let chosen = names(&["*"]).chosen(vec![Listing::new(given.to_vec(), false)]);
+        let chosen: Vec<_> = chosen.names.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(chosen, ["a", "b~note"]);
     }
 
     #[test]

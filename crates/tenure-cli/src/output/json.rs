@@ -232,15 +232,14 @@ fn named(name: &LockName, seen: &Snapshot) -> Value {
 }
 
 /// The answer of `ask-release`.
-pub(crate) fn release_answer(name: &LockName, answer: &ReleaseAnswer) -> String {
-    let (ended, holders) = match answer {
-        ReleaseAnswer::Free => ("free", &[][..]),
-        ReleaseAnswer::Released => ("released", &[][..]),
-        ReleaseAnswer::Held(holders) => ("held", holders.as_slice()),
-        _ => ("unknown", &[][..]),
+pub(crate) fn release_answer(name: &LockName, answer: &ReleaseAnswer, now: &[Contender]) -> String {
+    let ended = match answer {
+        ReleaseAnswer::Free => "free",
+        ReleaseAnswer::Held(_) => "held",
+        _ => "released",
     };
-    let holders: Vec<_> = holders.iter().map(contender).collect();
-    json!({ "name": name.as_str(), "answer": ended, "holders": holders }).printed()
+    let holders: Vec<_> = now.iter().map(contender).collect();
+    json!({ "lock": name.as_str(), "answer": ended, "holders": holders }).printed()
 }
 
 fn identity(of: &Identity) -> Value {

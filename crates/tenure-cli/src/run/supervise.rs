@@ -85,7 +85,7 @@ impl Supervisor<'_> {
         let clock = SystemClock;
         let mut loss = self.held.lost();
         let mut request = self.held.release_requested();
-        let mut requested = false;
+        let (mut requested, mut requested_by) = (false, None);
         let (mut risk, mut at_risk) = (self.held.at_risk(), false);
         let (mut lost, mut by) = (None, None);
         let mut deadline = self.held.deadline();
@@ -152,16 +152,30 @@ impl Supervisor<'_> {
                 }
                 () = &mut request, if !requested => {
                     requested = true;
-                    let (by, obeys) = (self.held.release_requested_by(), self.plan.obeys_requests);
-                    let (name, by) = (self.name, by.as_ref());
-                    self.voice.event(&Event::ReleaseRequested { name, by, obeys });
-                    if obeys {
-                        self.tell(&GuardianOrder::Signal(Signal::SIGTERM as i32)).await?;
-                    }
+                    requested_by = self.held.release_requested_by();
+                    self.handle_request(requested_by.as_ref()).await?;
                 }
                 () = clock.sleep_until(look) => {}
             }
+            // Another one, which may be more urgent.
+            if requested && lost.is_none() {
+                let by = self.held.release_requested_by();
+                if by.is_some() && by != requested_by {
+                    requested_by = by;
+                    self.handle_request(requested_by.as_ref()).await?;
+                }
+            }
         }
+    }
+
+    /// Somebody asks for the release of the lock.
+    async fn handle_request(&mut self, by: Option<&Identity>) -> Result<(), Failure> {
+        let obeys = self.plan.obeys_requests;
+        self.voice.event(&Event::ReleaseRequested { name: self.name, by, obeys });
+        if obeys {
+            self.tell(&GuardianOrder::Signal(Signal::SIGTERM as i32)).await?;
+        }
+        Ok(())
     }
 
     fn outcome(&self, ended: CommandEnd, lost: Option<LostReason>) -> SupervisionOutcome {

@@ -1,9 +1,11 @@
 //! What an operator tells the holder: `ask-release`, `break --reason`, and who is in the way.
 
+use std::process::Stdio;
+
 use nix::sys::signal::Signal;
 
 use crate::{
-    process::code,
+    process::{Running, code},
     scene::{Scene, events, eventually, json, text},
 };
 
@@ -28,7 +30,7 @@ fn a_command_that_obeys_is_terminated_and_whoever_asked_waits_for_that() {
     assert!(asked["by"]["pid"].is_number() && asked["by"]["user"].is_string(), "{asked}");
     assert_eq!(scene.output(["ls"]).stdout, b"", "the request is gone");
     let free = json(&scene.output(["ask-release", "name", "--json"]).stdout);
-    assert_eq!((&free["name"], &free["answer"]), (&"name".into(), &"free".into()));
+    assert_eq!((&free["lock"], &free["answer"]), (&"name".into(), &"free".into()));
 }
 
 #[test]
@@ -41,15 +43,44 @@ fn a_command_that_is_only_warned_runs_on_and_whoever_asked_is_told_who_holds_it(
     assert_eq!(code(&asked), 124, "{said}");
     assert!(said.contains("held by \"web\" (") && said.contains(": nightly)"), "{said}");
     assert!(said.contains("tenure break name --reason TEXT"), "{said}");
-    assert_eq!(scene.show("name")["holders"].as_array().unwrap().len(), 1);
-    eventually("it has been told", || {
-        let asked = scene.output(["ask-release", "name", "--wait", "50ms", "--json"]);
-        json(&asked.stdout)["holders"][0]["label"] == "web"
-    });
+    let asked = scene.output(["ask-release", "name", "--reason", "now", "--wait", "2s", "--json"]);
+    assert_eq!(json(&asked.stdout)["holders"][0]["label"], "web");
+    let end = events(&asked.stderr).pop().unwrap();
+    assert_eq!((&end["kind"], &end["lock"]), (&"timed_out".into(), &"name".into()), "{end}");
+    assert!(end["token"].is_string() && end["store"].is_string(), "{end}");
     works.signal(Signal::SIGTERM);
     let said = works.wait();
     let said = text(&said.stderr);
     assert!(said.contains("asked to release name by ") && said.contains(": please"), "{said}");
+    assert!(said.contains(": now"), "a second request is told too: {said}");
+}
+
+#[test]
+fn a_request_that_was_left_behind_keeps_no_later_holder_from_being_asked() {
+    let scene = Scene::new();
+    let first = scene.start("name", WORKS);
+    scene.line("held");
+    let mut asks = scene.tenure(["ask-release", "name", "--reason", "one"]);
+    let asks = Running::start(asks.stdout(Stdio::null()).stderr(Stdio::null()));
+    eventually("it asks", || text(&scene.output(["ls"]).stdout).contains("name~note"));
+    asks.signal(Signal::SIGKILL);
+    first.signal(Signal::SIGTERM);
+    assert_eq!(code(&first.wait()), 3);
+    let later = WORKS.replace("> held", "> again");
+    let later = scene.start("name --on-release-request term", &later);
+    scene.line("again");
+    let asked = scene.output(["ask-release", "name", "--reason", "two", "--wait", "20s"]);
+    assert_eq!(code(&asked), 0, "{}", text(&asked.stderr));
+    assert_eq!(code(&later.wait()), 3);
+}
+
+#[test]
+fn a_lock_that_stays_taken_is_not_called_free() {
+    let scene = Scene::new();
+    assert_eq!(code(&scene.run("name --hold-at-least 1h --label web", "true")), 0);
+    let asked = scene.output(["ask-release", "name"]);
+    let said = text(&asked.stdout);
+    assert!(said.contains("no holder to ask") && said.contains("stays taken for"), "{said}");
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn of_two_that_attach_one_handle_one_runs_its_command() {
 #[test]
 fn nothing_is_done_by_the_handle_of_a_lease_that_is_over() {
     on_each_store(|scene| {
-        lock(scene, "--for 50ms --handle h");
+        lock(scene, "--for 1s --handle h");
         eventually("the lease is over", || left(scene).is_none());
         for args in ["run --attach --handle h -- echo never", "renew --handle h"] {
             is_lost(&scene.output(args.split(' ')));

@@ -249,8 +249,8 @@ impl Guard {
         self.held.lease().is_release_requested(self.held.generation())
     }
 
-    /// Returns who asks this holder to release, as they say: [`Identity::reason`] says why. `None` if nobody asks, or
-    /// the request came from a program that does not say.
+    /// Returns who asked this holder to release last, as they say: [`Identity::reason`] says why. `None` if nobody asked,
+    /// or the request came from a program that does not say.
     #[must_use]
     pub fn release_requested_by(&self) -> Option<Identity> {
         let by = self.held.lease().release_requested_by(self.held.generation())?;

@@ -61,7 +61,7 @@ impl Identity {
             let is_reason = key == REASON;
             let longest = if is_reason { Label::MAX } else { LONGEST_FIELD };
             let most = room.saturating_sub(before).min(longest);
-            let Some(value) = quoted(value, most, is_reason) else { continue };
+            let Some(value) = quoted(&value, most, is_reason) else { continue };
             room = room.saturating_sub(before).saturating_sub(value.len());
             let space = if fields.is_empty() { "" } else { " " };
             let _ = write!(fields, "{space}{key}={value}");
@@ -158,8 +158,9 @@ impl Identity {
     /// What a label does not tell of this, for people: `alice@web3/4711 backup.sh of shop@1.4.2: monthly report`.
     pub(super) fn beside(&self, label: &str) -> Option<String> {
         let told = Self::of_origin(label);
+        // Something may stand behind that, as behind the label of a detached hold.
         let is_told = (&told.host, &told.user, told.pid) == (&self.host, &self.user, self.pid)
-            && told.operation == self.operation;
+            && label.starts_with(&self.origin());
         let mut text = if is_told || self.host.is_none() { String::new() } else { self.origin() };
         if let Some(service) = &self.service {
             let of = if text.is_empty() { "" } else { " of " };
@@ -246,21 +247,21 @@ fn unquoted(text: &str) -> Option<(String, &str)> {
 }
 
 /// A value as it is written, in at most so many bytes: cut if it may be, else `None` if it does not fit.
-fn quoted(mut value: String, most: usize, cut: bool) -> Option<String> {
-    if value.len() > most {
-        let end = (0..=most).rev().find(|end| value.is_char_boundary(*end)).filter(|_| cut)?;
-        value.truncate(end);
-    }
-    loop {
-        let written = if needs_quotes(&value) { Quoted(&value).to_string() } else { value.clone() };
-        if written.len() <= most {
-            return Some(written).filter(|text| !text.is_empty());
+fn quoted(value: &str, most: usize, cut: bool) -> Option<String> {
+    let written = |text: &str| {
+        if needs_quotes(text) { Quoted(text).to_string() } else { text.to_owned() }
+    };
+    // One that is much too long is not looked at any further.
+    if value.len() <= most {
+        let whole = written(value);
+        if whole.len() <= most {
+            return Some(whole).filter(|text| !text.is_empty());
         }
-        if !cut {
-            return None;
-        }
-        value.pop()?;
     }
+    let ends = (1..=most.min(value.len())).rev().filter(|_| cut);
+    ends.filter_map(|end| value.get(..end))
+        .map(|begin| written(&format!("{begin}…")))
+        .find(|text| text.len() <= most)
 }
 
 fn needs_quotes(value: &str) -> bool {
@@ -347,7 +348,10 @@ mod tests {
         let told = Identity { reason: Some("é".repeat(300)), ..me() };
         let label = told.label(None);
         assert!((Label::MAX - 1..=Label::MAX).contains(&label.len()), "{}", label.len());
-        assert!(seen(&label).identity().reason.unwrap().starts_with("ééé"));
+        let reason = seen(&label).identity().reason.unwrap();
+        assert!(reason.starts_with("ééé") && reason.ends_with('…'), "{reason}");
+        let detached = me().label(Some("alice@web3/4711 backup.sh (detached)"));
+        assert_eq!(seen(&detached).details(), None, "it is told already");
         let long = "x".repeat(Label::MAX);
         assert_eq!(&*told.label(Some(&long)), long);
     }

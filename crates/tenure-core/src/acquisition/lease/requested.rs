@@ -14,10 +14,15 @@ impl Lease {
             return;
         }
         let rare = state.rare.get_or_insert_default();
-        if std::mem::replace(&mut rare.release_requested, true) {
+        let is_first = !std::mem::replace(&mut rare.release_requested, true);
+        // The same one is read again and again. Another one has another reason.
+        let is_another = by.is_some() && rare.requested_by.as_deref() != by;
+        if !is_first && !is_another {
             return;
         }
-        rare.requested_by = by.cloned().map(Arc::new);
+        if by.is_some() {
+            rare.requested_by = by.cloned().map(Arc::new);
+        }
         let (news, span, token) = (rare.news.clone(), rare.span.clone(), state.token);
         drop(state);
         news.notify_waiters();
