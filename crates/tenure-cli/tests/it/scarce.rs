@@ -126,7 +126,7 @@ fn a_limit_to_the_size_of_files_ends_no_command_for_what_tenure_says() {
     fs::write(scene.path("log"), vec![b'.'; 9_000]).unwrap();
     let log = fs::File::options().append(true).open(scene.path("log")).unwrap();
     let limit = ["--fsize=9000"];
-    let mut command = limited(&scene, 54_450, &limit, "name -vvv --ttl 1s", "sleep 2; exit 3");
+    let mut command = limited(&scene, 54_450, &limit, "name -vvv --ttl 3s", "sleep 5; exit 3");
     // That this is no variable of tenure's it says before all else.
     command.env("TENURE_NOTHING", "1").stderr(log).stdout(Stdio::piped());
     assert_eq!(code(&command.output().unwrap()), 3);

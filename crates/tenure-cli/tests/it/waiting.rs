@@ -49,7 +49,7 @@ fn a_waiter_tells_who_holds_the_lock() {
 #[test]
 fn a_name_stays_taken_after_a_short_job_that_holds_it_at_least_so_long() {
     let scene = Scene::new();
-    assert_eq!(code(&scene.run("name --hold-at-least 1s", "true")), 0);
+    assert_eq!(code(&scene.run("name --hold-at-least 5s", "true")), 0);
     assert_eq!(code(&scene.run("name --no-wait", "true")), 124);
     let kept = scene.show("name");
     assert_eq!(kept["holders"][0]["lingering"], true);
@@ -94,8 +94,10 @@ fn a_queue_that_is_full_is_waited_for() {
     let said = events(&refused.stderr);
     assert!(said.iter().any(|event| event["event"] == "queue_full"), "{said:?}");
     let end = said.last().unwrap();
-    assert_eq!((&end["event"], &end["kind"]), (&"busy".into(), &"full".into()), "{end}");
-    assert!(end["waited_ms"].as_u64().unwrap() >= 2_000, "it gave up at once: {end}");
+    // The end of the wait may have come while it asked once more.
+    let kind = end["kind"].as_str().unwrap();
+    assert!(end["event"] == "busy" && ["full", "in_doubt"].contains(&kind), "{end}");
+    assert!(kind != "full" || end["waited_ms"].as_u64().unwrap() >= 2_000, "at once: {end}");
 
     let other = scene.start("name --wait 1m -v", "exit 3");
     std::fs::write(scene.path("go"), "").unwrap();
