@@ -39,7 +39,7 @@ impl Ledger {
         let state = self.lock();
         let called = |owner: &Owner| {
             let labels = state.labels.get(&(name.clone(), *owner));
-            labels.is_some_and(|labels| labels.contains(&seen.label))
+            labels.is_some_and(|labels| labels.contains(&seen.whole_label()))
         };
         let owners = state.had[&(name.clone(), seen.token.unwrap())].iter();
         let had = owners.filter(|(owner, _)| called(owner));
