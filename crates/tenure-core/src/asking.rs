@@ -141,7 +141,7 @@ impl<'a> Request<'a> {
         loop {
             // A holder may miss a hint, or have begun only just now.
             if context.now() >= hint_at {
-                self.stand().await?;
+                self.ensure_note().await?;
                 hint(context, self.name).await;
                 hint_at = context.now().saturating_add(AGAIN);
             }
@@ -158,8 +158,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Leaves the note, if none stands: another request may have been withdrawn, and ours may have been evicted.
-    async fn stand(&mut self) -> Result<(), Error> {
+    /// Leaves the note again where it is gone: it may have been evicted, or another request stood in its place.
+    async fn ensure_note(&mut self) -> Result<(), Error> {
         if self.note.as_ref().is_some_and(|note| note.check().is_ok()) {
             return Ok(());
         }
@@ -302,8 +302,9 @@ async fn hint(context: &StoreContext, name: &LockName) {
 }
 
 fn no_notes(context: &StoreContext, name: &LockName) -> Error {
-    let what = "this lock's name leaves no room for a note to its holders";
-    let fault = Fault::new(FaultKind::Unsupported, what, "use a name that is five bytes shorter");
+    let what = "this lock's name leaves no room for a note to its holders, or is that of a note";
+    let help = "use a name of at most 507 bytes that does not end with ~note";
+    let fault = Fault::new(FaultKind::Unsupported, what, help);
     InspectError::store(context.address(name), fault).into()
 }
 

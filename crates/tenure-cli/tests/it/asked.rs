@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use nix::sys::signal::Signal;
+use tenure_servers::RedisServer;
 
 use crate::{
     process::{Running, code},
@@ -57,7 +58,9 @@ fn a_command_that_is_only_warned_runs_on_and_whoever_asked_is_told_who_holds_it(
 
 #[test]
 fn a_request_that_was_left_behind_keeps_no_later_holder_from_being_asked() {
-    let scene = Scene::new();
+    // Where the end of a process frees nothing before its lease ends.
+    let server = RedisServer::start();
+    let scene = Scene::with_store(&server.url());
     let first = scene.start("name", WORKS);
     scene.line("held");
     let mut asks = scene.tenure(["ask-release", "name", "--reason", "one"]);

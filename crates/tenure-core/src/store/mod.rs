@@ -137,7 +137,8 @@ pub struct Capabilities {
     /// Whether [`Store::evictions`] reports evictions. Otherwise, an evicted holder learns at its next renewal, a third
     /// of its ttl later at most, or at the end of a hold that needs no renewal.
     pub tells_evictions: bool,
-    /// Whether [`Store::evictions`] reports release requests. Otherwise, no holder ever receives one.
+    /// Whether [`Store::evictions`] reports the release requests of other libraries. Those of tenure need no such
+    /// report: holders read them.
     pub tells_release_requests: bool,
     /// How long the store keeps a queue position unless the waiter asks again.
     pub position_ttl: Duration,

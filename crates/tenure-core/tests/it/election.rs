@@ -162,3 +162,13 @@ async fn passing_faults_of_the_store_are_no_news() {
     store.lose_answers(3);
     assert_eq!(leaders.next().await.unwrap(), None);
 }
+
+/// Observers read an address there, those of other libraries and of earlier versions too.
+#[tokio::test]
+async fn a_label_that_an_election_is_given_is_what_the_store_has() {
+    let (tenure, _store) = tenure();
+    let election = tenure.election("chief").label("10.0.0.7:9000").reason("nightly");
+    let _leadership = election.campaign().await.unwrap();
+    let holder = tenure.inspect("chief").await.unwrap().holders.remove(0);
+    assert_eq!(holder.whole_label(), "10.0.0.7:9000");
+}

@@ -3,7 +3,10 @@
 //! Every layout of every store carries a label. So the fields are written behind it, as `LABEL {host=web3 pid=4711}`,
 //! and what reads labels without knowing fields shows them as text. What the label itself tells is not repeated.
 
-use std::fmt::{self, Write};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+};
 
 use super::Label;
 
@@ -134,25 +137,17 @@ impl Identity {
     }
 
     /// The fields that `told` lacks, the most important first.
-    fn untold<'a>(&'a self, told: &Self) -> impl Iterator<Item = (&'static str, String)> + use<'a> {
+    fn untold(&self, told: &Self) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
+        let pid = self.pid.filter(|_| self.pid != told.pid).map(|pid| pid.to_string().into());
         let fields = [
-            (HOST, self.host.clone(), told.host.clone()),
-            (USER, self.user.clone(), told.user.clone()),
-            (PID, self.pid.map(|pid| pid.to_string()), told.pid.map(|pid| pid.to_string())),
-            (SERVICE, self.service.clone(), None),
-            (OPERATION, self.operation.clone(), told.operation.clone()),
-            (REASON, self.reason.clone(), None),
+            (HOST, untold_text(&self.host, &told.host)),
+            (USER, untold_text(&self.user, &told.user)),
+            (PID, pid),
+            (SERVICE, untold_text(&self.service, &None)),
+            (OPERATION, untold_text(&self.operation, &told.operation)),
+            (REASON, untold_text(&self.reason, &None)),
         ];
-        fields
-            .into_iter()
-            .filter(|(_, mine, told)| mine != told)
-            .filter_map(|(key, mine, _)| Some((key, mine.filter(|text| !text.is_empty())?)))
-    }
-
-    /// Whether nothing is known.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        fields.into_iter().filter_map(|(key, value)| Some((key, value?)))
     }
 
     /// What a label does not tell of this, for people: `alice@web3/4711 backup.sh of shop@1.4.2: monthly report`.
@@ -179,6 +174,11 @@ impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.beside("").as_deref().unwrap_or("an unknown contender"))
     }
+}
+
+fn untold_text<'a>(mine: &'a Option<String>, told: &Option<String>) -> Option<Cow<'a, str>> {
+    let text = mine.as_deref().filter(|text| !text.is_empty() && Some(*text) != told.as_deref());
+    text.map(Cow::Borrowed)
 }
 
 const HOST: &str = "host";

@@ -71,13 +71,8 @@ proptest! {
 /// An arrival may be called by anything, also by what looks like the fields of a holder.
 #[test]
 fn arrivals_that_look_like_fields_stay_apart() {
-    let arrival = |name: &str| {
-        let mut holder = Contender::new(name, Mode::Shared);
-        holder.lingering = true;
-        holder
-    };
     let names = ["shard {id=3}", "shard {id=4}", "a {}", "a"];
-    let seen = Snapshot::new(names.map(arrival).to_vec(), vec![]);
+    let seen = seen(names.map(|name| contender(name, Mode::Shared, true)));
     assert_eq!(arrived(&seen), ["a", "a {}", "shard {id=3}", "shard {id=4}"]);
     assert_eq!(remaining(5, &seen), 1);
 }

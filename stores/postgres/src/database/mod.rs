@@ -47,7 +47,7 @@ use crate::{
     database::{
         common::StoreContext,
         listener::Listener,
-        query::{Parameters, Requester},
+        query::{Parameters, Requester, micros},
     },
     error::Failure,
     protocol::tls::Connectors,
@@ -170,10 +170,6 @@ impl Postgres {
             Err(failure) => Err(failure.fault()),
         }
     }
-}
-
-pub(crate) fn micros(length: Duration) -> i64 {
-    i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
 }
 
 #[async_trait]

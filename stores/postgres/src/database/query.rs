@@ -30,6 +30,11 @@ const LOOKS: Duration = Duration::from_millis(50);
 
 pub(crate) type Parameters<'a> = [&'a (dyn ToSql + Sync)];
 
+/// A length of time as a parameter.
+pub(crate) fn micros(length: Duration) -> i64 {
+    i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
+}
+
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Requester {

@@ -12,7 +12,10 @@ use tokio_postgres::Row;
 
 use crate::{
     connection::open::Connection,
-    database::{Postgres, micros, query::Parameters},
+    database::{
+        Postgres,
+        query::{Parameters, micros},
+    },
     error::{Failure, late},
 };
 
