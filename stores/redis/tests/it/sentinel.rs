@@ -7,7 +7,9 @@ use tenure_core::{AcquireError, FaultKind, LostReason, Store, Tenure, store::Sev
 use tenure_redis::RedisStore;
 use tenure_servers::{RedisServer, SentinelService, redis::Reply};
 
-use crate::support::{PATIENCE, hold, lock_keys, lost, micros, store, tenure, until, waiting};
+use crate::support::{
+    PATIENCE, hold, lock_keys, lost, micros, store, tenure, times_out, until, waiting,
+};
 
 /// Longer than a failover.
 const LONG: Duration = Duration::from_secs(60);
@@ -303,8 +305,7 @@ async fn holds_are_as_old_as_they_are_after_a_fail_over() {
     let seen = store.inspect(&crate::support::name("lock")).await.unwrap();
     assert!(between.contains(&seen.holders[0].since.unwrap()));
     let other = crate::support::tenure(&service.url());
-    let busy = other.mutex("lock").lock().wait(SHORT).await.unwrap_err();
-    let AcquireError::TimedOut(told) = busy else { panic!("{busy:?}") };
+    let told = times_out(async || other.mutex("lock").lock().wait(SHORT).await.unwrap_err()).await;
     assert!(between.contains(&told.holder.unwrap().since.unwrap()));
     let evicted = store.evict(&crate::support::name("lock")).await.unwrap();
     assert!(between.contains(&evicted[0].since.unwrap()));

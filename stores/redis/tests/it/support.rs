@@ -6,7 +6,8 @@ use std::{
 };
 
 use tenure_core::{
-    Guard, LockName, LostReason, Owner, Tenure,
+    AcquireError, Guard, LockName, LostReason, Owner, Tenure,
+    error::TimedOut,
     proto::queue::{Ask, Intent, Kind, Mode, Order},
 };
 use tenure_redis::{RedisOptions, RedisStore};
@@ -51,6 +52,18 @@ pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) 
     while !condition().await {
         assert!(began.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
         tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The error of a wait that ends while the lock is held. A wait that ends in the midst of a request is repeated: it
+/// leaves in doubt whether the lock was acquired.
+pub(crate) async fn times_out(mut wait: impl AsyncFnMut() -> AcquireError) -> TimedOut {
+    let began = Instant::now();
+    loop {
+        match wait().await {
+            AcquireError::TimedOut(told) => return *told,
+            error => assert!(error.is_transient() && began.elapsed() < PATIENCE, "{error:#}"),
+        }
     }
 }
 

@@ -10,7 +10,8 @@ use std::{
 };
 
 use tenure_core::{
-    Clock, Guard, LockName, LostReason, Owner, SystemClock, Tenure, Timestamp,
+    AcquireError, Clock, Guard, LockName, LostReason, Owner, SystemClock, Tenure, Timestamp,
+    error::TimedOut,
     proto::queue::{Ask, Intent, Kind, Mode, Order},
 };
 use tenure_servers::{ZookeeperEnsemble, ZookeeperServer};
@@ -71,6 +72,18 @@ pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) 
     while !condition().await {
         assert!(began.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
         tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The error of a wait that ends while the lock is held. A wait that ends in the midst of a request is repeated: it
+/// leaves in doubt whether the lock was acquired.
+pub(crate) async fn times_out(mut wait: impl AsyncFnMut() -> AcquireError) -> TimedOut {
+    let began = Instant::now();
+    loop {
+        match wait().await {
+            AcquireError::TimedOut(told) => return *told,
+            error => assert!(error.is_transient() && began.elapsed() < PATIENCE, "{error:#}"),
+        }
     }
 }
 

@@ -9,12 +9,11 @@ mod redisson;
 
 use std::{fs, path::Path, time::Duration};
 
-use tenure_core::AcquireError;
 use tenure_servers::{RedisCluster, RedisServer, redis::Reply};
 
 pub(crate) use self::drill::beside_peers;
 use self::{library::Library, ours::Ours, program::Peer};
-use crate::support::{PATIENCE, hold, scripts, until};
+use crate::support::{PATIENCE, hold, scripts, times_out, until};
 
 const KEY: &str = "stock:42";
 /// Few of the libraries renew: what is asked of their holder is over long before this.
@@ -79,8 +78,7 @@ async fn each_waits_for_the_other(
 ) {
     let ours = Ours::beside(library, server);
     peer.asked("hold", "held").await;
-    let busy = ours.wait(key, TTL, TTL / 4).await.err().unwrap();
-    let AcquireError::TimedOut(busy) = busy else { panic!("{busy:?}") };
+    let busy = times_out(async || ours.wait(key, TTL, TTL / 4).await.err().unwrap()).await;
     assert!(busy.holder.unwrap().label.starts_with(library.label()));
     peer.asked("release", "released").await;
     let held = ours.hold(key, TTL).await;

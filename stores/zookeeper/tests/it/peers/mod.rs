@@ -10,7 +10,7 @@ use tempfile::tempdir;
 use tenure_core::{AcquireError, Tenure};
 
 use self::program::{Library, Peer};
-use crate::support::{PATIENCE, hold, path, quiet_server, tenure};
+use crate::support::{PATIENCE, hold, path, quiet_server, tenure, times_out};
 
 const NAME: &str = "stock:42";
 const SESSION: Duration = Duration::from_secs(4);
@@ -80,8 +80,8 @@ async fn each_waits_for_the_other_and_is_woken(library: Library) {
     peer.tell("hold").await;
     peer.says_held().await;
     assert!(tenure.mutex(NAME).try_lock().await.unwrap().is_none());
-    let busy = tenure.mutex(NAME).lock().wait(Duration::from_millis(200)).await.unwrap_err();
-    let AcquireError::TimedOut(busy) = busy else { panic!("{busy:?}") };
+    let wait = Duration::from_millis(200);
+    let busy = times_out(async || tenure.mutex(NAME).lock().wait(wait).await.unwrap_err()).await;
     assert_eq!(busy.holder.unwrap().label, library.label());
     peer.tell("release").await;
     peer.says("released").await;
