@@ -4,6 +4,7 @@
 //! It needs nothing of tenure, so that whoever measures it or shows it can start servers, too.
 
 mod certificates;
+mod distance;
 mod kept;
 mod logged;
 pub mod lying;
@@ -15,6 +16,7 @@ pub mod redis;
 mod zookeeper;
 
 pub use certificates::Certificates;
+pub use distance::Distance;
 pub use mysql::MariadbServer;
 pub use postgres::{FrozenPostgres, PgBouncer, PostgresServer};
 pub use redis::{RedisCluster, RedisServer, SentinelService};

@@ -10,7 +10,7 @@ use std::sync::{
 use tenure_core::{Fault, FaultKind};
 use tokio::{
     runtime::{Handle, Id},
-    task::AbortHandle,
+    task::{AbortHandle, JoinHandle},
 };
 
 use crate::{
@@ -42,15 +42,19 @@ pub(crate) struct ServerLink {
     pub(crate) node_ref: NodeRef,
     pub(crate) open: Mutex<Option<LiveConnection>>,
     pub(crate) opening: tokio::sync::Mutex<()>,
+    /// What opens a connection for a caller who gave up.
+    pub(crate) given_up: Mutex<Option<OpeningTask>>,
     /// Counts attempts, so that whoever waited for one that failed does not make another.
     pub(crate) attempts: AtomicU64,
     pub(crate) last_failure: Mutex<Option<(FaultKind, String, String)>>,
 }
 
+/// What opens a connection. It keeps it in the link.
+pub(crate) type OpeningTask = JoinHandle<Result<LiveConnection, Fault>>;
+
 #[derive(Clone, Debug)]
 pub(crate) struct LiveConnection {
     pub(crate) connection: Arc<Connection>,
-    pub(crate) number: u64,
     pub(crate) server: Arc<Server>,
 }
 
@@ -128,6 +132,7 @@ impl ServerLink {
             node_ref,
             open: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
+            given_up: Mutex::default(),
             attempts: AtomicU64::default(),
             last_failure: Mutex::default(),
         }
@@ -142,7 +147,10 @@ impl ServerLink {
     /// Nobody uses this connection any more; the next call opens another.
     pub(crate) fn discard_connection(&self, open: &LiveConnection) {
         let mut current = lock(&self.open);
-        if current.as_ref().is_some_and(|current| current.number == open.number) {
+        if current
+            .as_ref()
+            .is_some_and(|current| Arc::ptr_eq(&current.connection, &open.connection))
+        {
             *current = None;
         }
     }

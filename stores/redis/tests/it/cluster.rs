@@ -14,7 +14,7 @@ use tenure_redis::RedisStore;
 use tenure_servers::{RedisCluster, RedisServer, redis::Reply};
 
 use crate::support::{
-    PATIENCE, hold, lock_keys, lost, micros, name, store, tenure, tries, until, waiting,
+    PATIENCE, hold, lock_keys, lost, micros, name, renewed, store, tenure, tries, until, waiting,
 };
 
 /// So long that nothing is renewed before a test has ended, unless something happens.
@@ -68,12 +68,6 @@ async fn far_from_hints(cluster: &RedisCluster, tenure: &Tenure) -> &'static str
         }
     }
     panic!("hints come from everywhere")
-}
-
-/// Waits until a hold is renewed, wherever it is.
-async fn renewed(guard: &Guard) {
-    let before = guard.deadline();
-    until("it is renewed", async || guard.deadline() > before).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

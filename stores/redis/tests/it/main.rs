@@ -10,6 +10,7 @@ mod conformance;
 mod dropping;
 mod ends;
 mod evicted;
+mod far;
 mod fenced;
 mod format;
 mod full;

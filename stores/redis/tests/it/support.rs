@@ -67,6 +67,12 @@ pub(crate) async fn times_out(mut wait: impl AsyncFnMut() -> AcquireError) -> Ti
     }
 }
 
+/// Waits until the hold is renewed.
+pub(crate) async fn renewed(guard: &Guard) {
+    let before = guard.deadline();
+    until("it is renewed", async || guard.deadline() > before).await;
+}
+
 /// Waits until the guard says that it is lost, and why; its deadline has to be kept.
 pub(crate) async fn lost(guard: &Guard) -> LostReason {
     let lost = tokio::time::timeout(PATIENCE, guard.lost()).await;

@@ -1,6 +1,6 @@
 //! Who a server is, and who we are to it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenure_url::{Certificates, Secret};
 
@@ -31,7 +31,7 @@ pub(crate) async fn greet(
 ) -> Result<(Connection, HelloReply), Failure> {
     let (reader, writer) = stream::open(whom.address, whom.certificates, journal).await?;
     journal.begin(ConnectStep::Login);
-    let connection = Connection::start(reader, writer, whom.patience, hear);
+    let mut connection = Connection::start(reader, writer, whom.patience, hear);
     let (user, password) = (whom.login.user(), whom.secret.as_ref());
     let mut hello = vec!["HELLO", "3"];
     if let Some(password) = password {
@@ -39,10 +39,12 @@ pub(crate) async fn greet(
     }
     // What CLIENT LIST shows.
     hello.extend(["SETNAME", "tenure"]);
+    let asked = Instant::now();
     let told = connection.send(&hello).await.map_err(|error| match error.detail() {
         Some(detail) if detail.starts_with("unknown command") => Failure::TooOld,
         _ => error.without(password),
     })?;
+    connection.answer_time = asked.elapsed();
     let greeting = HelloReply(told);
     // Whoever only repeats what it hears is no server.
     if !greeting.speaks_as_asked() {

@@ -53,6 +53,8 @@ pub(crate) struct Connection {
     epoch: Option<HighestEpoch>,
     /// That of the server when it was connected to.
     pub(crate) epoch_then: u64,
+    /// How long its first answer took: another one takes about as long.
+    pub(crate) answer_time: Duration,
     /// How keys are deleted that have a certain value.
     pub(crate) compare: CompareAndDelete,
     /// Whether the server knows the scripts for calls that go together.
@@ -81,6 +83,7 @@ impl Connection {
             closing: None,
             epoch: None,
             epoch_then: 0,
+            answer_time: Duration::ZERO,
             compare: CompareAndDelete::default(),
             gathers: AtomicBool::new(false),
             confirms: AtomicBool::new(false),

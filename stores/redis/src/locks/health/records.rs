@@ -19,8 +19,8 @@ pub(super) async fn unread(probe: &ProbeContext<'_>) -> Option<Diagnostic> {
         let fault = probe.store.inspect(&name).await.err()?;
         (fault.kind() == FaultKind::Corrupt).then_some((name, fault))
     });
-    let unread: Vec<_> =
-        stream::iter(looks).buffered(TOGETHER).filter_map(async |unread| unread).collect().await;
+    let unread: Vec<_> = stream::iter(looks).buffered(TOGETHER).collect().await;
+    let unread: Vec<_> = unread.into_iter().flatten().collect();
     let (name, fault) = unread.first()?;
     let found = format!(
         "{} of the inspected names cannot be locked, such as {:?}: {}",

@@ -36,6 +36,15 @@ const LONGEST: Duration = Duration::from_secs(20);
 /// there is time for another one: core waits for a quarter of it.
 const PART: u32 = 14;
 const GAP: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// To a server that is far away it is not given up before so many times an answer have passed, or this part of the lease.
+const ANSWERS: u32 = 3;
+const LARGEST_PART: u32 = 6;
+
+/// How long nothing may be heard.
+fn gap(shortest: Duration, answer_time: Duration) -> Duration {
+    let gap = (shortest / PART).clamp(GAP.0, GAP.1);
+    gap.max((answer_time * ANSWERS).min(shortest / LARGEST_PART))
+}
 
 /// A hold, and its number among all.
 type IndexedRenewal<'a> = (usize, &'a Renewal);
@@ -66,8 +75,9 @@ impl ScriptedMethod {
             return self.renew_once(holds).await;
         }
         let shortest = holds.iter().map(|hold| hold.ttl).min().unwrap_or_default();
-        let gap = (shortest / PART).clamp(GAP.0, GAP.1);
         let before = self.0.transport.reply_counts();
+        let answer_times = before.iter().map(|(open, _)| open.connection.answer_time);
+        let gap = gap(shortest, answer_times.max().unwrap_or_default());
         let mut renewing = pin!(self.renew_once(holds));
         let told = match timeout(gap, &mut renewing).await {
             Ok(told) => return told,
@@ -228,4 +238,17 @@ fn renewed(mut fields: ReplyFields, count: usize) -> ParseResult<Vec<Option<Rene
         Err(_) => Err(ReplyError::Corrupt),
     });
     answers.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_farther_a_server_is_the_longer_it_may_be_silent() {
+        let millis = Duration::from_millis;
+        let gaps = [(0, 1), (60_000, 1), (7_000, 100), (7_000, 200), (7_200, 3_000)];
+        let gaps = gaps.map(|(shortest, answer)| gap(millis(shortest), millis(answer)));
+        assert_eq!(gaps, [50, 1_000, 500, 600, 1_200].map(millis));
+    }
 }

@@ -71,7 +71,7 @@ impl Transport {
                 Some(pooled) if *pooled.server == server => pooled,
                 other => {
                     other.into_iter().for_each(|mut pooled| pooled.give_up());
-                    match self.opened_to(server, 0).await {
+                    match self.opened_to(server).await {
                         Ok(open) => turn.lend(open),
                         Err(fault) => return Ok(Err(OpenFailure(fault))),
                     }
@@ -111,7 +111,7 @@ impl Transport {
                 match &refused {
                     Some(OpenFailure(fault)) if is_over => return Err(fault.clone()),
                     _ if is_over || self.shortage.may_be_over() => {
-                        match self.opened_to(server, 0).await {
+                        match self.opened_to(server).await {
                             Ok(open) if self.trusts(&open) => return Ok(turn.lend(open)),
                             Ok(open) => drop(turn.lend(open)),
                             Err(fault) => {

@@ -60,7 +60,7 @@ pub(crate) struct Transport {
     shortage: Arc<ConnectionQueue>,
     /// What goes together over one connection.
     batches: &'static [&'static BatchKind],
-    compares: AtomicBool,
+    compares: Arc<AtomicBool>,
     /// Of which tags the number of the format was asked for in a cluster.
     known_formats: [AtomicU64; HashTag::COUNT / 64],
 }
@@ -122,7 +122,7 @@ impl Transport {
         batches: &'static [&'static BatchKind],
     ) -> Self {
         let place = options.location();
-        let compares = AtomicBool::new(false);
+        let compares = Arc::default();
         let known_formats = [const { AtomicU64::new(0) }; _];
         let (runtimes, others, shortage) = (Arc::default(), None, Arc::default());
         Self { options, place, route, runtimes, others, shortage, batches, compares, known_formats }

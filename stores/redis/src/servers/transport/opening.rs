@@ -1,27 +1,47 @@
 //! Opening connections that many share, and doing without where none can be opened.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
-use tenure_core::Fault;
+use futures_util::future::{Either, select};
+use tenure_core::{Fault, FaultKind};
 
 use super::Transport;
-use crate::servers::{
-    TopologyClients,
-    connect::connect,
-    error,
-    links::{LiveConnection, RuntimeConnections, ServerLink, lock},
-    route::Server,
+use crate::{
+    client::BatchKind,
+    options::RedisOptions,
+    servers::{
+        Topology,
+        connect::{ConnectionPurpose, connect},
+        error,
+        links::{
+            ConnectionsByRuntime, LiveConnection, OpeningTask, RuntimeConnections, ServerLink, lock,
+        },
+        route::Server,
+    },
 };
 
 /// How often in a row it is asked which server has the locks, when the answer does not count for as long
 /// as connecting to it takes.
 pub(super) const ATTEMPTS: u32 = 3;
 
+/// What opens the connections of a transport.
+pub(super) struct Opener {
+    options: Arc<RedisOptions>,
+    place: String,
+    route: Arc<Topology>,
+    others: Option<Arc<ConnectionsByRuntime>>,
+    batches: &'static [&'static BatchKind],
+    compares: Arc<AtomicBool>,
+}
+
 impl Transport {
     pub(super) async fn current_or_open(
         &self,
-        here: &RuntimeConnections,
-        link: &ServerLink,
+        here: &Arc<RuntimeConnections>,
+        link: &Arc<ServerLink>,
     ) -> Result<LiveConnection, Fault> {
         match link.current() {
             Some(open) if self.trusts(&open) => Ok(open),
@@ -34,10 +54,15 @@ impl Transport {
         self.route.trusts(&open.server, open.connection.epoch_then)
     }
 
-    pub(super) async fn open_anew(
+    /// Opens a connection, which continues for the next caller if this one gives up: to a server that is far away, to
+    /// connect takes longer than a renewal has time.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    async fn open_anew(
         &self,
-        here: &RuntimeConnections,
-        link: &ServerLink,
+        here: &Arc<RuntimeConnections>,
+        link: &Arc<ServerLink>,
     ) -> Result<LiveConnection, Fault> {
         let seen = link.attempts.load(Ordering::Acquire);
         let _alone = link.opening.lock().await;
@@ -50,28 +75,49 @@ impl Transport {
         {
             return Err(Fault::new(kind, what, help));
         }
-        let opened = self.connect(&here.clients, link, number).await;
+        let opened = Openings::begin(self.opener(), here, link).first().await;
         link.record_attempt(number, opened.as_ref().map(drop));
         opened
     }
 
+    /// A new connection to this server, for one caller.
+    pub(super) async fn opened_to(&self, server: Server) -> Result<LiveConnection, Fault> {
+        self.opener().opened_to(server).await
+    }
+
+    fn opener(&self) -> Opener {
+        Opener {
+            options: self.options.clone(),
+            place: self.place.clone(),
+            route: self.route.clone(),
+            others: self.others.clone(),
+            batches: self.batches,
+            compares: self.compares.clone(),
+        }
+    }
+}
+
+impl Opener {
+    fn trusts(&self, open: &LiveConnection) -> bool {
+        self.route.trusts(&open.server, open.connection.epoch_then)
+    }
+
     /// Connects to the server of this line, unless it is connected to.
-    pub(super) async fn connect(
+    async fn connect(
         &self,
-        clients: &TopologyClients,
+        here: &RuntimeConnections,
         link: &ServerLink,
-        number: u64,
     ) -> Result<LiveConnection, Fault> {
         let mut refused = None;
         for _ in 0..ATTEMPTS {
-            let server = self.route.server(clients, &link.node_ref).await;
+            let server = self.route.server(&here.clients, &link.node_ref).await;
             let server = server.map_err(|fault| refused.clone().unwrap_or(fault))?;
             let is_same = |open: &LiveConnection| {
                 *open.server == server && (self.trusts(open) || self.route.cluster().is_none())
             };
             let opened = match (link.current().filter(is_same), &refused) {
                 (Some(open), _) => Ok(open),
-                (None, None) => self.opened_to(server.clone(), number).await.inspect(|open| {
+                (None, None) => self.opened_to(server.clone()).await.inspect(|open| {
                     *lock(&link.open) = Some(open.clone());
                 }),
                 (None, Some(fault)) => Err(fault.clone()),
@@ -93,19 +139,74 @@ impl Transport {
     }
 
     /// One of another transport to this server.
-    pub(super) fn open_elsewhere(&self, server: &Server) -> Option<LiveConnection> {
+    fn open_elsewhere(&self, server: &Server) -> Option<LiveConnection> {
         let open = self.others.iter().flat_map(|others| others.shared_connections());
         open.into_iter().find(|open| *open.server == *server)
     }
 
-    /// A new connection to this server, the one with this number of its line.
-    pub(super) async fn opened_to(
-        &self,
-        server: Server,
-        number: u64,
-    ) -> Result<LiveConnection, Fault> {
-        let connection = connect(&self.options, &self.route, &server, self.purpose()).await?;
+    async fn opened_to(&self, server: Server) -> Result<LiveConnection, Fault> {
+        let purpose = ConnectionPurpose::Calls(self.batches);
+        let connection = connect(&self.options, &self.route, &server, purpose).await?;
         self.compares.store(connection.compare.is_supported(), Ordering::Relaxed);
-        Ok(LiveConnection { connection: Arc::new(connection), number, server: Arc::new(server) })
+        Ok(LiveConnection { connection: Arc::new(connection), server: Arc::new(server) })
     }
+}
+
+/// What opens a connection for a caller: a task of its own, and that of an earlier caller who gave up. Both run, because
+/// the earlier one is ahead, but may have been sent to a server that is gone by now.
+struct Openings<'a> {
+    link: &'a ServerLink,
+    earlier: Option<OpeningTask>,
+    own: Option<OpeningTask>,
+}
+
+impl<'a> Openings<'a> {
+    fn begin(opener: Opener, here: &Arc<RuntimeConnections>, link: &'a Arc<ServerLink>) -> Self {
+        let (here, to) = (here.clone(), link.clone());
+        let own = tokio::spawn(async move { opener.connect(&here, &to).await });
+        Self { link, earlier: lock(&link.given_up).take(), own: Some(own) }
+    }
+
+    /// The first that succeeds.
+    async fn first(mut self) -> Result<LiveConnection, Fault> {
+        loop {
+            let (task, other) = match (&mut self.earlier, &mut self.own) {
+                (Some(earlier), Some(own)) => match select(earlier, own).await {
+                    Either::Left((ended, _)) => (ended, &mut self.earlier),
+                    Either::Right((ended, _)) => (ended, &mut self.own),
+                },
+                (Some(last), None) => (last.await, &mut self.earlier),
+                (None, Some(last)) => (last.await, &mut self.own),
+                (None, None) => return Err(not_opened()),
+            };
+            *other = None;
+            let opened = task.unwrap_or_else(|error| Err(not_opened().because(error)));
+            if opened.is_ok() || self.earlier.is_none() && self.own.is_none() {
+                [self.earlier.take(), self.own.take()]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|it| it.abort());
+                return opened;
+            }
+        }
+    }
+}
+
+impl Drop for Openings<'_> {
+    /// The caller gives up. One task at most continues, for as long as to connect may take.
+    fn drop(&mut self) {
+        let mut left = [self.earlier.take(), self.own.take()].into_iter().flatten();
+        if let Some(continues) = left.next() {
+            *lock(&self.link.given_up) = Some(continues);
+        }
+        left.for_each(|task| task.abort());
+    }
+}
+
+fn not_opened() -> Fault {
+    Fault::new(
+        FaultKind::Unreachable,
+        "a connection to Redis was not opened to the end",
+        "try again",
+    )
 }

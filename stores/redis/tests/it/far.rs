@@ -1,0 +1,48 @@
+//! A server that is far away.
+
+use std::time::Duration;
+
+use tenure_servers::{Distance, RedisServer, redis::Reply};
+
+use crate::support::{hold, renewed, tenure};
+
+const TTL: Duration = Duration::from_secs(10);
+
+fn text(reply: Reply) -> String {
+    let Reply::Text(text) = reply else { panic!("{reply:?}") };
+    text
+}
+
+/// The numbers of tenure's connections.
+fn connections(server: &RedisServer) -> Vec<String> {
+    let clients = text(server.command(&["CLIENT", "LIST"]));
+    let ours = clients.lines().filter(|client| client.contains("name=tenure"));
+    ours.map(|client| client.split(' ').next().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_hold_is_renewed_over_one_connection() {
+    let server = RedisServer::start();
+    let far = Distance::to(server.address(), TTL / 10);
+    let tenure = tenure(&format!("redis://{}?connect_timeout=30s", far.address()));
+    let held = hold(&tenure, "far", TTL).await;
+    renewed(&held).await;
+    let before = connections(&server);
+    renewed(&held).await;
+    renewed(&held).await;
+    assert_eq!(connections(&server), before);
+    held.check().unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_is_opened_though_that_takes_longer_than_a_renewal_has_time() {
+    let server = RedisServer::start();
+    let far = Distance::to(server.address(), Duration::ZERO);
+    let tenure = tenure(&format!("redis://{}?connect_timeout=30s", far.address()));
+    let held = hold(&tenure, "far", TTL).await;
+    renewed(&held).await;
+    far.set(TTL * 3 / 20);
+    server.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    renewed(&held).await;
+    held.check().unwrap();
+}
