@@ -41,6 +41,13 @@ pub(crate) fn oldest_proof(validity: Duration, grace: Duration) -> Duration {
     validity.saturating_sub(left.saturating_add(validity / 8)).min(validity / 2)
 }
 
+/// How old it may be once a new one was asked for: after a pause of the servers a write counts from before it for a while,
+/// and the hold would be lost before its first renewal counts.
+pub(crate) fn oldest_new_proof(validity: Duration, grace: Duration) -> Duration {
+    let left = grace.saturating_mul(3) / 2;
+    validity.saturating_sub(left.max(validity / 4))
+}
+
 /// How often a session says something, at least: so often that a write counts from when it went out, or nearly so on a
 /// session of few ticks.
 pub(crate) fn pause(session: Duration, tick: Duration) -> Duration {
@@ -134,6 +141,17 @@ mod tests {
         for grace in (0..=6).map(|seconds| seconds * SECOND) {
             let left = validity - oldest_proof(validity, grace);
             assert!(left / 3 + SECOND <= left - grace, "{grace:?}");
+        }
+    }
+
+    /// Also where a grant asks for a new one each time.
+    #[test]
+    fn a_new_proof_may_be_older_than_one_that_a_grant_needs_none_for() {
+        let validity = 12 * SECOND;
+        assert_eq!(oldest_new_proof(validity, Duration::ZERO), 9 * SECOND);
+        for grace in (0..=6).map(|seconds| seconds * SECOND) {
+            let oldest = oldest_new_proof(validity, grace);
+            assert!(oldest >= oldest_proof(validity, grace) + validity / 8, "{grace:?}");
         }
     }
 

@@ -3,19 +3,18 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panics")]
 
+mod server;
 mod spans;
 
-use std::time::Duration;
+use std::{sync::OnceLock, time::Duration};
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tenure::{Guard, LostReason, Tenure, observe::METRICS};
-use tenure_servers::RedisServer;
 use tracing::{Instrument, info_span};
 
+use server::{Embedded, Server};
 use spans::{Hold, HoldEvents};
 
-/// Long enough for a server that is started again, and for a machine that does other things.
-const TTL: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What happens to a hold.
@@ -38,6 +37,10 @@ impl Outage {
         }
     }
 
+    fn is_of_server(self) -> bool {
+        matches!(self, Self::Killed | Self::Frozen)
+    }
+
     /// Whether there is time to warn of it.
     fn has_margin(self) -> bool {
         !matches!(self, Self::Taken)
@@ -48,26 +51,58 @@ fn outages() -> usize {
     std::env::var("TENURE_OUTAGES").map_or(2, |count| count.parse().unwrap())
 }
 
+/// The recorder and the subscriber of this process.
+fn watched() -> &'static (PrometheusHandle, HoldEvents) {
+    static WATCHED: OnceLock<(PrometheusHandle, HoldEvents)> = OnceLock::new();
+    WATCHED.get_or_init(|| {
+        (PrometheusBuilder::new().install_recorder().unwrap(), HoldEvents::install())
+    })
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn each_loss_is_told_once_with_its_reason_inside_the_span_of_its_holder() {
-    let recorder = PrometheusBuilder::new().install_recorder().unwrap();
-    let events = HoldEvents::install();
-    let mut server = RedisServer::start();
+async fn each_loss_is_told_once_on_redis() {
+    each_loss_is_told_once(tenure_servers::RedisServer::start()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_loss_is_told_once_on_postgres() {
+    each_loss_is_told_once(tenure_servers::PostgresServer::start()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_loss_is_told_once_on_mysql() {
+    each_loss_is_told_once(tenure_servers::MariadbServer::start()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_loss_is_told_once_on_zookeeper() {
+    each_loss_is_told_once(tenure_servers::ZookeeperServer::start()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_loss_is_told_once_in_a_directory() {
+    each_loss_is_told_once(Embedded::new()).await;
+}
+
+/// With its reason, inside the span of its holder.
+async fn each_loss_is_told_once<S: Server>(mut server: S) {
+    let (recorder, events) = watched();
     let tenure = Tenure::open(&server.url()).await.unwrap();
+    let kind = tenure.store().kind();
     for metric in METRICS {
-        assert!(
-            recorder.render().contains(&format!("\n# TYPE {} ", metric.name)),
-            "{}",
-            metric.name
-        );
+        let shown = recorder.render().contains(&format!("\n# TYPE {} ", metric.name));
+        assert!(shown, "{}", metric.name);
     }
-    for outage in Outage::ALL {
+    let suffered =
+        Outage::ALL.into_iter().filter(|outage| S::IS_A_SERVER || !outage.is_of_server());
+    let suffered: Vec<_> = suffered.collect();
+    for outage in suffered.iter().copied() {
         for round in 0..outages() {
-            let name = format!("{outage:?}-{round}");
+            let name = format!("{kind}-{outage:?}-{round}");
             let job = info_span!("job", name);
-            let mut lock = tenure.mutex(&name).lock().ttl(TTL);
+            let mut lock = tenure.mutex(&name).lock().ttl(S::TTL);
             if matches!(outage, Outage::MaxHold) {
-                lock = lock.max_hold(TTL);
+                lock = lock.max_hold(S::TTL);
             }
             let guard = lock.into_future().instrument(job).await.unwrap();
             let lost = suffer(outage, &mut server, &tenure, &guard).await;
@@ -78,18 +113,22 @@ async fn each_loss_is_told_once_with_its_reason_inside_the_span_of_its_holder() 
             assert!(told, "{name}: {:?}", events.hold(&name));
         }
     }
-    let count = u64::try_from(outages()).unwrap();
-    shows(&recorder, &format!("lost_total{{LOCK,reason=\"deadline\"}} {}", 2 * count)).await;
-    shows(&recorder, &format!("lost_total{{LOCK,reason=\"taken\"}} {count}")).await;
-    shows(&recorder, &format!("lost_total{{LOCK,reason=\"max_hold\"}} {count}")).await;
-    shows(&recorder, &format!("at_risk_total{{LOCK}} {}", 3 * count)).await;
-    shows(&recorder, "held{LOCK} 0").await;
+    let count = |is_so: &dyn Fn(Outage) -> bool| {
+        suffered.iter().filter(|outage| is_so(**outage)).count() * outages()
+    };
+    for reason in ["deadline", "taken", "max_hold"] {
+        let lost = count(&|outage| outage.reason().1 == reason);
+        shows(kind, recorder, &format!("lost_total{{LOCK,reason=\"{reason}\"}} {lost}")).await;
+    }
+    let at_risk = count(&|outage| outage.has_margin());
+    shows(kind, recorder, &format!("at_risk_total{{LOCK}} {at_risk}")).await;
+    shows(kind, recorder, "held{LOCK} 0").await;
 }
 
 /// The recorder shows this series, sooner or later.
-async fn shows(recorder: &PrometheusHandle, series: &str) {
-    let lock = "store=\"redis\",kind=\"mutex\"";
-    let line = format!("tenure_{}\n", series.replace("LOCK", lock));
+async fn shows(store: &str, recorder: &PrometheusHandle, series: &str) {
+    let lock = format!("store=\"{store}\",kind=\"mutex\"");
+    let line = format!("tenure_{}\n", series.replace("LOCK", &lock));
     let shown = eventually(|| recorder.render().contains(&line)).await;
     assert!(shown, "no {line} in {}", recorder.render());
 }
@@ -118,7 +157,7 @@ fn expected(outage: Outage) -> Hold {
 /// Lets it happen, and waits for the loss.
 async fn suffer(
     outage: Outage,
-    server: &mut RedisServer,
+    server: &mut impl Server,
     tenure: &Tenure,
     guard: &Guard,
 ) -> LostReason {
@@ -130,12 +169,7 @@ async fn suffer(
             server.restart();
             lost
         }
-        Outage::Frozen => {
-            let frozen = server.freeze();
-            let lost = lost.await;
-            drop(frozen);
-            lost
-        }
+        Outage::Frozen => server.frozen(lost).await,
         Outage::Taken => {
             tenure.store().evict(guard.name()).await.unwrap();
             lost.await

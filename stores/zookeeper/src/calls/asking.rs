@@ -356,11 +356,14 @@ impl PendingAsk<'_> {
         placed: &CreatedNode,
         others_waiting: bool,
     ) -> Result<Option<Answer>, Fault> {
-        if self.session.needs_proof(SystemClock.now())
-            && !self.shared.verify_exists(self.session, placed).await?
-        {
-            self.confirm_missing(placed).await?;
-            return Ok(None);
+        if self.session.needs_proof(SystemClock.now()) {
+            if !self.shared.verify_exists(self.session, placed).await? {
+                self.confirm_missing(placed).await?;
+                return Ok(None);
+            }
+            if self.session.is_too_old(SystemClock.now()) {
+                return Err(error::stood_still(&self.shared.place));
+            }
         }
         let Some(token) = self.shared.token_of(placed.czxid) else {
             return Err(error::no_token());

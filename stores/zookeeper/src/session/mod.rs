@@ -151,6 +151,11 @@ impl Session {
         self.is_proof_older(now, validity::oldest_proof(self.validity, self.options.grace))
     }
 
+    /// Whether a grant at `now` would end too soon, though a write was just asked for.
+    pub(crate) fn is_too_old(&self, now: Timestamp) -> bool {
+        self.is_proof_older(now, validity::oldest_new_proof(self.validity, self.options.grace))
+    }
+
     /// Whether it is time for a write while a name is waited for, so that most grants need none.
     pub(crate) fn needs_proof_waiting(&self, now: Timestamp) -> bool {
         self.is_proof_older(now, self.validity / 2)

@@ -1,0 +1,125 @@
+//! The servers that suffer.
+
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tenure_servers::{MariadbServer, PostgresServer, RedisServer, ZookeeperServer};
+
+pub(crate) trait Server {
+    /// Long enough for a server that is started again, and for a machine that does other things.
+    const TTL: Duration = Duration::from_secs(2);
+    /// Whether it can be killed and frozen.
+    const IS_A_SERVER: bool = true;
+
+    fn url(&self) -> String;
+    fn kill(&mut self);
+    fn restart(&mut self);
+    /// Waits for `wait` while it answers nothing.
+    async fn frozen<T>(&self, wait: impl Future<Output = T>) -> T;
+}
+
+impl Server for RedisServer {
+    fn url(&self) -> String {
+        Self::url(self)
+    }
+
+    fn kill(&mut self) {
+        Self::kill(self);
+    }
+
+    fn restart(&mut self) {
+        Self::restart(self);
+    }
+
+    async fn frozen<T>(&self, wait: impl Future<Output = T>) -> T {
+        let _frozen = self.freeze();
+        wait.await
+    }
+}
+
+impl Server for PostgresServer {
+    fn url(&self) -> String {
+        Self::url(self)
+    }
+
+    fn kill(&mut self) {
+        Self::kill(self);
+    }
+
+    fn restart(&mut self) {
+        Self::restart(self);
+    }
+
+    async fn frozen<T>(&self, wait: impl Future<Output = T>) -> T {
+        let _frozen = self.freeze();
+        wait.await
+    }
+}
+
+impl Server for MariadbServer {
+    fn url(&self) -> String {
+        Self::url(self)
+    }
+
+    fn kill(&mut self) {
+        Self::kill(self);
+    }
+
+    fn restart(&mut self) {
+        Self::restart(self);
+    }
+
+    async fn frozen<T>(&self, wait: impl Future<Output = T>) -> T {
+        self.freeze();
+        let waited = wait.await;
+        self.go_on();
+        waited
+    }
+}
+
+impl Server for ZookeeperServer {
+    /// Its shortest session takes four seconds.
+    const TTL: Duration = Duration::from_secs(6);
+
+    fn url(&self) -> String {
+        Self::url(self)
+    }
+
+    fn kill(&mut self) {
+        Self::kill(self);
+    }
+
+    fn restart(&mut self) {
+        Self::restart(self);
+    }
+
+    async fn frozen<T>(&self, wait: impl Future<Output = T>) -> T {
+        let _frozen = self.freeze();
+        wait.await
+    }
+}
+
+/// A directory.
+pub(crate) struct Embedded(TempDir);
+
+impl Embedded {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+}
+
+impl Server for Embedded {
+    const IS_A_SERVER: bool = false;
+
+    fn url(&self) -> String {
+        format!("file:{}", self.0.path().join("locks").display())
+    }
+
+    fn kill(&mut self) {}
+
+    fn restart(&mut self) {}
+
+    async fn frozen<T>(&self, wait: impl Future<Output = T>) -> T {
+        wait.await
+    }
+}
