@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use tenure_proto::{Timestamp, queue::Contender};
+use tenure_proto::{
+    Timestamp,
+    queue::{Contender, Identity},
+};
 
 use crate::{
     Error, Fault, FaultKind, Guard, InspectError, LockName, Mutex,
@@ -108,6 +111,17 @@ impl AskRelease {
         }
         answer
     }
+}
+
+/// Who asks the holders of `name` to release it now.
+pub(crate) async fn requested_by(
+    context: &StoreContext,
+    name: &LockName,
+) -> Result<Option<Identity>, InspectError> {
+    let Some(note) = note_name(name) else { return Ok(None) };
+    let seen = oversight::inspect(context, &note).await?;
+    let request = notes::standing(&seen).filter(|note| note.kind == NoteKind::ReleaseRequest);
+    Ok(request.map(|note| note.by))
 }
 
 /// A release request that stands.

@@ -6,7 +6,7 @@ use tenure_core::{
     asking::{AskRelease, BreakNotice},
     proto::{
         HoldId,
-        queue::{Contender, Snapshot},
+        queue::{Contender, Identity, Snapshot},
     },
     store::Diagnostic,
 };
@@ -200,6 +200,29 @@ impl Tenure {
     /// ```
     pub fn ask_release(&self, name: impl AsRef<str>) -> AskRelease {
         self.0.ask_release(name)
+    }
+
+    /// Returns the program that asks the holders of the lock called `name` to release it now, and its reason. `None` if
+    /// no program asks.
+    ///
+    /// # Errors
+    /// [`InspectError`] if the name cannot be used, or the store cannot be asked.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: this changes nothing.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let tenure = tenure::Tenure::open("memory:").await?;
+    /// assert_eq!(tenure.release_request("index").await?, None);
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn release_request(
+        &self,
+        name: impl AsRef<str> + Send,
+    ) -> Result<Option<Identity>, InspectError> {
+        self.0.release_request(name).await
     }
 
     /// Tells these `holders` of the lock called `name` that you are about to break it, and why. Evict them next, and

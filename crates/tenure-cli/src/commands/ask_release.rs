@@ -11,7 +11,7 @@ use crate::{
     args,
     exit::Failure,
     explanation::Explanation,
-    output::{Reporter, human, json, write_answer},
+    output::{Event, Reporter, human, json, write_answer},
     run::signals::{ENDING, Signals},
 };
 
@@ -32,6 +32,12 @@ pub(super) async fn ask_release(
     // The request ends with this command.
     let answer = signals
         .unless_interrupted("interrupted while waiting for the holder", async {
+            let seen = tenure.inspect(&args.name).await;
+            let mut holders = seen.map_err(|error| Failure::failed(&error))?.holders;
+            holders.retain(|holder| !holder.lingering);
+            if !holders.is_empty() {
+                voice.show(&Event::Asking { name: args.name.as_str(), holders: &holders });
+            }
             asking.await.map_err(|error| Failure::failed(&error))
         })
         .await?;

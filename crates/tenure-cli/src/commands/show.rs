@@ -1,6 +1,7 @@
 //! `tenure show`: one lock.
 
 use tenure::Tenure;
+use tenure_core::plain::plain;
 
 use super::store_failure;
 use crate::{
@@ -16,10 +17,18 @@ pub(super) async fn show(
 ) -> Result<u8, Failure> {
     let seen = tenure.store().inspect(&args.name).await;
     let seen = seen.map_err(|fault| store_failure(&tenure, &args.name, &fault))?;
+    // A user who may read the lock and not its notes sees the lock.
+    let asks = match &*seen.holders {
+        [] => None,
+        _ => tenure.release_request(&args.name).await.ok().flatten(),
+    };
     if voice.is_json() {
-        write_answer(&json::snapshot(&args.name, &seen))?;
+        write_answer(&json::snapshot(&args.name, &seen, asks.as_ref()))?;
     } else if !voice.is_quiet() {
         write_answer(&tables::snapshot(&args.name, &seen))?;
+        if let Some(by) = asks {
+            write_answer(&format!("asked to release by {}", plain(&by.to_string())))?;
+        }
     }
     Ok(if args.exit_code && !seen.holders.is_empty() { exit::HELD } else { 0 })
 }

@@ -149,6 +149,12 @@ fn sentence(event: &Event<'_>) -> String {
             let then = if obeys { ": SIGTERM is sent to the command" } else { "" };
             format!("asked to release {name} by {who}{then}")
         }
+        Event::Asking { name, holders } => {
+            let now = now();
+            let holders: Vec<_> =
+                holders.iter().map(|holder| holder_in_brief(holder, now)).collect();
+            format!("waiting for the release of {name}, {}", holders.join(", "))
+        }
         Event::ReasonNotTold { why } => format!("the holder is not told the reason: {why}"),
         Event::Broken { name, by } => format!("{name} was broken by {by}"),
         Event::Lost { name, reason, by, failure, fate } => {

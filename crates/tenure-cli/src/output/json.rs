@@ -57,6 +57,10 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
             "event": "release_requested", "lock": name, "by": by.map(identity),
             "command": if obeys { "terminated" } else { "runs_on" },
         }),
+        Event::Asking { name, holders } => {
+            let holders: Vec<_> = holders.iter().map(contender).collect();
+            json!({ "event": "asking", "lock": name, "holders": holders })
+        }
         Event::ReasonNotTold { why } => json!({ "event": "reason_not_told", "message": why }),
         Event::Broken { name, by } => {
             json!({ "event": "broken", "lock": name, "by": identity(by) })
@@ -140,8 +144,10 @@ pub(crate) fn listing(listing: &Listing) -> String {
 }
 
 /// The answer of `show`.
-pub(crate) fn snapshot(name: &LockName, seen: &Snapshot) -> String {
-    named(name, seen).printed()
+pub(crate) fn snapshot(name: &LockName, seen: &Snapshot, asks: Option<&Identity>) -> String {
+    let mut answer = named(name, seen);
+    answer["release_requested_by"] = asks.map(identity).into();
+    answer.printed()
 }
 
 /// The answer of `break`.

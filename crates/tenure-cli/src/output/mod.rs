@@ -111,6 +111,11 @@ pub(crate) enum Event<'a> {
         /// Whether the command is told to end for it.
         obeys: bool,
     },
+    /// These holders are asked to release the lock.
+    Asking {
+        name: &'a str,
+        holders: &'a [Contender],
+    },
     /// What a holder is to be told cannot be left for it.
     ReasonNotTold {
         why: &'a str,
@@ -345,6 +350,7 @@ impl Reporter {
             Event::Store { .. }
             | Event::UnknownVariable { meant: None, .. }
             | Event::Waiting { .. }
+            | Event::Asking { .. }
             | Event::StoreUnreachable { .. }
             | Event::QueueFull { .. }
             | Event::Acquired { .. }

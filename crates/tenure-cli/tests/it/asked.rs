@@ -46,6 +46,9 @@ fn a_command_that_is_only_warned_runs_on_and_whoever_asked_is_told_who_holds_it(
     assert!(said.contains("tenure break name --reason TEXT"), "{said}");
     let asked = scene.output(["ask-release", "name", "--reason", "now", "--wait", "2s", "--json"]);
     assert_eq!(json(&asked.stdout)["holders"][0]["label"], "web");
+    let began = &events(&asked.stderr)[0];
+    let holder = &began["holders"][0]["label"];
+    assert_eq!((&began["event"], holder), (&"asking".into(), &"web".into()));
     let end = events(&asked.stderr).pop().unwrap();
     assert_eq!((&end["kind"], &end["lock"]), (&"timed_out".into(), &"name".into()), "{end}");
     assert!(end["token"].is_string() && end["store"].is_string(), "{end}");
@@ -54,6 +57,23 @@ fn a_command_that_is_only_warned_runs_on_and_whoever_asked_is_told_who_holds_it(
     let said = text(&said.stderr);
     assert!(said.contains("asked to release name by ") && said.contains(": please"), "{said}");
     assert!(said.contains(": now"), "a second request is told too: {said}");
+}
+
+#[test]
+fn a_request_is_shown_with_the_lock_while_it_stands() {
+    let scene = Scene::new();
+    let _works = scene.start("name", WORKS);
+    scene.line("held");
+    let requested_by = || scene.show("name")["release_requested_by"].clone();
+    assert!(requested_by().is_null());
+    let mut asks = scene.tenure(["ask-release", "name", "--reason", "a deploy"]);
+    let asks = Running::start(asks.stdout(Stdio::null()).stderr(Stdio::null()));
+    eventually("the request is shown", || requested_by()["reason"] == "a deploy");
+    let shown = scene.output(["show", "name"]);
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("asked to release by ") && shown.contains(": a deploy"), "{shown}");
+    asks.signal(Signal::SIGTERM);
+    eventually("the request is over", || requested_by().is_null());
 }
 
 #[test]

@@ -8,7 +8,7 @@ pub use self::builder::TenureBuilder;
 use crate::{
     Clock, Error, Handle, InspectError, LockName, Store,
     acquire::Acquirer,
-    asking::{AskRelease, BreakNotice},
+    asking::{self, AskRelease, BreakNotice},
     detached::{self, Attach},
     driver::timeout_at,
     error::{HandleError, ShutdownError, StoreError},
@@ -19,7 +19,7 @@ use crate::{
 };
 use tenure_proto::{
     HoldId, Timestamp,
-    queue::{Contender, Snapshot},
+    queue::{Contender, Identity, Snapshot},
 };
 
 /// An opened store. Cloning is cheap, and all clones share one state.
@@ -255,6 +255,33 @@ impl Tenure {
     /// ```
     pub fn ask_release(&self, name: impl AsRef<str>) -> AskRelease {
         AskRelease::new(&self.acquirer, name.as_ref())
+    }
+
+    /// Returns who asks the holders of the lock `name` to release it now, and why, by
+    /// [`ask_release`](Self::ask_release) or the command. `None` if no program does.
+    ///
+    /// # Errors
+    /// [`InspectError`] if `name` is no name of a lock, or the store does not answer.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::Arc;
+    /// use tenure_core::{MemoryStore, Tenure};
+    ///
+    /// let tenure = Tenure::new(Arc::new(MemoryStore::new()));
+    /// assert_eq!(tenure.release_request("index").await?, None);
+    /// # Ok::<(), tenure_core::InspectError>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn release_request(
+        &self,
+        name: impl AsRef<str>,
+    ) -> Result<Option<Identity>, InspectError> {
+        let name = LockName::new(name.as_ref())?;
+        asking::requested_by(&self.acquirer.context, &name).await
     }
 
     /// Tells these `holders` of the lock `name` that you are about to break it, and why. Evict them next, and then await
