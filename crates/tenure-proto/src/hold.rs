@@ -193,6 +193,15 @@ impl Hold {
         (std::mem::replace(&mut self.told_at_risk, at_risk) != at_risk).then_some(at_risk)
     }
 
+    /// Returns what is left of the lease at `now`, and how long it was when it was granted or renewed last: the ttl, or
+    /// less if the store vouches for less.
+    #[must_use]
+    pub fn lease_left(&self, now: Timestamp) -> (Duration, Duration) {
+        // At risk from two thirds of it on.
+        let length = self.lease_deadline.since(self.lease_at_risk).saturating_mul(3);
+        (self.lease_deadline.since(now), length.min(self.terms.ttl.get()))
+    }
+
     /// Returns the time from which on the hold is at risk unless it is renewed.
     #[must_use]
     pub fn at_risk_from(&self) -> Timestamp {

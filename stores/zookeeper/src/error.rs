@@ -101,7 +101,7 @@ pub(crate) fn timed_out(place: &str, writes: bool) -> Fault {
     )
 }
 
-/// It answers again after a pause, and the session is not known to live for long enough yet. The node of the ask stays.
+/// It answers again after a pause, and the session is not known to live for long enough yet. The node of the ask is there.
 pub(crate) fn stood_still(place: &str) -> Fault {
     let what = format!("ZooKeeper at {place} stood still, and does not vouch for a lease yet");
     Fault::new(FaultKind::InDoubt, what, "try again in a few seconds, or wait for the lock")

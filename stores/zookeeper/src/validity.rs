@@ -41,13 +41,6 @@ pub(crate) fn oldest_proof(validity: Duration, grace: Duration) -> Duration {
     validity.saturating_sub(left.saturating_add(validity / 8)).min(validity / 2)
 }
 
-/// How old it may be once a new one was asked for: after a pause of the servers a write counts from before it for a while,
-/// and the hold would be lost before its first renewal counts.
-pub(crate) fn oldest_new_proof(validity: Duration, grace: Duration) -> Duration {
-    let left = grace.saturating_mul(3) / 2;
-    validity.saturating_sub(left.max(validity / 4))
-}
-
 /// How often a session says something, at least: so often that a write counts from when it went out, or nearly so on a
 /// session of few ticks.
 pub(crate) fn pause(session: Duration, tick: Duration) -> Duration {
@@ -98,6 +91,30 @@ impl Heartbeats {
         let last = heard.map(|(said, _)| *said).max()?;
         Some(last.saturating_add(self.unheard).min(sent))
     }
+
+    /// From when on a write counts from later than one that goes out at `sent`, if something is said every `pause`.
+    pub(crate) fn counts_later_from(&self, sent: Timestamp, pause: Duration) -> Timestamp {
+        if self.counts_from(sent).is_some_and(|from| from >= sent) {
+            return sent;
+        }
+        let next = self.said.iter().map(|(_, known)| *known).filter(|known| *known > sent).min();
+        next.unwrap_or_else(|| sent.saturating_add(pause).saturating_add(self.told))
+    }
+
+    /// When to ask again for a hold that was to be granted at `now`, if it would be lost before a renewal counts: the
+    /// servers have just stood still. `end` is when it ends, and its work `grace` before.
+    pub(crate) fn too_soon(
+        &self,
+        now: Timestamp,
+        end: Timestamp,
+        grace: Duration,
+        (session, tick): (Duration, Duration),
+    ) -> Option<Timestamp> {
+        let next = self.counts_later_from(now, pause(session, tick));
+        // A renewal takes a moment.
+        let latest = next.saturating_add(guaranteed_validity(session, tick) / 12);
+        (end.saturating_sub(grace) < latest).then_some(next)
+    }
 }
 
 /// What is left at `now` of a lease that was asked for until `until`, when the last committed write went
@@ -144,14 +161,47 @@ mod tests {
         }
     }
 
-    /// Also where a grant asks for a new one each time.
+    /// After a pause of the servers it takes a while until something that was said since counts.
     #[test]
-    fn a_new_proof_may_be_older_than_one_that_a_grant_needs_none_for() {
-        let validity = 12 * SECOND;
-        assert_eq!(oldest_new_proof(validity, Duration::ZERO), 9 * SECOND);
-        for grace in (0..=6).map(|seconds| seconds * SECOND) {
-            let oldest = oldest_new_proof(validity, grace);
-            assert!(oldest >= oldest_proof(validity, grace) + validity / 8, "{grace:?}");
+    fn what_is_proven_counts_from_before_a_pause_until_the_leader_was_told_of_something_newer() {
+        let at = |millis: u64| Timestamp::ZERO.saturating_add(Duration::from_millis(millis));
+        let pause = SECOND;
+        let mut said = Heartbeats::new(at(0), 10 * SECOND, 2 * SECOND);
+        said.add(at(1_000), at(1_010));
+        assert_eq!(said.counts_later_from(at(3_000), pause), at(3_000), "as it is well");
+        assert_eq!(said.counts_later_from(at(4_010), pause), at(7_010), "nothing newer was said");
+        said.add(at(8_000), at(8_010));
+        assert_eq!(said.counts_later_from(at(8_050), pause), at(10_010), "it is not told yet");
+        said.add(at(9_000), at(9_010));
+        assert_eq!(said.counts_later_from(at(9_050), pause), at(10_010));
+        assert_eq!(said.counts_later_from(at(10_010), pause), at(10_010));
+        // What was proven counts from 4 s, and for 7.
+        let too_soon =
+            |now, grace| said.too_soon(at(now), at(11_000), grace, (10 * SECOND, 2 * SECOND));
+        assert_eq!(too_soon(9_050, Duration::ZERO), None);
+        assert_eq!(too_soon(9_050, SECOND), Some(at(10_010)));
+        assert_eq!(
+            too_soon(10_010, Duration::from_millis(500)),
+            Some(at(10_010)),
+            "as it ends at once"
+        );
+    }
+
+    /// Also with the largest grace, half of the validity.
+    #[test]
+    fn a_session_that_never_stood_still_always_vouches_for_long_enough() {
+        let tick = 2 * SECOND;
+        for session in (4..=30).map(|seconds| seconds * SECOND) {
+            let (validity, pause) = (guaranteed_validity(session, tick), pause(session, tick));
+            let mut said = Heartbeats::new(Timestamp::ZERO, session, tick);
+            for number in 1..=100 {
+                let sent = Timestamp::ZERO.saturating_add(pause * number);
+                let before = sent.saturating_sub(Duration::from_millis(1));
+                let end = said.counts_from(before).unwrap().saturating_add(validity);
+                let too_soon = said.too_soon(before, end, validity / 2, (session, tick));
+                assert_eq!(too_soon, None, "{session:?}");
+                said.add(sent, sent);
+            }
         }
     }
 

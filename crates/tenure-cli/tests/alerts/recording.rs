@@ -20,6 +20,7 @@ pub(crate) struct Recording {
     tick: Duration,
     /// What a second counts as, in seconds.
     stretch: f64,
+    /// When it was scraped first.
     began: SystemTime,
     ticks: usize,
     series: BTreeMap<String, BTreeMap<usize, f64>>,
@@ -51,6 +52,9 @@ impl Recording {
         targets: &mut [Target],
         mut done: impl FnMut(&mut [Target]),
     ) {
+        if self.ticks == 0 {
+            self.began = SystemTime::now();
+        }
         let (began, first) = (Instant::now(), self.ticks);
         while self.ticks < first + ticks {
             done(targets);

@@ -109,7 +109,7 @@ pub const METRICS: &[Metric] = &[
     histogram(
         "tenure_renewal_margin_ratio",
         SHARES,
-        "What was left of a hold when its renewal was answered, as a share of its ttl.",
+        "What was left of a lease when its renewal was answered, as a share of its length.",
     ),
     labelled(
         histogram("tenure_call_seconds", ANSWERS, "How long a call to the store took."),

@@ -89,8 +89,13 @@ impl StoreTelemetry {
 
     /// Makes the engine set the gauges from now on, if this program has a recorder.
     pub(super) fn watch_gauges(&self) {
+        // Most often they are set, which is told faster by a load.
+        let set = &self.shared.term.gauges_set;
+        if set.load(Ordering::SeqCst) {
+            return;
+        }
         recording(|_, _| {
-            if !self.shared.term.gauges_set.swap(true, Ordering::SeqCst) {
+            if !set.swap(true, Ordering::SeqCst) {
                 self.shared.engine.notify_one();
             }
         });

@@ -74,30 +74,26 @@ pub(super) fn with_kept<H: Keep>(
     series: usize,
     recorder: usize,
     term: &KeepTerm,
-    register: impl FnOnce() -> H,
-    record: impl FnOnce(&H),
+    register: impl Fn() -> H,
+    record: impl Fn(&H),
 ) {
     let Some(term) = term.of(recorder) else { return record(&register()) };
     let of = (series, recorder, term);
-    // The place is free meanwhile: the recorder may count something else.
-    let kept = change(series, |place| place.take_if(|kept| kept.of == of));
-    let kept = kept.unwrap_or_else(|| Kept { of, handle: register() });
-    record(&kept.handle);
-    // What is replaced is dropped when the places can be used again.
-    drop(change(series, |place| place.replace(kept)));
-}
-
-/// Changes the place of a series; `None` if this thread is about to end.
-fn change<H: Keep>(
-    series: usize,
-    change: impl FnOnce(&mut Option<Kept<H>>) -> Option<Kept<H>>,
-) -> Option<Kept<H>> {
-    let changed = H::places().try_with(|places| {
-        let mut places = places.try_borrow_mut().ok()?;
+    let kept = H::places().try_with(|places| {
+        let Ok(mut places) = places.try_borrow_mut() else { return false };
         if places.is_empty() {
             places.resize_with(PLACES, || None);
         }
-        change(places.get_mut(series % PLACES)?)
+        let Some(place) = places.get_mut(series % PLACES) else { return false };
+        if place.as_ref().is_none_or(|kept| kept.of != of) {
+            *place = Some(Kept { of, handle: register() });
+        }
+        let Some(kept) = place else { return false };
+        record(&kept.handle);
+        true
     });
-    changed.ok().flatten()
+    // The thread is about to end, or its recorder counts something while it counts this.
+    if kept != Ok(true) {
+        record(&register());
+    }
 }

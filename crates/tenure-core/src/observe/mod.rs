@@ -349,9 +349,12 @@ impl StoreTelemetry {
         }
     }
 
-    /// A hold was renewed when `left` of its `ttl` was left.
-    pub(crate) fn record_margin(&self, id: SeriesId, left: Duration, ttl: Duration) {
-        let share = left.as_secs_f64() / ttl.as_secs_f64();
+    /// A hold was renewed when `left` of its lease was left, which had this `length`.
+    pub(crate) fn record_margin(&self, id: SeriesId, left: Duration, length: Duration) {
+        if length.is_zero() {
+            return;
+        }
+        let share = left.as_secs_f64() / length.as_secs_f64();
         self.locks(id, |locks| locks.series.margin.with(|histogram| histogram.record(share)));
     }
 

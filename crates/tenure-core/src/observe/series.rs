@@ -84,7 +84,7 @@ impl<H: Handle> Series<H> {
 
 impl<H: Handle + Keep> Series<H> {
     /// Calls `record` with the handle of the program's recorder, if it has one.
-    pub(super) fn with(&self, record: impl FnOnce(&H)) {
+    pub(super) fn with(&self, record: impl Fn(&H)) {
         recording(|recorder, identity| self.with_recorder(recorder, identity, record));
     }
 
@@ -92,7 +92,7 @@ impl<H: Handle + Keep> Series<H> {
         &self,
         recorder: &dyn Recorder,
         identity: usize,
-        record: impl FnOnce(&H),
+        record: impl Fn(&H),
     ) {
         let register = || H::register(recorder, &self.key);
         with_kept(self.number, identity, &self.term, register, record);

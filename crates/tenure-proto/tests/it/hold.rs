@@ -460,3 +460,23 @@ fn only_a_hold_that_a_task_has_is_at_risk() {
     hold.end();
     assert!(!hold.is_at_risk(late));
 }
+
+#[test]
+fn what_is_left_of_a_lease_is_a_share_of_what_the_store_vouches_for() {
+    let share = |hold: &Hold, now| {
+        let (left, length) = hold.lease_left(at(now));
+        left.as_secs_f64() / length.as_secs_f64()
+    };
+    let near = |share: f64, wanted: f64| assert!((share - wanted).abs() < 0.01, "{share}");
+    // As a renewal is due, as it is at risk, and as it is lost.
+    let full = held(terms(30_000));
+    for (now, wanted) in [(10_000, 0.66), (20_000, 0.33), (DEADLINE, 0.0)] {
+        near(share(&full, now), wanted);
+    }
+    let short = Hold::granted(at(0), at(2), ms(6_000), terms(30_000)).unwrap();
+    for (now, wanted) in [(2_000, 0.66), (4_000, 0.33)] {
+        near(share(&short, now), wanted);
+    }
+    // The end of the hold says nothing of renewals.
+    near(share(&held(bounded(30_000, 11_000)), 10_000), 0.66);
+}

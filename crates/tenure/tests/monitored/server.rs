@@ -57,6 +57,9 @@ impl Server for PostgresServer {
 }
 
 impl Server for MariadbServer {
+    /// A holder learns at its next renewal that its lock was taken, which has to come before it is at risk.
+    const TTL: Duration = Duration::from_secs(6);
+
     fn url(&self) -> String {
         Self::url(self)
     }

@@ -42,15 +42,15 @@ pub(crate) struct ServerLink {
     pub(crate) node_ref: NodeRef,
     pub(crate) open: Mutex<Option<LiveConnection>>,
     pub(crate) opening: tokio::sync::Mutex<()>,
-    /// What opens a connection for a caller who gave up.
-    pub(crate) given_up: Mutex<Option<OpeningTask>>,
+    /// What opens a connection for callers who gave up.
+    pub(crate) given_up: Mutex<Vec<OpeningTask>>,
     /// Counts attempts, so that whoever waited for one that failed does not make another.
     pub(crate) attempts: AtomicU64,
     pub(crate) last_failure: Mutex<Option<(FaultKind, String, String)>>,
 }
 
-/// What opens a connection. It keeps it in the link.
-pub(crate) type OpeningTask = JoinHandle<Result<LiveConnection, Fault>>;
+/// What opens a connection. It is in the link then, unless one is returned.
+pub(crate) type OpeningTask = JoinHandle<Result<Option<LiveConnection>, Fault>>;
 
 #[derive(Clone, Debug)]
 pub(crate) struct LiveConnection {

@@ -6,7 +6,8 @@ use tenure_servers::{Distance, RedisServer, redis::Reply};
 
 use crate::support::{hold, renewed, tenure};
 
-const TTL: Duration = Duration::from_secs(10);
+/// For so long a line.
+const PATIENT: &str = "?connect_timeout=30s&response_timeout=30s";
 
 fn text(reply: Reply) -> String {
     let Reply::Text(text) = reply else { panic!("{reply:?}") };
@@ -23,9 +24,9 @@ fn connections(server: &RedisServer) -> Vec<String> {
 #[tokio::test]
 async fn a_hold_is_renewed_over_one_connection() {
     let server = RedisServer::start();
-    let far = Distance::to(server.address(), TTL / 10);
-    let tenure = tenure(&format!("redis://{}?connect_timeout=30s", far.address()));
-    let held = hold(&tenure, "far", TTL).await;
+    let far = Distance::to(server.address(), Duration::from_secs(1));
+    let tenure = tenure(&format!("redis://{}{PATIENT}", far.address()));
+    let held = hold(&tenure, "far", Duration::from_secs(10)).await;
     renewed(&held).await;
     let before = connections(&server);
     renewed(&held).await;
@@ -38,10 +39,11 @@ async fn a_hold_is_renewed_over_one_connection() {
 async fn a_connection_is_opened_though_that_takes_longer_than_a_renewal_has_time() {
     let server = RedisServer::start();
     let far = Distance::to(server.address(), Duration::ZERO);
-    let tenure = tenure(&format!("redis://{}?connect_timeout=30s", far.address()));
-    let held = hold(&tenure, "far", TTL).await;
+    let tenure = tenure(&format!("redis://{}{PATIENT}", far.address()));
+    // Renewed after a third of it, by calls that each take a quarter at most.
+    let held = hold(&tenure, "far", Duration::from_secs(20)).await;
     renewed(&held).await;
-    far.set(TTL * 3 / 20);
+    far.set(Duration::from_millis(2_700));
     server.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     renewed(&held).await;
     held.check().unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use tenure_core::{
-    Clock, Fault, LockName, Owner, SystemClock, Timestamp, Token,
+    Clock, Fault, LockName, Owner, SystemClock, Timestamp,
     proto::queue::{Answer, Ask, Contender, Intent, Position},
 };
 
@@ -19,7 +19,6 @@ use crate::{
     error,
     session::Session,
     store::Shared,
-    validity,
 };
 
 /// How often it is looked again when what was seen has changed meanwhile.
@@ -343,84 +342,11 @@ impl PendingAsk<'_> {
     }
 
     /// The position as it is told: the transaction that made the node.
-    fn position(&self) -> Option<Position> {
+    pub(crate) fn position(&self) -> Option<Position> {
         let czxid = self
             .entries()
             .with(&self.ask.owner, |entry| entry.place.as_ref().map(|placed| placed.czxid))??;
         u64::try_from(czxid).ok().map(Position)
-    }
-
-    /// The name is granted to the owner of this node, if that is there. Nothing, if it is not.
-    pub(crate) async fn grant(
-        &self,
-        placed: &CreatedNode,
-        others_waiting: bool,
-    ) -> Result<Option<Answer>, Fault> {
-        if self.session.needs_proof(SystemClock.now()) {
-            if !self.shared.verify_exists(self.session, placed).await? {
-                self.confirm_missing(placed).await?;
-                return Ok(None);
-            }
-            if self.session.is_too_old(SystemClock.now()) {
-                return Err(error::stood_still(&self.shared.place));
-            }
-        }
-        let Some(token) = self.shared.token_of(placed.czxid) else {
-            return Err(error::no_token());
-        };
-        let until = self.begun.saturating_add(self.ask.ttl);
-        let noted = self.entries().change(&self.ask.owner, |entry| {
-            (!entry.leaving).then(|| {
-                entry.token = Some(token);
-                entry.until = until;
-                entry.watched = None;
-            })
-        });
-        // It took so long that the place ended.
-        if noted.flatten().is_none() {
-            return Ok(None);
-        }
-        self.shared.watch_over(self.session, &self.ask.owner, placed);
-        Ok(Some(self.granted(token, until, others_waiting)))
-    }
-
-    /// It is held already: the same answer, and no more.
-    async fn grant_again(
-        &self,
-        placed: &CreatedNode,
-        token: Token,
-    ) -> Result<Option<Answer>, Fault> {
-        let left = |until| {
-            validity::left(self.begun, until, self.session.proven(), self.session.validity())
-        };
-        let until = self.entries().with(&self.ask.owner, |entry| entry.until);
-        let Some(until) = until else { return Ok(None) };
-        let low = left(until) < self.session.validity() / 3;
-        if (low || self.session.needs_proof(SystemClock.now()))
-            && !self.shared.verify_exists(self.session, placed).await?
-        {
-            self.confirm_missing(placed).await?;
-            return Ok(None);
-        }
-        let others = self.shared.others_wait(self.session, self.name, self.base).await?;
-        Ok(Some(self.granted(token, until, others)))
-    }
-
-    fn granted(&self, token: Token, until: Timestamp, others_waiting: bool) -> Answer {
-        let (proven, validity) = (self.session.proven(), self.session.validity());
-        let left = validity::left(self.begun, until, proven, validity);
-        Answer::Granted { token, left, others_waiting }
-    }
-
-    /// A node is not there any more: somebody took it away.
-    async fn confirm_missing(&self, placed: &CreatedNode) -> Result<(), Fault> {
-        // Unless this server is behind.
-        let stat = self.session.stat(&placed.path).await?;
-        let ours = self.session.client().session_id().0;
-        if stat.is_some_and(|stat| stat.ephemeral_owner == ours) {
-            return Ok(());
-        }
-        self.shared.delete_owner_nodes(self.session, &self.ask.owner).await
     }
 
     /// Who only tries is told who is there.

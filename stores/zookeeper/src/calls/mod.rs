@@ -2,6 +2,7 @@
 
 pub(crate) mod asking;
 pub(crate) mod full_queue;
+pub(crate) mod granting;
 pub(crate) mod hinting;
 pub(crate) mod inspect;
 pub(crate) mod known;

@@ -8,7 +8,7 @@ use tenure_core::{
 };
 
 use crate::{
-    calls::asking::PendingAsk,
+    calls::{asking::PendingAsk, granting::GrantProof},
     client::Error,
     contenders::{
         entries::CreatedNode,
@@ -164,9 +164,13 @@ impl PendingAsk<'_> {
             return Ok(None);
         }
         if fits(leases.nodes().len(), of) {
-            self.give_back_mutex(placed).await?;
             let last = self.entries().with(&self.ask.owner, |entry| entry.leases.last().cloned());
             let Some(Some(last)) = last else { return Ok(None) };
+            // While it waits for that it keeps its place.
+            if let GrantProof::TooSoon(answer) = self.proof(&last).await? {
+                return Ok(Some(answer));
+            }
+            self.give_back_mutex(placed).await?;
             return self.grant(&last, others_wait).await;
         }
         let others = leases.nodes().len() - mine;

@@ -151,9 +151,11 @@ impl Session {
         self.is_proof_older(now, validity::oldest_proof(self.validity, self.options.grace))
     }
 
-    /// Whether a grant at `now` would end too soon, though a write was just asked for.
-    pub(crate) fn is_too_old(&self, now: Timestamp) -> bool {
-        self.is_proof_older(now, validity::oldest_new_proof(self.validity, self.options.grace))
+    /// When to ask again, if a grant at `now` would end before a renewal counts: the servers have just stood still.
+    pub(crate) fn vouches_from(&self, now: Timestamp) -> Option<Timestamp> {
+        let life = self.lock_validity();
+        let end = life.proven.saturating_add(self.validity);
+        life.said.too_soon(now, end, self.options.grace, (self.length(), self.options.tick))
     }
 
     /// Whether it is time for a write while a name is waited for, so that most grants need none.

@@ -110,8 +110,7 @@ impl WatchedLease for Lease {
         // The holder may have learned of its loss while the answer was under way.
         let received = received.max(self.context.now());
         let renewed = matches!(answer, Renewed::Renewed { .. }) && !state.hold.ended();
-        let left = renewed.then(|| state.hold.deadline().since(received));
-        let ttl = state.hold.terms().ttl.get();
+        let left = renewed.then(|| state.hold.lease_left(received));
         // A holder may have seen the risk before the engine did.
         let before = Self::take_risk_change(&mut state, received);
         state.hold.renewal_answered(sent, received, answer);
@@ -127,8 +126,8 @@ impl WatchedLease for Lease {
             }
         }
         before.iter().chain(&after).for_each(|risk| self.tell_risk(risk));
-        if let Some(left) = left {
-            self.context.observer.record_margin(self.name_use().series, left, ttl);
+        if let Some((left, length)) = left {
+            self.context.observer.record_margin(self.name_use().series, left, length);
         }
     }
 }

@@ -38,12 +38,13 @@ const PART: u32 = 14;
 const GAP: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 /// To a server that is far away it is not given up before so many times an answer have passed, or this part of the lease.
 const ANSWERS: u32 = 3;
-const LARGEST_PART: u32 = 6;
+const LARGEST_PART: u32 = 5;
 
-/// How long nothing may be heard.
-fn gap(shortest: Duration, answer_time: Duration) -> Duration {
+/// How long nothing may be heard. Less than `limit`, after which the connection ends by itself.
+fn gap(shortest: Duration, answer_time: Duration, limit: Duration) -> Duration {
     let gap = (shortest / PART).clamp(GAP.0, GAP.1);
-    gap.max((answer_time * ANSWERS).min(shortest / LARGEST_PART))
+    let far = (answer_time * ANSWERS).min(shortest.min(LONGEST) / LARGEST_PART);
+    gap.max(far.min(limit * 7 / 8))
 }
 
 /// A hold, and its number among all.
@@ -77,7 +78,8 @@ impl ScriptedMethod {
         let shortest = holds.iter().map(|hold| hold.ttl).min().unwrap_or_default();
         let before = self.0.transport.reply_counts();
         let answer_times = before.iter().map(|(open, _)| open.connection.answer_time);
-        let gap = gap(shortest, answer_times.max().unwrap_or_default());
+        let limit = self.0.shared.options.response_timeout;
+        let gap = gap(shortest, answer_times.max().unwrap_or_default(), limit);
         let mut renewing = pin!(self.renew_once(holds));
         let told = match timeout(gap, &mut renewing).await {
             Ok(told) => return told,
@@ -247,8 +249,10 @@ mod tests {
     #[test]
     fn the_farther_a_server_is_the_longer_it_may_be_silent() {
         let millis = Duration::from_millis;
-        let gaps = [(0, 1), (60_000, 1), (7_000, 100), (7_000, 200), (7_200, 3_000)];
-        let gaps = gaps.map(|(shortest, answer)| gap(millis(shortest), millis(answer)));
-        assert_eq!(gaps, [50, 1_000, 500, 600, 1_200].map(millis));
+        let cases =
+            [(0, 1), (60_000, 1), (7_000, 100), (7_000, 200), (7_000, 3_000), (60_000, 900)];
+        let gaps =
+            cases.map(|(shortest, answer)| gap(millis(shortest), millis(answer), millis(2_000)));
+        assert_eq!(gaps, [50, 1_000, 500, 600, 1_400, 1_750].map(millis));
     }
 }

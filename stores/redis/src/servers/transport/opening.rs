@@ -1,11 +1,15 @@
 //! Opening connections that many share, and doing without where none can be opened.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Poll,
 };
 
-use futures_util::future::{Either, select};
 use tenure_core::{Fault, FaultKind};
 
 use super::Transport;
@@ -26,6 +30,9 @@ use crate::{
 /// How often in a row it is asked which server has the locks, when the answer does not count for as long
 /// as connecting to it takes.
 pub(super) const ATTEMPTS: u32 = 3;
+
+/// How many openings go on whose callers gave up.
+const MOST_GIVEN_UP: usize = 2;
 
 /// What opens the connections of a transport.
 pub(super) struct Opener {
@@ -75,7 +82,9 @@ impl Transport {
         {
             return Err(Fault::new(kind, what, help));
         }
-        let opened = Openings::begin(self.opener(), here, link).first().await;
+        let opened =
+            Openings::begin(self.opener(), here, link).first(|open| self.trusts(open)).await;
+        let opened = opened.unwrap_or_else(|| Err(error::not_known_for_long_enough(&self.place)));
         link.record_attempt(number, opened.as_ref().map(drop));
         opened
     }
@@ -118,7 +127,10 @@ impl Opener {
             let opened = match (link.current().filter(is_same), &refused) {
                 (Some(open), _) => Ok(open),
                 (None, None) => self.opened_to(server.clone()).await.inspect(|open| {
-                    *lock(&link.open) = Some(open.clone());
+                    // One that came late takes no place of one that is of use.
+                    if link.current().is_none_or(|current| !self.trusts(&current)) {
+                        *lock(&link.open) = Some(open.clone());
+                    }
                 }),
                 (None, Some(fault)) => Err(fault.clone()),
             };
@@ -152,54 +164,69 @@ impl Opener {
     }
 }
 
-/// What opens a connection for a caller: a task of its own, and that of an earlier caller who gave up. Both run, because
-/// the earlier one is ahead, but may have been sent to a server that is gone by now.
+/// What opens a connection for a caller: a task of its own, and those of earlier callers who gave up. All run, because the
+/// earlier ones are ahead, but may have been sent to a server that is gone by now.
 struct Openings<'a> {
     link: &'a ServerLink,
-    earlier: Option<OpeningTask>,
-    own: Option<OpeningTask>,
+    /// The caller's own is the last.
+    tasks: Vec<OpeningTask>,
 }
 
 impl<'a> Openings<'a> {
     fn begin(opener: Opener, here: &Arc<RuntimeConnections>, link: &'a Arc<ServerLink>) -> Self {
+        let mut tasks = std::mem::take(&mut *lock(&link.given_up));
+        tasks.retain(|task| !task.is_finished());
         let (here, to) = (here.clone(), link.clone());
-        let own = tokio::spawn(async move { opener.connect(&here, &to).await });
-        Self { link, earlier: lock(&link.given_up).take(), own: Some(own) }
+        tasks.push(tokio::spawn(async move {
+            let open = opener.connect(&here, &to).await?;
+            // What is in the link is not kept open by a task that nobody asks.
+            let is_in_link =
+                to.current().is_some_and(|it| Arc::ptr_eq(&it.connection, &open.connection));
+            Ok((!is_in_link).then_some(open))
+        }));
+        Self { link, tasks }
     }
 
-    /// The first that succeeds.
-    async fn first(mut self) -> Result<LiveConnection, Fault> {
+    /// The connection that is opened first, if it is of use. If the caller's own task fails, so does this.
+    async fn first(
+        mut self,
+        is_of_use: impl Fn(&LiveConnection) -> bool,
+    ) -> Option<Result<LiveConnection, Fault>> {
         loop {
-            let (task, other) = match (&mut self.earlier, &mut self.own) {
-                (Some(earlier), Some(own)) => match select(earlier, own).await {
-                    Either::Left((ended, _)) => (ended, &mut self.earlier),
-                    Either::Right((ended, _)) => (ended, &mut self.own),
-                },
-                (Some(last), None) => (last.await, &mut self.earlier),
-                (None, Some(last)) => (last.await, &mut self.own),
-                (None, None) => return Err(not_opened()),
+            let (index, ended) = poll_fn(|context| {
+                let ended = self.tasks.iter_mut().enumerate().find_map(|(index, task)| {
+                    let Poll::Ready(ended) = Pin::new(task).poll(context) else { return None };
+                    Some((index, ended))
+                });
+                ended.map_or(Poll::Pending, Poll::Ready)
+            })
+            .await;
+            drop(self.tasks.remove(index));
+            let is_own = index == self.tasks.len();
+            let open = match ended.unwrap_or_else(|error| Err(not_opened().because(error))) {
+                Ok(open) => open.or_else(|| self.link.current()),
+                Err(fault) if is_own => return Some(Err(fault)),
+                Err(_) => None,
             };
-            *other = None;
-            let opened = task.unwrap_or_else(|error| Err(not_opened().because(error)));
-            if opened.is_ok() || self.earlier.is_none() && self.own.is_none() {
-                [self.earlier.take(), self.own.take()]
-                    .into_iter()
-                    .flatten()
-                    .for_each(|it| it.abort());
-                return opened;
+            if let Some(open) = open.filter(|open| !open.connection.is_closed() && is_of_use(open))
+            {
+                self.tasks.drain(..).for_each(|task| task.abort());
+                return Some(Ok(open));
+            }
+            if is_own {
+                return None;
             }
         }
     }
 }
 
 impl Drop for Openings<'_> {
-    /// The caller gives up. One task at most continues, for as long as to connect may take.
+    /// The newest continue without the caller, for as long as to connect may take.
     fn drop(&mut self) {
-        let mut left = [self.earlier.take(), self.own.take()].into_iter().flatten();
-        if let Some(continues) = left.next() {
-            *lock(&self.link.given_up) = Some(continues);
-        }
-        left.for_each(|task| task.abort());
+        self.tasks.retain(|task| !task.is_finished());
+        let too_many = self.tasks.len().saturating_sub(MOST_GIVEN_UP);
+        self.tasks.drain(..too_many).for_each(|task| task.abort());
+        *lock(&self.link.given_up) = std::mem::take(&mut self.tasks);
     }
 }
 
