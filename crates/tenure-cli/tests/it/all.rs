@@ -55,7 +55,7 @@ fn those_who_name_the_same_locks_in_other_orders_run_one_after_another() {
 #[test]
 fn the_loss_of_one_lock_ends_the_command_and_frees_the_others() {
     let scene = Scene::new();
-    let both = scene.start("--all a,b --ttl 1s", &until_go("held"));
+    let both = scene.start("--all a,b --ttl 9s", &until_go("held"));
     scene.line("held");
     assert_eq!(code(&scene.output(["break", "b", "--yes"])), 0);
     let ended = both.wait();

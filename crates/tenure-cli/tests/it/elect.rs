@@ -58,10 +58,10 @@ fn a_killed_leader_is_succeeded_with_a_greater_term() {
 #[test]
 fn a_stopped_leader_loses_its_command_in_time_and_leads_again_later() {
     let scene = Scene::new();
-    let first = elect(&scene, "chief --ttl 900ms", "first");
+    let first = elect(&scene, "chief --ttl 4s", "first");
     until_led(&scene, &["first"]);
     let old = scene.pids("pid")[0];
-    let second = elect(&scene, "chief --ttl 900ms", "second");
+    let second = elect(&scene, "chief --ttl 4s", "second");
     scene.until_waiting("chief", 1);
     first.signal(Signal::SIGSTOP);
     until_led(&scene, &["first", "second"]);
@@ -75,7 +75,7 @@ fn a_stopped_leader_loses_its_command_in_time_and_leads_again_later() {
 #[test]
 fn a_deposed_leader_ends_its_command_before_it_runs_it_again() {
     let scene = Scene::new();
-    let only = elect(&scene, "chief --ttl 900ms", "only");
+    let only = elect(&scene, "chief --ttl 9s", "only");
     until_led(&scene, &["only"]);
     assert_eq!(code(&scene.output(["break", "chief", "--yes"])), 0);
     until_led(&scene, &["only", "only"]);
