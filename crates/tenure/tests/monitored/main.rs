@@ -12,7 +12,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tenure::{Guard, LostReason, Tenure, observe::METRICS};
 use tracing::{Instrument, info_span};
 
-use server::{Embedded, Server};
+use server::{Embedded, Quorum, Server};
 use spans::{Hold, HoldEvents};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -80,6 +80,11 @@ async fn each_loss_is_told_once_on_zookeeper() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn each_loss_is_told_once_on_a_quorum() {
+    each_loss_is_told_once(Quorum::new()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn each_loss_is_told_once_in_a_directory() {
     each_loss_is_told_once(Embedded::new()).await;
 }
@@ -100,11 +105,21 @@ async fn each_loss_is_told_once<S: Server>(mut server: S) {
         for round in 0..outages() {
             let name = format!("{kind}-{outage:?}-{round}");
             let job = info_span!("job", name);
-            let mut lock = tenure.mutex(&name).lock().ttl(S::TTL);
-            if matches!(outage, Outage::MaxHold) {
-                lock = lock.max_hold(S::TTL);
-            }
-            let guard = lock.into_future().instrument(job).await.unwrap();
+            let lock = || {
+                let lock = tenure.mutex(&name).lock().ttl(S::TTL);
+                if matches!(outage, Outage::MaxHold) { lock.max_hold(S::TTL) } else { lock }
+            };
+            // A majority keeps members out for a while that were started again.
+            let granted = async {
+                loop {
+                    match lock().into_future().instrument(job.clone()).await {
+                        Ok(guard) => return guard,
+                        Err(error) => assert!(error.is_transient(), "{error:#}"),
+                    }
+                }
+            };
+            let guard = tokio::time::timeout(PATIENCE, granted).await.unwrap();
+            drop(job);
             let lost = suffer(outage, &mut server, &tenure, &guard).await;
             assert_eq!(lost, outage.reason().0, "{name}");
             drop(guard);

@@ -102,6 +102,39 @@ impl Server for ZookeeperServer {
     }
 }
 
+/// Three servers, of which two suffer: without them there is no majority.
+pub(crate) struct Quorum([RedisServer; 3]);
+
+impl Quorum {
+    pub(crate) fn new() -> Self {
+        // What it confirmed it still knows when it is started again.
+        let keeps = ["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
+        Self([(); 3].map(|()| RedisServer::with(&keeps)))
+    }
+}
+
+impl Server for Quorum {
+    const TTL: Duration = Duration::from_secs(6);
+
+    fn url(&self) -> String {
+        let servers = self.0.each_ref().map(RedisServer::url).join(",");
+        format!("quorum:{servers},longest_lease={}s", Self::TTL.as_secs())
+    }
+
+    fn kill(&mut self) {
+        self.0.iter_mut().skip(1).for_each(RedisServer::kill);
+    }
+
+    fn restart(&mut self) {
+        self.0.iter_mut().skip(1).for_each(RedisServer::restart);
+    }
+
+    async fn frozen<T>(&self, wait: impl Future<Output = T>) -> T {
+        let _frozen: Vec<_> = self.0.iter().skip(1).map(RedisServer::freeze).collect();
+        wait.await
+    }
+}
+
 /// A directory.
 pub(crate) struct Embedded(TempDir);
 
