@@ -55,7 +55,8 @@ async fn tries(tenure: &Tenure) -> ! {
     }
 }
 
-/// As a healthy service: names of all kinds, each for a moment; one name that several want; and a leader.
+/// As a healthy service: many names, each for a moment; one that others want too; one for as long as it runs; and a
+/// leader.
 async fn works(tenure: &Tenure, ttl: Duration) -> ! {
     let _held =
         tenure.mutex(format!("held-by-{}", std::process::id())).ttl(ttl).lock().await.unwrap();

@@ -35,9 +35,11 @@ const TENTH: Duration = Duration::from_millis(100);
 fn a_hold_that_is_taken_away() {
     let server = RedisServer::start();
     let mut recording = Recording::new(TENTH, TEN_MINUTES);
+    let command = Command::new(&server.url());
     let mut program = [Target::program(&server.url(), "holds", SECOND * 30)];
+    command.until_held("held");
     recording.watch(20, &mut program);
-    Command::new(&server.url()).run(&["break", "held", "--yes", "--reason", "a drill"]);
+    command.run(&["break", "held", "--yes", "--reason", "a drill"]);
     recording.watch(30, &mut program);
     recording.fires(&["TenureLost"]);
 }

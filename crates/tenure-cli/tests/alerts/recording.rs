@@ -148,7 +148,7 @@ impl Recording {
         let millis = (self.tick.mul_f64(self.stretch)).as_millis();
         let end = millis * u128::try_from(self.ticks).unwrap();
         let mut text = format!(
-            "rule_files: [{RULES}]\nevaluation_interval: {millis}ms\ntests:\n- interval: {millis}ms\n  input_series:\n"
+            "rule_files: ['{RULES}']\nevaluation_interval: {millis}ms\ntests:\n- interval: {millis}ms\n  input_series:\n"
         );
         for (series, values) in &self.series {
             let value = |tick| values.get(&tick).map_or_else(|| "_".to_owned(), f64::to_string);

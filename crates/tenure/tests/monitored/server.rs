@@ -18,18 +18,25 @@ pub(crate) trait Server {
     async fn frozen<T>(&self, wait: impl Future<Output = T>) -> T;
 }
 
+/// What the server itself calls so.
+macro_rules! as_its_own {
+    () => {
+        fn url(&self) -> String {
+            Self::url(self)
+        }
+
+        fn kill(&mut self) {
+            Self::kill(self);
+        }
+
+        fn restart(&mut self) {
+            Self::restart(self);
+        }
+    };
+}
+
 impl Server for RedisServer {
-    fn url(&self) -> String {
-        Self::url(self)
-    }
-
-    fn kill(&mut self) {
-        Self::kill(self);
-    }
-
-    fn restart(&mut self) {
-        Self::restart(self);
-    }
+    as_its_own!();
 
     async fn frozen<T>(&self, wait: impl Future<Output = T>) -> T {
         let _frozen = self.freeze();
@@ -38,17 +45,7 @@ impl Server for RedisServer {
 }
 
 impl Server for PostgresServer {
-    fn url(&self) -> String {
-        Self::url(self)
-    }
-
-    fn kill(&mut self) {
-        Self::kill(self);
-    }
-
-    fn restart(&mut self) {
-        Self::restart(self);
-    }
+    as_its_own!();
 
     async fn frozen<T>(&self, wait: impl Future<Output = T>) -> T {
         let _frozen = self.freeze();
@@ -60,17 +57,7 @@ impl Server for MariadbServer {
     /// A holder learns at its next renewal that its lock was taken, which has to come before it is at risk.
     const TTL: Duration = Duration::from_secs(6);
 
-    fn url(&self) -> String {
-        Self::url(self)
-    }
-
-    fn kill(&mut self) {
-        Self::kill(self);
-    }
-
-    fn restart(&mut self) {
-        Self::restart(self);
-    }
+    as_its_own!();
 
     async fn frozen<T>(&self, wait: impl Future<Output = T>) -> T {
         self.freeze();
@@ -84,17 +71,7 @@ impl Server for ZookeeperServer {
     /// Its shortest session takes four seconds.
     const TTL: Duration = Duration::from_secs(6);
 
-    fn url(&self) -> String {
-        Self::url(self)
-    }
-
-    fn kill(&mut self) {
-        Self::kill(self);
-    }
-
-    fn restart(&mut self) {
-        Self::restart(self);
-    }
+    as_its_own!();
 
     async fn frozen<T>(&self, wait: impl Future<Output = T>) -> T {
         let _frozen = self.freeze();
