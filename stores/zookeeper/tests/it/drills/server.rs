@@ -3,7 +3,7 @@
 use tenure_core::Guard;
 use tenure_servers::ZookeeperServer;
 
-use crate::support::{hold, lost, nodes_under, path, renewed, tenure, until};
+use crate::support::{PATIENCE, hold, lost, nodes_under, path, renewed, tenure, until};
 
 /// Some holds of one session.
 async fn holds(tenure: &tenure_core::Tenure) -> Vec<Guard> {
@@ -48,6 +48,25 @@ async fn a_server_frozen_for_longer_than_the_session_loses_all_holds_and_is_used
     assert!(next.token() > greatest);
     renewed(&next).await;
     next.release().await.unwrap();
+}
+
+/// The second of two pauses ends when a write still counts from before the first one: a lease would end at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn right_after_pauses_a_try_says_so_and_a_wait_gets_what_lasts() {
+    let server = ZookeeperServer::start();
+    let tenure = tenure(&format!("{}{}", server.url(), path()));
+    for pause in 0..2 {
+        let held = hold(&tenure, &format!("held-{pause}")).await;
+        let frozen = server.freeze();
+        lost(&held).await;
+        drop(frozen);
+    }
+    let refused = tenure.mutex("lock").try_lock().await.unwrap_err();
+    assert!(refused.to_string().contains("stood still"), "{refused:#}");
+    let permits = tenure.semaphore("permits", 1);
+    let permit = permits.acquire().wait(PATIENCE).await.unwrap();
+    renewed(&hold(&tenure, "lock").await).await;
+    permit.check().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
