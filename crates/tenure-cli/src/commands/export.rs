@@ -6,7 +6,7 @@ use tenure::config::Config;
 
 use crate::{
     args,
-    exit::Failure,
+    exit::{Failure, by_signal},
     explanation::Explanation,
     export::{
         metrics::FAMILIES,
@@ -15,7 +15,10 @@ use crate::{
     },
     exposition::{file::MetricsFile, merge::merged, text::render},
     output::{Event, Reporter, write_answer},
-    run::signals::{ENDING, Signals},
+    run::{
+        interrupt::FatalSignal,
+        signals::{ENDING, Signals},
+    },
 };
 
 /// For each of them the store may be asked once more.
@@ -50,7 +53,16 @@ pub(super) async fn export(
         }
     };
     source.close().await;
-    done.map(|()| 0)
+    match done {
+        // A signal is how serving ends, and no error.
+        Err(Failure::Interrupted { signal, .. }) if args.file.is_none() && !args.once => {
+            if let Some(typed) = FatalSignal::from_typed_signal(signal) {
+                typed.die();
+            }
+            Ok(by_signal(signal))
+        }
+        done => done.map(|()| 0),
+    }
 }
 
 async fn print(source: &Source) -> Result<(), Failure> {

@@ -140,7 +140,7 @@ impl Supervisor<'_> {
                 loss = &mut loss, if lost.is_none() => {
                     lost = Some(loss.reason);
                     by = loss.broken_by().cloned();
-                    self.say_lost_to(lost, by.as_ref());
+                    self.say_lost_to(loss.lock.name.as_str(), lost, by.as_ref());
                     if loss.reason == LostReason::Taken {
                         self.tell(&GuardianOrder::Taken).await?;
                     }
@@ -259,13 +259,12 @@ impl Supervisor<'_> {
     }
 
     fn say_lost(&self, reason: Option<LostReason>) {
-        self.say_lost_to(reason, None);
+        self.say_lost_to(self.name, reason, None);
     }
 
-    /// The same, where it is known to whom.
-    fn say_lost_to(&self, reason: Option<LostReason>, by: Option<&Identity>) {
+    /// The same, where it is known which of several locks was lost, and to whom.
+    fn say_lost_to(&self, name: &str, reason: Option<LostReason>, by: Option<&Identity>) {
         if let Some(reason) = reason {
-            let name = self.name;
             let fate =
                 if self.plan.kill_when_lost { CommandFate::Killed } else { CommandFate::RunsOn };
             let failure = self.last_renewal_error(reason);

@@ -59,7 +59,9 @@ fn the_loss_of_one_lock_ends_the_command_and_frees_the_others() {
     scene.line("held");
     assert_eq!(code(&scene.output(["break", "b", "--yes"])), 0);
     let ended = both.wait();
-    assert_eq!(code(&ended), 123, "{}", text(&ended.stderr));
+    let said = text(&ended.stderr);
+    assert_eq!(code(&ended), 123, "{said}");
+    assert!(said.contains(": b was "), "the one that was lost is named: {said}");
     assert_eq!(code(&scene.run("--all a,b --wait 10s", "true")), 0);
 }
 

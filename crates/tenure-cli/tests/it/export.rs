@@ -254,7 +254,10 @@ fn a_signal_ends_it_with_its_code() {
         let exporter = Exporter::start(&scene, &["--names", "*"]);
         exporter.scrape();
         exporter.running.signal(signal);
-        assert_eq!(code(&exporter.running.wait()), expected);
+        let Exporter { running, said, .. } = exporter;
+        assert_eq!(code(&running.wait()), expected);
+        let said = fs::read_to_string(said).unwrap();
+        assert!(!said.contains("interrupted"), "it is no failure to be ended: {said}");
     }
     let boots = fs::read_dir(scene.path("locks/boots")).unwrap();
     let members = boots.map(|boot| boot.unwrap().path().join("members"));
