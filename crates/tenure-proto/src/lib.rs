@@ -39,6 +39,7 @@ pub mod queue;
 pub mod quorum;
 pub mod renewal;
 pub mod rule;
+pub mod schedule;
 #[cfg(feature = "serde")]
 pub mod serde;
 pub mod time;

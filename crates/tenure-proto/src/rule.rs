@@ -174,6 +174,18 @@ rules! {
     WatcherLooksAgain,
     /// A call that inspects a name retries after a transient fault.
     PassingFaultsRiddenOut,
+    /// A slot that is finished is not run again.
+    FinishedSlotNotRepeated,
+    /// A slot that has ended is not run.
+    SlotEnds,
+    /// Each run of a slot counts as a try.
+    TriesCounted,
+    /// A name has one schedule.
+    OneScheduleForAName,
+    /// Only the holder of a name writes the record of its slots.
+    OnlyHolderWritesSlots,
+    /// The record of the slots is read under the lock.
+    SlotReadUnderLock,
 }
 
 #[cfg(feature = "broken-rules")]

@@ -18,6 +18,11 @@ const NO_DETACHING: Reason = Reason {
     help: "release it, and lock again where the work continues; or use another store",
 };
 
+const NO_SLOT_RECORDS: Reason = Reason {
+    what: "ZooKeeper tells its clients no time of day, by which all hosts would see the same slot",
+    help: "use Redis, PostgreSQL, MySQL or the embedded store to run something once per slot",
+};
+
 pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
     Capabilities {
         shared: options.has_readers(),
@@ -38,6 +43,7 @@ pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
         raise: false,
         together: false,
         detach: false,
+        slot_records: false,
         kinds_may_mix: options.layout == Layout::Kazoo,
         incarnation: false,
         tells_evictions: true,
@@ -51,6 +57,7 @@ pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
             shared: (!options.has_readers()).then_some(NO_READERS),
             permits: (options.layout == Layout::Kazoo).then_some(NO_PERMITS),
             detach: Some(NO_DETACHING),
+            slot_records: Some(NO_SLOT_RECORDS),
             ..Reasons::NONE
         },
     }

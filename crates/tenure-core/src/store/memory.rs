@@ -26,7 +26,8 @@ use tenure_proto::{
 use crate::{
     Clock, Evictions, Fault, FaultKind, HintBoard, LockName, SystemClock, Wakeups,
     store::{
-        Capabilities, Diagnostic, LeaseScope, Listing, Reasons, Renewal, Store, check_together,
+        Capabilities, Diagnostic, LeaseScope, Listing, Reasons, Renewal, SlotsWritten, Store,
+        StoredSlots, check_slot_record, check_together,
     },
 };
 
@@ -56,6 +57,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     raise: true,
     together: true,
     detach: true,
+    slot_records: true,
     kinds_may_mix: true,
     incarnation: true,
     tells_evictions: true,
@@ -111,6 +113,8 @@ struct MemoryState {
     /// Counts the losses.
     losses: u128,
     in_use: BTreeMap<LockName, NameState>,
+    /// The records of slots, each with the time of day until which it is kept.
+    slots: BTreeMap<LockName, (String, u64)>,
     last_time: u64,
     /// The number of names at which those are swept whose leases ended without another request for them.
     sweep_at: usize,
@@ -424,6 +428,35 @@ impl Store for MemoryStore {
     async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
         self.hints.evicted(name);
         Ok(())
+    }
+
+    async fn read_slots(&self, name: &LockName) -> Result<StoredSlots, Fault> {
+        let now = self.clock.wall();
+        let mut names = self.lock();
+        names.slots.retain(|_, (_, until)| *until > now);
+        Ok(StoredSlots { text: names.slots.get(name).map(|(text, _)| text.clone()), now })
+    }
+
+    async fn write_slots(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        text: &str,
+        keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        check_slot_record(text)?;
+        let at = self.decision_context();
+        let until = u64::try_from(keep.as_micros()).unwrap_or(u64::MAX);
+        let until = self.clock.wall().saturating_add(until);
+        let mut names = self.lock();
+        let mut state = names.take(name);
+        let holds = state.holds_alone(owner, &at);
+        names.put(name, state, &at);
+        if !holds {
+            return Ok(SlotsWritten::NotHeld);
+        }
+        names.slots.insert(name.clone(), (text.to_owned(), until));
+        Ok(SlotsWritten::Written)
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

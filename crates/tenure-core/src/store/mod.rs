@@ -1,8 +1,7 @@
 //! The contract between tenure and a store.
 //!
-//! An author of a store implements every method except [`Store::server`] and [`Store::db_system`], which have a
-//! default. The clauses below are
-//! numbered, and the conformance suite of `tenure-testkit` proves each of them.
+//! An author of a store implements every method except [`Store::server`], [`Store::db_system`], [`Store::read_slots`]
+//! and [`Store::write_slots`], which have a default. The clauses below are numbered, and the conformance suite of `tenure-testkit` proves each of them.
 //! [docs/stores/contract.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/contract.md) maps them onto real
 //! stores. [`NameState`](tenure_proto::queue::NameState) is their meaning in code.
 //!
@@ -64,6 +63,11 @@
 //!     afterwards, so of several that take over from it, one succeeds. From an owner that holds nothing, nothing is
 //!     taken over. Repeating it is harmless, as in clause 1. A *detached* hold belongs to no process. The end of a
 //!     process never frees it, even in a store that notices deaths. It ends with its lease, a release or an eviction.
+//! 19. **The record of the slots outlives its holders.** [`Store::write_slots`] replaces the record of a name in one step
+//!     with the check that this owner holds the name alone, and otherwise changes nothing. The record stays for the
+//!     time that was given with it, whatever happens to holders and processes, as long as the store keeps its data; then
+//!     it is gone. [`Store::read_slots`] returns what was written last, and the store's time of day. Repeating is
+//!     harmless.
 
 mod certificates;
 mod diagnostic;
@@ -71,6 +75,7 @@ mod evictions;
 mod fault;
 mod hints;
 mod memory;
+mod slot_records;
 
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
@@ -81,6 +86,7 @@ pub use evictions::{Eviction, Evictions};
 pub use fault::{Fault, FaultKind};
 pub use hints::{HintBoard, Wakeups};
 pub use memory::{MemoryStore, Saved};
+pub use slot_records::{SlotsWritten, StoredSlots, check_slot_record, no_slot_records};
 pub use tenure_proto::Owner;
 use tenure_proto::{
     HoldId, Incarnation, Renewed, Token,
@@ -129,6 +135,8 @@ pub struct Capabilities {
     pub together: bool,
     /// Whether [`Store::take_over`] works, and a hold can belong to no process.
     pub detach: bool,
+    /// Whether [`Store::write_slots`] and [`Store::read_slots`] work.
+    pub slot_records: bool,
     /// Whether one name can be used as several kinds of lock at a time, with exclusion decided by the modes alone. If
     /// not, an acquire as another kind is refused as [`Misconfigured`](crate::FaultKind::Misconfigured).
     pub kinds_may_mix: bool,
@@ -174,11 +182,14 @@ pub struct Reasons {
     pub fifo: Option<Reason>,
     /// Why it cannot `detach`.
     pub detach: Option<Reason>,
+    /// Why it keeps no `slot_records`.
+    pub slot_records: Option<Reason>,
 }
 
 impl Reasons {
     /// No reasons beyond the missing capabilities themselves.
-    pub const NONE: Self = Self { shared: None, permits: None, fifo: None, detach: None };
+    pub const NONE: Self =
+        Self { shared: None, permits: None, fifo: None, detach: None, slot_records: None };
 }
 
 impl Capabilities {
@@ -405,6 +416,23 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Sends the processes that hold a name the same hint as an eviction, and evicts nothing (clause 17). Each of them
     /// renews at once, and reads what other programs tell it. A store without such hints does nothing.
     async fn hint_holders(&self, name: &LockName) -> Result<(), Fault>;
+
+    /// Returns the record of a name's slots, and the store's time of day (clause 19).
+    async fn read_slots(&self, _name: &LockName) -> Result<StoredSlots, Fault> {
+        Err(no_slot_records())
+    }
+
+    /// Replaces the record of a name's slots, if this owner holds the name alone (clause 19). The record has at most
+    /// [`SlotRecord::MAX`](tenure_proto::schedule::SlotRecord::MAX) bytes, and is kept for `keep`.
+    async fn write_slots(
+        &self,
+        _name: &LockName,
+        _owner: &Owner,
+        _text: &str,
+        _keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        Err(no_slot_records())
+    }
 
     /// Returns the identity of the store's memory (clause 15). From it, a quorum learns that a member restarted and may
     /// have forgotten a part.

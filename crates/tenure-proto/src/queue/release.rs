@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{Client, Contender, DecisionContext, NameState, Wake};
+use super::{Client, Contender, DecisionContext, Mode, NameState, Wake};
 use crate::{
     HoldId, Owner, Renewed, Token,
     rule::{Rule, kept},
@@ -55,6 +55,17 @@ impl NameState {
         let Some(holder) = found else { return Renewed::Lost };
         holder.expires = holder.expires.max(at.now.saturating_add(ttl));
         Renewed::Renewed { left: holder.expires.since(at.now), others_waiting }
+    }
+
+    /// Returns whether `owner` holds the name exclusively.
+    pub fn holds_alone(&mut self, owner: &Owner, at: &DecisionContext<'_>) -> bool {
+        if !kept(Rule::OnlyHolderWritesSlots) {
+            return true;
+        }
+        self.expire(at);
+        self.holders.iter().any(|holder| {
+            holder.owner == *owner && holder.mode == Mode::Exclusive && !holder.lingering
+        })
     }
 
     /// Releases a hold or a queue position, and offers the name to the next waiter.

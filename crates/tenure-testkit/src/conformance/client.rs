@@ -11,7 +11,7 @@ use tenure_core::{
             Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Diagnostic, LeaseScope, Listing, Renewal},
+    store::{Capabilities, Diagnostic, LeaseScope, Listing, Renewal, SlotsWritten, StoredSlots},
 };
 
 use super::scene::{LONG, STEP, Scene, name};
@@ -285,6 +285,27 @@ impl Client {
     /// The store's fault, unless it is of the kind that passes.
     pub async fn raise(&self, owner: &Owner, token: Token) -> Result<Raised, Fault> {
         self.patiently(|| self.store.raise(&self.name, owner, token)).await.0
+    }
+
+    /// The record of the name's slots.
+    ///
+    /// # Errors
+    /// The store's fault, unless it is of the kind that passes.
+    pub async fn read_slots(&self) -> Result<StoredSlots, Fault> {
+        self.patiently(|| self.store.read_slots(&self.name)).await.0
+    }
+
+    /// Replaces the record of the name's slots.
+    ///
+    /// # Errors
+    /// The store's fault, unless it is of the kind that passes.
+    pub async fn write_slots(
+        &self,
+        owner: &Owner,
+        text: &str,
+        keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        self.patiently(|| self.store.write_slots(&self.name, owner, text, keep)).await.0
     }
 
     /// Who holds the name and who waits for it.

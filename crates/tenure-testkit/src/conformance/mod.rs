@@ -30,6 +30,7 @@ pub mod renewal;
 pub mod repeating;
 pub mod runtimes;
 pub mod shared;
+pub mod slot_records;
 pub mod take_over;
 pub mod together;
 pub mod tokens;
@@ -250,6 +251,16 @@ macro_rules! conformance {
                 a_detached_hold_is_renewed_and_released_by_anybody
                 a_detached_hold_can_be_evicted
                 what_is_attached_ends_with_its_process
+            }
+            slot_records {
+                the_holder_writes_the_record_of_its_slots
+                nobody_else_writes_the_record_of_the_slots
+                a_record_is_replaced_and_a_repeated_write_is_harmless
+                a_record_outlives_its_holder_and_the_breaking_of_its_lock
+                a_record_is_gone_when_its_time_is_over
+                names_have_records_of_their_own
+                a_record_of_the_greatest_length_is_kept_and_a_longer_one_refused
+                everybody_sees_the_same_time_of_day
             }
             incarnation {
                 everybody_sees_the_same_incarnation

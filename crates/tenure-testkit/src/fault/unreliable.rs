@@ -11,7 +11,7 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Diagnostic, Listing, Renewal},
+    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWritten, StoredSlots},
 };
 
 use super::{
@@ -266,6 +266,30 @@ impl Store for Unreliable {
         self.carry(move |store| {
             let name = name.clone();
             Box::pin(async move { store.hint_holders(&name).await })
+        })
+        .await
+    }
+
+    async fn read_slots(&self, name: &LockName) -> Result<StoredSlots, Fault> {
+        let name = name.clone();
+        self.carry(move |store| {
+            let name = name.clone();
+            Box::pin(async move { store.read_slots(&name).await })
+        })
+        .await
+    }
+
+    async fn write_slots(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        text: &str,
+        keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        let (name, owner, text) = (name.clone(), *owner, text.to_owned());
+        self.carry(move |store| {
+            let (name, text) = (name.clone(), text.clone());
+            Box::pin(async move { store.write_slots(&name, &owner, &text, keep).await })
         })
         .await
     }

@@ -29,6 +29,7 @@ pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
         raise: true,
         together: true,
         detach: true,
+        slot_records: false,
         kinds_may_mix: limits.kinds_may_mix,
         incarnation,
         tells_evictions: true,
@@ -111,6 +112,11 @@ const FENCED: Refusals = Refusals {
     ..REDISSON
 };
 
+const NO_SLOT_RECORDS: Reason = Reason {
+    what: "the slots that were run are recorded only in tenure's own layout, and by scripts",
+    help: "leave layout and scripts=no out of the URL, or use another store to run something once per slot",
+};
+
 /// One record for one holder, and no queue.
 fn one_holder(all: Capabilities, why: &Refusals) -> Capabilities {
     let reason = |what| Some(Reason { what, help: why.help });
@@ -121,6 +127,7 @@ fn one_holder(all: Capabilities, why: &Refusals) -> Capabilities {
         handoff: false,
         implicit_handoff: false,
         together: false,
+        slot_records: false,
         position_ttl: Duration::ZERO,
         place_back: false,
         claim_window: Duration::ZERO,
@@ -131,6 +138,7 @@ fn one_holder(all: Capabilities, why: &Refusals) -> Capabilities {
             permits: reason(why.permits),
             fifo: reason(why.fifo),
             detach: None,
+            slot_records: Some(NO_SLOT_RECORDS),
         },
         ..all
     }
