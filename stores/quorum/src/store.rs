@@ -240,6 +240,11 @@ fn check(members: &[Member], places: &[String], durable: bool) -> Result<(), Fau
     Ok(())
 }
 
+const NO_SLOT_RECORDS: Reason = Reason {
+    what: "the servers of a quorum have no common time of day, by which all hosts would see the same slot",
+    help: "use one Redis, PostgreSQL, MySQL or the embedded store to run something once per slot",
+};
+
 fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
     let all = |can: fn(&Capabilities) -> bool| members.iter().all(|one| can(one.capabilities()));
     let (shared, detach) = (all(|can| can.shared), all(|can| can.detach));
@@ -263,6 +268,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
         raise: false,
         together: false,
         detach,
+        slot_records: false,
         kinds_may_mix: all(|can| can.kinds_may_mix),
         incarnation: false,
         tells_evictions: telling >= majority(members.len()),
@@ -277,6 +283,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
             permits: Some(NO_PERMITS),
             fifo: Some(NO_QUEUE),
             detach: (!detach).then_some(NO_DETACHING),
+            slot_records: Some(NO_SLOT_RECORDS),
         },
     }
 }
