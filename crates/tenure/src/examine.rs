@@ -37,12 +37,12 @@ impl Tenure {
         Self::examine_for(url.as_ref(), &Defaults::default()).await
     }
 
-    /// Examines a store for holds with these settings, as `Tenure::open_for` opens one.
+    /// Examines a store for holds with these settings, as `open_for` opens one.
     pub(crate) fn examine_for<'a>(
         url: &'a str,
         holds: &'a Defaults,
     ) -> BoxFuture<'a, Result<Examination, OpenError>> {
-        // Compiled in this crate, as in `Tenure::open_for`.
+        // Compiled in this crate, as in `open_for`.
         Box::pin(Self::examining(url, holds))
     }
 

@@ -1,6 +1,6 @@
 //! Opening the store that a configuration names.
 
-use crate::{Examination, OpenError, Tenure, config::Config};
+use crate::{Examination, OpenError, Tenure, config::Config, open::open_for};
 
 impl Tenure {
     /// Opens the store that the environment variables and the configuration file name. Locks use the settings given
@@ -44,12 +44,13 @@ impl Tenure {
     /// # }).unwrap();
     /// ```
     pub async fn from_config(config: &Config) -> Result<Self, OpenError> {
-        let opened = Self::open_for(config.store()?, &config.hold_bounds())
+        // Not as a whole `Tenure`, whose metrics would have no families.
+        let store = open_for(config.store()?, &config.hold_bounds())
             .await
             .map_err(|error| with_config_origin(config, error))?;
         let families = config.metric_families().clone();
         let config = config.clone();
-        let mut builder = Self::builder(opened.store().clone()).metric_families(families);
+        let mut builder = Self::builder(store).metric_families(families);
         if let Some(service) = config.service() {
             builder = builder.service(service);
         }

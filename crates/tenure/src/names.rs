@@ -47,7 +47,7 @@ impl Tenure {
     }
 }
 
-/// Compiled in this crate, as in `Tenure::open_for`.
+/// Compiled in this crate, as in `open_for`.
 fn in_use<'a>(
     url: &'a str,
     prefix: &'a str,

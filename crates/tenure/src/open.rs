@@ -167,7 +167,7 @@ impl Tenure {
     /// # }).unwrap();
     /// ```
     pub async fn open(url: impl AsRef<str>) -> Result<Self, OpenError> {
-        Self::open_for(url.as_ref(), &Defaults::default()).await
+        Ok(Self::with_store(open(url).await?))
     }
 
     /// Opens the store that `options` describe: `RedisOptions`, `PostgresOptions`, `MysqlOptions` or
@@ -200,33 +200,6 @@ impl Tenure {
         Ok(Self::with_store(store.map_err(|fault| OpenError::Store { url, fault })?))
     }
 
-    /// Opens the store at `url` for holds with these settings, as far as known: the shortest ttl, and the longest
-    /// grace.
-    pub(crate) fn open_for<'a>(
-        url: &'a str,
-        holds: &'a Defaults,
-    ) -> BoxFuture<'a, Result<Self, OpenError>> {
-        // Compiled in this crate. Each crate that awaits an `async fn` compiles its body again, with everything that it
-        // awaits: here, a good part of every store.
-        Box::pin(Self::opening(url, holds))
-    }
-
-    async fn opening(url: &str, holds: &Defaults) -> Result<Self, OpenError> {
-        let (scheme, rest) = check(url)?;
-        tenure_core::runtime::ready().map_err(OpenError::Thread)?;
-        let store = match scheme {
-            "memory" => Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>),
-            "file" => embedded(rest),
-            "quorum" => within_runtime(quorum(rest)).await,
-            "zookeeper" => within_runtime(zookeeper(url, holds)).await,
-            scheme if is_mysql(scheme) => within_runtime(mysql(url)).await,
-            scheme if is_postgres(scheme) => within_runtime(postgres(url)).await,
-            _ => within_runtime(redis(url)).await,
-        };
-        let store = store.map_err(|fault| OpenError::Store { url: redacted_url(url), fault })?;
-        Ok(Self::with_store(store))
-    }
-
     /// Opens a quorum of the independent stores at these URLs. A name is held when a majority of them holds it.
     ///
     /// This is the same as [`Tenure::open`] with `quorum:URL,URL,URL`. Give at least three stores, and best an odd
@@ -253,6 +226,53 @@ impl Tenure {
         let urls: Vec<_> = urls.into_iter().map(|url| url.as_ref().replace(',', "%2C")).collect();
         Self::open(format!("quorum:{}", urls.join(","))).await
     }
+}
+
+/// Opens a store by its URL, for [`Tenure::builder`]. If you need no builder, use [`Tenure::open`].
+///
+/// # Errors
+/// [`OpenError`], whose help says what you can do.
+///
+/// # Cancel safety
+/// Cancel-safe: opening a store holds nothing.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use tenure::{Tenure, observe::MetricFamilies, store};
+///
+/// let families = MetricFamilies::new(["order:*", "nightly"])?;
+/// let tenure = Tenure::builder(store::open("memory:").await?).metric_families(families).build();
+/// tenure.mutex("order:7").lock().await?.release().await?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+pub async fn open(url: impl AsRef<str>) -> Result<Arc<dyn Store>, OpenError> {
+    open_for(url.as_ref(), &Defaults::default()).await
+}
+
+/// Opens the store at `url` for holds with these settings, as far as known: the shortest ttl, and the longest grace.
+pub(crate) fn open_for<'a>(
+    url: &'a str,
+    holds: &'a Defaults,
+) -> BoxFuture<'a, Result<Arc<dyn Store>, OpenError>> {
+    // Compiled in this crate. Each crate that awaits an `async fn` compiles its body again, with everything that it
+    // awaits: here, a good part of every store.
+    Box::pin(opening(url, holds))
+}
+
+async fn opening(url: &str, holds: &Defaults) -> Result<Arc<dyn Store>, OpenError> {
+    let (scheme, rest) = check(url)?;
+    tenure_core::runtime::ready().map_err(OpenError::Thread)?;
+    let store = match scheme {
+        "memory" => Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>),
+        "file" => embedded(rest),
+        "quorum" => within_runtime(quorum(rest)).await,
+        "zookeeper" => within_runtime(zookeeper(url, holds)).await,
+        scheme if is_mysql(scheme) => within_runtime(mysql(url)).await,
+        scheme if is_postgres(scheme) => within_runtime(postgres(url)).await,
+        _ => within_runtime(redis(url)).await,
+    };
+    store.map_err(|fault| OpenError::Store { url: redacted_url(url), fault })
 }
 
 /// Describes a store that cannot be opened. Names its address once, as most faults name it themselves.

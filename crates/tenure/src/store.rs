@@ -1,6 +1,6 @@
 //! A store as a program sees it: its capabilities, its locks and its health.
 //!
-//! [`Tenure::store`](crate::Tenure::store) returns the open store. [`MemoryStore`] is the store for tests. To write
+//! [`Tenure::store`](crate::Tenure::store) returns the open store, and [`open`] opens one for a builder. [`MemoryStore`] is the store for tests. To write
 //! your own store, use the crate `tenure-core`.
 //!
 //! ```
@@ -18,6 +18,7 @@
 //! # }).unwrap();
 //! ```
 
+pub use crate::open::open;
 pub use tenure_core::store::{
     BadSeverity, Capabilities, Diagnostic, LeaseScope, Listing, MemoryStore, Reason, Reasons,
     Saved, Severity, Store,

@@ -43,6 +43,9 @@ impl MetricsFile {
         if !metadata(file.folder())?.is_dir() {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
+        if metadata(path).is_ok_and(|about| about.is_dir()) {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
         Ok(file)
     }
 
@@ -197,12 +200,10 @@ mod tests {
         let link = dir.path().join("link.prom");
         symlink(dir.path().join("elsewhere"), &link).unwrap();
         let missing = dir.path().join("missing/jobs.prom");
-        for path in [&*missing, Path::new("/")] {
+        for path in [&*missing, Path::new("/"), dir.path()] {
             MetricsFile::new(path).unwrap_err();
         }
-        for path in [&*link, dir.path()] {
-            MetricsFile::new(path).unwrap().change(|_| String::new()).unwrap_err();
-        }
+        MetricsFile::new(&link).unwrap().change(|_| String::new()).unwrap_err();
         let file = MetricsFile::new(&dir.path().join("later.prom")).unwrap();
         symlink("/etc/passwd", dir.path().join("later.prom")).unwrap();
         file.change(|_| "up 1\n".to_owned()).unwrap_err();

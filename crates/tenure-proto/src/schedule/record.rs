@@ -13,6 +13,7 @@ const VERSION: &str = "tenure-slots 1";
 
 /// The last run that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Started {
     /// Its slot.
     pub slot: SlotId,
@@ -24,6 +25,7 @@ pub struct Started {
 
 /// A slot that is finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finished {
     /// The slot.
     pub slot: SlotId,
@@ -42,6 +44,7 @@ pub struct Finished {
 /// assert_eq!(SlotRecord::read(&record.to_text()), Ok(record));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SlotRecord {
     /// The [text](super::Schedule::text) of the schedule.
     pub schedule: Box<str>,

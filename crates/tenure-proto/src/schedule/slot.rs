@@ -23,6 +23,7 @@ impl fmt::Display for SlotId {
 
 /// One slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Slot {
     /// What it is called.
     pub id: SlotId,
@@ -31,6 +32,12 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// Makes the slot of this name, which ends then.
+    #[must_use]
+    pub const fn new(id: SlotId, ends: Option<u64>) -> Self {
+        Self { id, ends }
+    }
+
     /// Returns when it begins, if that is known.
     #[must_use]
     pub const fn starts(&self) -> Option<u64> {
@@ -66,6 +73,7 @@ pub trait Schedule: fmt::Debug + Send + Sync + 'static {
 
 /// The slot that a caller means.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Meant {
     /// The slot.
     pub slot: Slot,

@@ -20,6 +20,7 @@ pub enum Mark {
 
 /// Which runs of a slot are allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SlotRules {
     /// The most runs of one slot; `None` for any number.
     pub tries: Option<u32>,

@@ -222,6 +222,25 @@ fn a_variable_can_be_a_whole_url_or_a_part_of_it() {
     assert_eq!(config.store().unwrap(), "file:/srv/a b/locks");
 }
 
+/// A total of all series would count each lock twice.
+#[test]
+fn families_of_the_file_are_in_all_series_of_locks() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    metrics::with_local_recorder(&recorder, || {
+        let config = parse("store = 'memory:'\n[metrics]\nfamilies = ['order:*']\n").unwrap();
+        runtime.block_on(async {
+            let tenure = Tenure::from_config(&config).await.unwrap();
+            tenure.mutex("order:1").lock().await.unwrap().release().await.unwrap();
+        });
+    });
+    let text = recorder.handle().render();
+    let acquired = text.lines().filter(|line| line.starts_with("tenure_acquired_total{"));
+    let (with, without): (Vec<_>, Vec<_>) = acquired.partition(|line| line.contains("family="));
+    assert!(with.len() > 1, "{text}");
+    assert_eq!(without, Vec::<&str>::new());
+}
+
 #[tokio::test]
 async fn locks_use_what_the_file_says() {
     let dir = tempdir().unwrap();
