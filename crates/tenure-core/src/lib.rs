@@ -47,11 +47,11 @@ pub use detached::Handle;
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{
     AcquireError, AllReleaseError, BadHandle, DetachError, Error, HandleError, InspectError,
-    LatchError, Lost, ReleaseError, ShutdownError, StoreError,
+    LatchError, Lost, OnceError, ReleaseError, ShutdownError, StoreError,
 };
 pub use kinds::{
-    All, AllGuard, DowngradeError, Election, Latch, Leaders, Leadership, Mutex, RwLock, Scope,
-    Semaphore, WriteGuard, scope,
+    All, AllGuard, Begun, DowngradeError, Election, Latch, Leaders, Leadership, Mutex, Once,
+    Overlap, RwLock, Scope, Semaphore, SkippedSlot, SlotRun, WriteGuard, scope,
 };
 pub use name_pattern::NamePattern;
 pub use names::{LockName, NameError};
@@ -65,4 +65,5 @@ pub use tenure::{Tenure, TenureBuilder};
 pub use tenure_proto as proto;
 pub use tenure_proto::{
     HoldId, Incarnation, LostReason, Owner, Timestamp, Token, election::Leader, queue::Snapshot,
+    schedule,
 };

@@ -184,6 +184,8 @@ rules! {
     OneScheduleForAName,
     /// Only the holder of a name writes the record of its slots.
     OnlyHolderWritesSlots,
+    /// A late copy of an earlier write does not replace the record of the slots.
+    LateCopyOfSlotsRefused,
     /// The record of the slots is read under the lock.
     SlotReadUnderLock,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{
     AcquireError, AllReleaseError, BadHandle, BadToken, DetachError, HandleError, InspectError,
-    LatchError, Lost, ReleaseError, ShutdownError, StoreError, StoreFailure,
+    LatchError, Lost, OnceError, ReleaseError, ShutdownError, StoreError, StoreFailure,
 };
 use crate::{Fault, LockName, NameError, parts::ErrorParts};
 
@@ -37,6 +37,8 @@ pub enum Error {
     Shutdown(ShutdownError),
     /// A latch could not be used, or stayed closed.
     Latch(LatchError),
+    /// The work of a slot was not begun, or not recorded as finished.
+    Once(OnceError),
     /// Inspecting a lock, or another call that acquires nothing, failed.
     Inspect(InspectError),
     /// A guard did not become a handle.
@@ -129,6 +131,7 @@ impl Error {
             Self::ReleaseAll(error) => error.parts(),
             Self::Shutdown(error) => ErrorParts::of(error),
             Self::Latch(error) => error.parts(),
+            Self::Once(error) => error.parts(),
             Self::Inspect(error) => error.parts(),
             Self::Detach(error) => error.parts(),
             Self::Handle(error) => error.parts(),
@@ -150,6 +153,7 @@ impl Error {
             Self::ReleaseAll(error) => ("ReleaseAll", error),
             Self::Shutdown(error) => ("Shutdown", error),
             Self::Latch(error) => ("Latch", error),
+            Self::Once(error) => ("Once", error),
             Self::Inspect(error) => ("Inspect", error),
             Self::Detach(error) => ("Detach", error),
             Self::Handle(error) => ("Handle", error),
@@ -184,7 +188,7 @@ macro_rules! from {
 
 from!(
     AcquireError => Acquire, Lost => Lost, ReleaseError => Release, AllReleaseError => ReleaseAll,
-    ShutdownError => Shutdown, LatchError => Latch, InspectError => Inspect, DetachError => Detach,
+    ShutdownError => Shutdown, LatchError => Latch, OnceError => Once, InspectError => Inspect, DetachError => Detach,
     HandleError => Handle, StoreError => Store, BadHandle => BadHandle, BadToken => BadToken,
     NameError => Name
 );

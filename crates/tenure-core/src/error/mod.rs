@@ -10,6 +10,7 @@ mod failure;
 pub(crate) mod handle;
 mod inspect;
 mod lost;
+mod once;
 pub mod questions;
 mod release;
 mod store;
@@ -21,6 +22,7 @@ pub use failure::StoreFailure;
 pub use handle::{BadHandle, DetachError, HandleError};
 pub use inspect::{InspectError, LatchError};
 pub use lost::Lost;
+pub use once::OnceError;
 pub use release::{AllReleaseError, ReleaseError, ShutdownError};
 pub use store::StoreError;
 pub use tenure_proto::{OutOfRange, latch::BadArrival, token::BadToken};
@@ -44,6 +46,7 @@ errors!(
     HandleError,
     InspectError,
     LatchError,
+    OnceError,
     Lost,
     ReleaseError,
     StoreError,

@@ -122,6 +122,7 @@ impl Error {
         match self {
             Self::Acquire(error) => error.is_busy(),
             Self::Latch(error) => matches!(error, LatchError::TimedOut { .. }),
+            Self::Once(error) => error.is_busy(),
             _ => false,
         }
     }
@@ -134,6 +135,7 @@ impl Error {
             | Self::Release(ReleaseError::Lost(_))
             | Self::Detach(DetachError::Lost(_)) => true,
             Self::Handle(error) => error.is_lost(),
+            Self::Once(error) => error.is_lost(),
             _ => false,
         }
     }
@@ -146,6 +148,7 @@ impl Error {
             Self::Acquire(error) => error.is_transient(),
             Self::Inspect(error) | Self::Latch(LatchError::Inspect(error)) => error.is_transient(),
             Self::Latch(LatchError::TimedOut { .. }) => true,
+            Self::Once(error) => error.is_transient(),
             Self::Downgrade(failure)
             | Self::Detach(DetachError::Store(failure) | DetachError::InDoubt(failure))
             | Self::Release(ReleaseError::InDoubt(failure)) => is_transient_failure(failure),

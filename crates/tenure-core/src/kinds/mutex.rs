@@ -2,9 +2,12 @@
 
 use std::{fmt, sync::Arc};
 
-use tenure_proto::queue::{Kind, Mode};
+use tenure_proto::{
+    queue::{Kind, Mode},
+    schedule::Schedule,
+};
 
-use super::{Lock, Reentrant, TryLock, inspect::inspect, target::LockTarget};
+use super::{Lock, Once, Reentrant, TryLock, inspect::inspect, target::LockTarget};
 use crate::{
     acquire::Acquirer,
     options::{Options, setters},
@@ -56,6 +59,12 @@ impl Mutex {
     /// Turns this into the same lock for scopes, which can enter it again while they hold it.
     pub fn reentrant(self) -> Reentrant {
         Reentrant::new(self.target.with_span_name("reentrant"), self.options)
+    }
+
+    /// Makes it the lock of work that is done once in each slot of a schedule, by whichever process gets there first. See
+    /// [`Once`].
+    pub fn once(self, schedule: impl Schedule) -> Once {
+        Once::new(self, Arc::new(schedule))
     }
 
     pub(super) fn into_parts(self) -> (LockTarget, Options) {

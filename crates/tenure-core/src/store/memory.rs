@@ -26,8 +26,8 @@ use tenure_proto::{
 use crate::{
     Clock, Evictions, Fault, FaultKind, HintBoard, LockName, SystemClock, Wakeups,
     store::{
-        Capabilities, Diagnostic, LeaseScope, Listing, Reasons, Renewal, SlotsWritten, Store,
-        StoredSlots, check_slot_record, check_together,
+        Capabilities, Diagnostic, LeaseScope, Listing, Reasons, Renewal, SlotsWrite, SlotsWritten,
+        Store, StoredSlots, check_slot_record, check_together,
     },
 };
 
@@ -441,13 +441,11 @@ impl Store for MemoryStore {
         &self,
         name: &LockName,
         owner: &Owner,
-        text: &str,
-        keep: Duration,
+        write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
-        check_slot_record(text)?;
-        let at = self.decision_context();
-        let until = u64::try_from(keep.as_micros()).unwrap_or(u64::MAX);
-        let until = self.clock.wall().saturating_add(until);
+        check_slot_record(&write.text)?;
+        let (at, now) = (self.decision_context(), self.clock.wall());
+        let until = now.saturating_add(u64::try_from(write.keep.as_micros()).unwrap_or(u64::MAX));
         let mut names = self.lock();
         let mut state = names.take(name);
         let holds = state.holds_alone(owner, &at);
@@ -455,7 +453,11 @@ impl Store for MemoryStore {
         if !holds {
             return Ok(SlotsWritten::NotHeld);
         }
-        names.slots.insert(name.clone(), (text.to_owned(), until));
+        let known = names.slots.get(name).filter(|(_, until)| *until > now);
+        if !write.replaces(known.map(|(text, _)| &**text)) {
+            return Ok(SlotsWritten::Changed);
+        }
+        names.slots.insert(name.clone(), (write.text.clone(), until));
         Ok(SlotsWritten::Written)
     }
 

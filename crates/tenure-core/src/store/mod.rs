@@ -64,10 +64,10 @@
 //!     taken over. Repeating it is harmless, as in clause 1. A *detached* hold belongs to no process. The end of a
 //!     process never frees it, even in a store that notices deaths. It ends with its lease, a release or an eviction.
 //! 19. **The record of the slots outlives its holders.** [`Store::write_slots`] replaces the record of a name in one step
-//!     with the check that this owner holds the name alone, and otherwise changes nothing. The record stays for the
-//!     time that was given with it, whatever happens to holders and processes, as long as the store keeps its data; then
-//!     it is gone. [`Store::read_slots`] returns what was written last, and the store's time of day. Repeating is
-//!     harmless.
+//!     with the check that this owner holds the name alone, and that the record is the one to be replaced, or already
+//!     the new one. Otherwise it changes nothing. The record stays for the time that was given with it, whatever happens
+//!     to holders and processes, as long as the store keeps its data; then it is gone. [`Store::read_slots`] returns what
+//!     was written last, and the store's time of day. Repeating is harmless, also late.
 
 mod certificates;
 mod diagnostic;
@@ -86,7 +86,7 @@ pub use evictions::{Eviction, Evictions};
 pub use fault::{Fault, FaultKind};
 pub use hints::{HintBoard, Wakeups};
 pub use memory::{MemoryStore, Saved};
-pub use slot_records::{SlotsWritten, StoredSlots, check_slot_record, no_slot_records};
+pub use slot_records::{SlotsWrite, SlotsWritten, StoredSlots, check_slot_record, no_slot_records};
 pub use tenure_proto::Owner;
 use tenure_proto::{
     HoldId, Incarnation, Renewed, Token,
@@ -422,14 +422,12 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         Err(no_slot_records())
     }
 
-    /// Replaces the record of a name's slots, if this owner holds the name alone (clause 19). The record has at most
-    /// [`SlotRecord::MAX`](tenure_proto::schedule::SlotRecord::MAX) bytes, and is kept for `keep`.
+    /// Replaces the record of a name's slots, if this owner holds the name alone (clause 19).
     async fn write_slots(
         &self,
         _name: &LockName,
         _owner: &Owner,
-        _text: &str,
-        _keep: Duration,
+        _write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
         Err(no_slot_records())
     }

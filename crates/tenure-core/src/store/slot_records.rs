@@ -1,6 +1,11 @@
 //! What a store keeps of the slots of a name, beside its lock.
 
-use tenure_proto::schedule::SlotRecord;
+use std::time::Duration;
+
+use tenure_proto::{
+    rule::{Rule, kept},
+    schedule::SlotRecord,
+};
 
 use super::{Capabilities, Reason};
 use crate::{Fault, FaultKind};
@@ -14,6 +19,28 @@ pub struct StoredSlots {
     pub now: u64,
 }
 
+/// A write of the record of a name's slots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotsWrite {
+    /// The record that this one replaces; `None` if there is none. A copy of an earlier write that comes late finds
+    /// another one, and changes nothing.
+    pub before: Option<String>,
+    /// The new record, of at most [`SlotRecord::MAX`] bytes.
+    pub text: String,
+    /// How long it is kept, from now on.
+    pub keep: Duration,
+}
+
+impl SlotsWrite {
+    /// Returns whether the record is to be written where the store has `known`.
+    #[must_use]
+    pub fn replaces(&self, known: Option<&str>) -> bool {
+        known == self.before.as_deref()
+            || known == Some(&*self.text)
+            || !kept(Rule::LateCopyOfSlotsRefused)
+    }
+}
+
 /// A store's answer to a write of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotsWritten {
@@ -21,6 +48,8 @@ pub enum SlotsWritten {
     Written,
     /// The owner does not hold the name alone, so nothing was changed.
     NotHeld,
+    /// The record is neither the one that was to be replaced nor the new one, so nothing was changed.
+    Changed,
 }
 
 const NO_RECORDS: Reason = Reason {

@@ -20,7 +20,7 @@ use tenure_core::{
             Together,
         },
     },
-    store::{Capabilities, Diagnostic, Listing, Renewal},
+    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots},
 };
 
 use crate::on_manual_clock;
@@ -65,6 +65,8 @@ pub(crate) struct Flaws {
     pub(crate) inspect: Option<Flaw>,
     /// Of lists, evictions of one hold, and health.
     pub(crate) oversight: Option<Flaw>,
+    /// Of writes of the records of slots.
+    pub(crate) slots: Option<Flaw>,
     /// Of which nobody hears.
     pub(crate) hints: Option<Flaw>,
 }
@@ -455,6 +457,22 @@ impl Store for Flawed {
 
     async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
         self.store.hint_holders(name).await
+    }
+
+    async fn read_slots(&self, name: &LockName) -> Result<StoredSlots, Fault> {
+        self.answer(self.store.read_slots(name).await)
+    }
+
+    async fn write_slots(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        write: &SlotsWrite,
+    ) -> Result<SlotsWritten, Fault> {
+        self.hinder(|flaws| &flaws.slots).await?;
+        let answer = self.store.write_slots(name, owner, write).await;
+        self.withhold(|flaws| &flaws.slots).await;
+        self.answer(answer)
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -37,6 +37,7 @@ mod names;
 mod notes;
 mod observe;
 mod on_count;
+mod once;
 mod over;
 mod oversight;
 mod recorder;

@@ -11,7 +11,10 @@ use tenure_core::{
             Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Diagnostic, LeaseScope, Listing, Renewal, SlotsWritten, StoredSlots},
+    store::{
+        Capabilities, Diagnostic, LeaseScope, Listing, Renewal, SlotsWrite, SlotsWritten,
+        StoredSlots,
+    },
 };
 
 use super::scene::{LONG, STEP, Scene, name};
@@ -302,10 +305,9 @@ impl Client {
     pub async fn write_slots(
         &self,
         owner: &Owner,
-        text: &str,
-        keep: Duration,
+        write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
-        self.patiently(|| self.store.write_slots(&self.name, owner, text, keep)).await.0
+        self.patiently(|| self.store.write_slots(&self.name, owner, write)).await.0
     }
 
     /// Who holds the name and who waits for it.

@@ -256,6 +256,7 @@ macro_rules! conformance {
                 the_holder_writes_the_record_of_its_slots
                 nobody_else_writes_the_record_of_the_slots
                 a_record_is_replaced_and_a_repeated_write_is_harmless
+                a_late_copy_of_a_write_changes_nothing
                 a_record_outlives_its_holder_and_the_breaking_of_its_lock
                 a_record_is_gone_when_its_time_is_over
                 names_have_records_of_their_own

@@ -8,7 +8,7 @@ use tenure_core::{
         queue::{Ask, Mode},
         schedule::SlotRecord,
     },
-    store::SlotsWritten,
+    store::{SlotsWrite, SlotsWritten},
 };
 
 use super::{
@@ -31,12 +31,18 @@ async fn keeper(scene: &Scene) -> Option<Client> {
     let held = client.tries();
     client.lock(&held).await;
     scene.refused("records of slots", client.read_slots().await);
-    scene.refused("records of slots", client.write_slots(&held.owner, "text", KEPT).await);
+    scene.refused("records of slots", client.write_slots(&held.owner, &first("text")).await);
     None
 }
 
-async fn write(client: &Client, ask: &Ask, text: &str) -> SlotsWritten {
-    expect_success(client.write_slots(&ask.owner, text, KEPT).await)
+fn first(text: &str) -> SlotsWrite {
+    SlotsWrite { before: None, text: text.to_owned(), keep: KEPT }
+}
+
+/// Writes what replaces the record that the store has.
+async fn write(client: &Client, ask: &Ask, wanted: &str) -> SlotsWritten {
+    let write = SlotsWrite { before: text(client).await, ..first(wanted) };
+    expect_success(client.write_slots(&ask.owner, &write).await)
 }
 
 async fn text(client: &Client) -> Option<String> {
@@ -97,6 +103,23 @@ pub async fn a_record_is_replaced_and_a_repeated_write_is_harmless(scene: Scene)
     assert_eq!(client.lock(&held).await.token, grant.token, "the hold is as it was");
 }
 
+/// Clauses 1, 19: a copy of an earlier write that comes late changes nothing.
+pub async fn a_late_copy_of_a_write_changes_nothing(scene: Scene) {
+    let Some(client) = keeper(&scene).await else { return };
+    let held = client.tries();
+    client.lock(&held).await;
+    let one = first("one");
+    let two = SlotsWrite { before: Some("one".to_owned()), ..first("two") };
+    let sent =
+        async |write: &SlotsWrite| expect_success(client.write_slots(&held.owner, write).await);
+    assert_eq!(sent(&two).await, SlotsWritten::Changed, "there is no first one");
+    for write in [&one, &two, &two] {
+        assert_eq!(sent(write).await, SlotsWritten::Written);
+    }
+    assert_eq!(sent(&one).await, SlotsWritten::Changed);
+    assert_eq!(text(&client).await.as_deref(), Some("two"));
+}
+
 /// Clause 19: it is there for the next holder, however the one before ended.
 pub async fn a_record_outlives_its_holder_and_the_breaking_of_its_lock(scene: Scene) {
     let Some(client) = keeper(&scene).await else { return };
@@ -120,7 +143,8 @@ pub async fn a_record_is_gone_when_its_time_is_over(scene: Scene) {
     let held = client.tries();
     client.lock(&held).await;
     write(&client, &held, "long").await;
-    let written = client.write_slots(&held.owner, "short", SHORT).await;
+    let short = SlotsWrite { before: Some("long".to_owned()), keep: SHORT, ..first("short") };
+    let written = client.write_slots(&held.owner, &short).await;
     assert_eq!(expect_success(written), SlotsWritten::Written);
     let mut waited = Duration::ZERO;
     while text(&client).await.is_some() {
@@ -154,7 +178,8 @@ pub async fn a_record_of_the_greatest_length_is_kept_and_a_longer_one_refused(sc
     client.lock(&held).await;
     let longest = "r".repeat(SlotRecord::MAX);
     assert_eq!(write(&client, &held, &longest).await, SlotsWritten::Written);
-    let refused = client.write_slots(&held.owner, &format!("{longest}r"), KEPT).await;
+    let longer = SlotsWrite { before: Some(longest.clone()), ..first(&format!("{longest}r")) };
+    let refused = client.write_slots(&held.owner, &longer).await;
     assert_eq!(refused.map_err(|fault| fault.kind()), Err(FaultKind::Misconfigured));
     assert_eq!(text(&client).await, Some(longest));
 }

@@ -11,7 +11,7 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWritten, StoredSlots},
+    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots},
 };
 
 use super::{
@@ -283,13 +283,12 @@ impl Store for Unreliable {
         &self,
         name: &LockName,
         owner: &Owner,
-        text: &str,
-        keep: Duration,
+        write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
-        let (name, owner, text) = (name.clone(), *owner, text.to_owned());
+        let (name, owner, write) = (name.clone(), *owner, write.clone());
         self.carry(move |store| {
-            let (name, text) = (name.clone(), text.clone());
-            Box::pin(async move { store.write_slots(&name, &owner, &text, keep).await })
+            let (name, write) = (name.clone(), write.clone());
+            Box::pin(async move { store.write_slots(&name, &owner, &write).await })
         })
         .await
     }

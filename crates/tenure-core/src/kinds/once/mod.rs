@@ -1,0 +1,152 @@
+//! Once per slot: work that is done once in each slot of a schedule, by whichever process gets there first.
+
+mod begin;
+mod record;
+mod run;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use tenure_proto::schedule::{Mark, Schedule, Skipped, Slot, SlotRules};
+
+pub use self::run::SlotRun;
+use super::{Mutex, target::LockTarget};
+use crate::options::Options;
+
+/// The longest tolerance for callers that come early, unless one is set.
+const LONGEST_EARLY: Duration = Duration::from_secs(30);
+
+/// What a call does if the work of an earlier slot is still going on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overlap {
+    /// It skips its slot.
+    #[default]
+    Skip,
+    /// It waits, until its own slot ends.
+    Wait,
+    /// It takes the lock from that work, and waits until its own slot ends.
+    Replace,
+}
+
+/// How a call ended that was to begin the work of a slot.
+#[derive(Debug)]
+#[must_use = "the work of the slot is to be done now"]
+pub enum Begun {
+    /// The work is to be done now, and the lock is held.
+    Run(SlotRun),
+    /// The work is not to be done.
+    Skipped(SkippedSlot),
+}
+
+/// A slot whose work is not to be done, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SkippedSlot {
+    /// The slot.
+    pub slot: Slot,
+    /// The reason.
+    pub why: Skipped,
+}
+
+/// Work that is done once in each slot of a schedule, from [`Mutex::once`].
+///
+/// Several hosts start the same job, each a little earlier or later than the others. Each calls [`begin`](Self::begin).
+/// One of them gets [`Begun::Run`], does the work and calls [`SlotRun::finish`]. The others wait for it, and then get
+/// [`Begun::Skipped`]. If the work fails, or its process dies, the next one gets [`Begun::Run`] for the same slot.
+///
+/// Promise [S10](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s10-once-per-slot): at most one run of
+/// a slot is recorded as finished, and at least one is tried while a caller lives and the store answers. The store's
+/// clock decides which slot it is.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use std::{sync::Arc, time::Duration};
+/// use tenure_core::{Begun, MemoryStore, Tenure, schedule::Period};
+///
+/// let tenure = Tenure::new(Arc::new(MemoryStore::new()));
+/// let report = tenure.mutex("report").once(Period::new(Duration::from_secs(86_400))?);
+/// if let Begun::Run(run) = report.begin().await? {
+///     // … the work …
+///     run.finish().await?;
+/// }
+/// assert!(matches!(report.begin().await?, Begun::Skipped(_)), "it is done for today");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone)]
+#[must_use = "nothing begins before begin() is called"]
+pub struct Once {
+    target: LockTarget,
+    options: Options,
+    schedule: Arc<dyn Schedule>,
+    early: Option<Duration>,
+    rules: SlotRules,
+    overlap: Overlap,
+    replaces_schedule: bool,
+}
+
+impl Once {
+    pub(super) fn new(mutex: Mutex, schedule: Arc<dyn Schedule>) -> Self {
+        let (target, options) = mutex.into_parts();
+        // The record is checked by the owner, which therefore no other task may have.
+        let options = Options { apart: true, ..options };
+        let (rules, overlap) = (SlotRules::default(), Overlap::default());
+        Self { target, options, schedule, early: None, rules, overlap, replaces_schedule: false }
+    }
+
+    /// Sets how early before a slot a caller may come that means this slot: it waits for the beginning. Default: a tenth
+    /// of the slot, but at most 30 s.
+    ///
+    /// A host whose clock runs ahead starts before the boundary. It would find the slot before finished, skip, and miss
+    /// its own.
+    pub fn early(mut self, early: Duration) -> Self {
+        self.early = Some(early);
+        self
+    }
+
+    /// Sets how many runs of a slot may begin. Default: any number, until one finishes or the slot ends.
+    pub fn tries(mut self, tries: u32) -> Self {
+        self.rules.tries = Some(tries);
+        self
+    }
+
+    /// Sets how long after its beginning a slot may still begin to run. Default: until it ends.
+    pub fn retry_within(mut self, within: Duration) -> Self {
+        self.rules.retry_within = Some(within);
+        self
+    }
+
+    /// Sets what happens if the work of an earlier slot is still going on. Default: [`Overlap::Skip`].
+    pub fn overlap(mut self, overlap: Overlap) -> Self {
+        self.overlap = overlap;
+        self
+    }
+
+    /// Sets when a slot is marked as finished. Default: [`Mark::AtEnd`], with which work may repeat if its process dies.
+    pub fn mark(mut self, mark: Mark) -> Self {
+        self.rules.mark = mark;
+        self
+    }
+
+    /// Replaces another schedule that is in use for this name, instead of refusing this one. What that one finished
+    /// is forgotten.
+    pub fn replace_schedule(mut self) -> Self {
+        self.replaces_schedule = true;
+        self
+    }
+
+    /// How early a caller of this slot may come.
+    fn tolerance(&self, slot: &Slot) -> Duration {
+        let usual = || slot.length().map_or(Duration::ZERO, |length| length / 10);
+        self.early.unwrap_or_else(|| usual().min(LONGEST_EARLY))
+    }
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { target, schedule, .. } = self;
+        f.debug_struct("Once")
+            .field("of", target)
+            .field("schedule", schedule)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,348 @@
+//! Once per slot.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_core::{
+    Begun, LostReason, ManualClock, MemoryStore, Once, OnceError, Overlap, SlotRun, Tenure,
+    schedule::{Mark, NamedSlot, Period, Skipped},
+};
+use tokio::task::JoinHandle;
+
+use crate::{
+    ends_within,
+    flawed::{Flaw, on_flawed},
+    on_manual_clock, running, settle, waiters,
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// The time of day at which the tests begin: in the middle of a minute, so that nobody is early.
+const BEGIN: u64 = 1_800_000_030_000_000;
+
+fn minutes() -> Period {
+    Period::new(MINUTE).unwrap()
+}
+
+/// Several processes on one store.
+fn two() -> (Tenure, Tenure, MemoryStore, ManualClock) {
+    let (one, store, clock) = running();
+    clock.set_wall(BEGIN);
+    let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
+    let (other, engine) = builder.build_inline();
+    tokio::spawn(engine);
+    (one, other, store, clock)
+}
+
+/// Lets time pass in steps that are shorter than those of renewals.
+async fn pass(length: Duration, clock: &ManualClock) {
+    let nothing = tokio::spawn(std::future::pending::<()>());
+    assert!(!ends_within(length, &nothing, clock).await);
+    nothing.abort();
+}
+
+fn report(tenure: &Tenure) -> Once {
+    tenure.mutex("report").once(minutes())
+}
+
+async fn run(once: &Once) -> SlotRun {
+    match once.begin().await.unwrap() {
+        Begun::Run(run) => run,
+        Begun::Skipped(skipped) => panic!("{skipped:?}"),
+    }
+}
+
+async fn skips(once: &Once) -> Skipped {
+    match once.begin().await.unwrap() {
+        Begun::Run(run) => panic!("{run:?}"),
+        Begun::Skipped(skipped) => skipped.why,
+    }
+}
+
+fn begin(once: &Once) -> JoinHandle<Result<Begun, OnceError>> {
+    let once = once.clone();
+    tokio::spawn(async move { once.begin().await })
+}
+
+#[tokio::test]
+async fn a_finished_slot_is_skipped_and_the_next_one_runs() {
+    let (one, other, _, clock) = two();
+    let first = run(&report(&one)).await;
+    let (token, start) = (first.token(), first.slot().starts());
+    assert_eq!((start, first.tries()), (Some(BEGIN - 30_000_000), 1));
+    first.finish().await.unwrap();
+    for tenure in [&one, &other] {
+        assert_eq!(skips(&report(tenure)).await, Skipped::Finished { token });
+    }
+    clock.advance(MINUTE);
+    let next = run(&report(&other)).await;
+    assert_eq!(next.slot().starts(), Some(BEGIN + 30_000_000));
+    assert!(next.token() > token);
+}
+
+#[tokio::test]
+async fn a_slot_that_failed_is_open_for_the_next() {
+    let (one, other, _, _) = two();
+    drop(run(&report(&one)).await);
+    let again = run(&report(&other)).await;
+    assert_eq!(again.tries(), 2);
+    let token = again.token();
+    again.finish().await.unwrap();
+    assert_eq!(skips(&report(&one)).await, Skipped::Finished { token });
+}
+
+#[tokio::test]
+async fn as_many_tries_as_are_allowed() {
+    let (one, other, _, clock) = two();
+    for tenure in [&one, &other] {
+        drop(run(&report(tenure).tries(2)).await);
+    }
+    assert_eq!(skips(&report(&one).tries(2)).await, Skipped::TriesSpent { tries: 2 });
+    clock.advance(MINUTE);
+    drop(run(&report(&one).tries(2)).await);
+}
+
+#[tokio::test]
+async fn who_comes_while_the_slot_runs_waits_and_then_skips() {
+    let (one, other, store, _) = two();
+    let held = run(&report(&one)).await;
+    let waiter = begin(&report(&other));
+    settle().await;
+    assert_eq!(waiters(&store, "report").await, 1);
+    let token = held.token();
+    held.finish().await.unwrap();
+    let Begun::Skipped(skipped) = waiter.await.unwrap().unwrap() else { panic!("it ran twice") };
+    assert_eq!(skipped.why, Skipped::Finished { token });
+    assert!(one.mutex("report").try_lock().await.unwrap().is_some(), "nobody has the lock");
+}
+
+#[tokio::test]
+async fn who_comes_while_the_slot_runs_tries_it_when_that_fails() {
+    let (one, other, _, _) = two();
+    let held = run(&report(&one)).await;
+    let waiter = begin(&report(&other));
+    settle().await;
+    drop(held);
+    let Begun::Run(again) = waiter.await.unwrap().unwrap() else { panic!("the slot is open") };
+    assert_eq!(again.tries(), 2);
+}
+
+#[tokio::test]
+async fn a_wait_ends_with_its_slot() {
+    let (one, other, store, clock) = two();
+    let _held = run(&report(&one)).await;
+    let waiter = begin(&report(&other));
+    assert!(ends_within(MINUTE / 2, &waiter, &clock).await);
+    let Begun::Skipped(skipped) = waiter.await.unwrap().unwrap() else { panic!("it is held") };
+    assert_eq!(skipped.why, Skipped::Ended);
+    settle().await;
+    assert_eq!(waiters(&store, "report").await, 0);
+}
+
+#[tokio::test]
+async fn who_comes_early_waits_for_its_slot() {
+    let (one, other, _, clock) = two();
+    let first = run(&report(&one)).await;
+    let token = first.token();
+    first.finish().await.unwrap();
+    // Six seconds are a tenth of the slot.
+    clock.advance(Duration::from_secs(23));
+    assert_eq!(skips(&report(&other)).await, Skipped::Finished { token }, "this is not early");
+    clock.advance(Duration::from_secs(2));
+    let early = begin(&report(&other));
+    settle().await;
+    assert!(!early.is_finished());
+    clock.advance(Duration::from_secs(4));
+    settle().await;
+    assert!(!early.is_finished(), "a second is left");
+    clock.advance(Duration::from_secs(1));
+    let Begun::Run(run) = early.await.unwrap().unwrap() else { panic!("it skipped its slot") };
+    assert_eq!(run.slot().starts(), Some(BEGIN + 30_000_000));
+}
+
+/// The caller's clock sleeps too short, or the store's went back.
+#[tokio::test]
+async fn the_clock_of_the_store_says_when_a_slot_begins() {
+    let (tenure, engine, _, clock) = on_manual_clock();
+    tokio::spawn(engine);
+    clock.set_wall(BEGIN + 26_000_000);
+    let early = begin(&report(&tenure));
+    settle().await;
+    clock.set_wall(BEGIN + 20_000_000);
+    clock.advance(Duration::from_secs(4));
+    settle().await;
+    assert!(!early.is_finished());
+    clock.advance(Duration::from_secs(6));
+    let Begun::Run(run) = early.await.unwrap().unwrap() else { panic!("it skipped its slot") };
+    assert_eq!(run.slot().starts(), Some(BEGIN + 30_000_000));
+}
+
+#[tokio::test]
+async fn too_late_is_too_late() {
+    let (one, other, _, clock) = two();
+    drop(run(&report(&one).retry_within(Duration::from_secs(40))).await);
+    clock.advance(Duration::from_secs(11));
+    let late = report(&other).retry_within(Duration::from_secs(40));
+    assert_eq!(skips(&late).await, Skipped::TooLate);
+}
+
+#[tokio::test]
+async fn a_run_that_lasts_into_the_next_slot() {
+    let (one, other, store, clock) = two();
+    let long = run(&report(&one)).await;
+    let token = long.token();
+    pass(MINUTE, &clock).await;
+    assert_eq!(skips(&report(&other)).await, Skipped::Overlaps { token });
+    let waiting = begin(&report(&other).overlap(Overlap::Wait));
+    settle().await;
+    assert_eq!(waiters(&store, "report").await, 1);
+    long.finish().await.unwrap();
+    let Begun::Run(next) = waiting.await.unwrap().unwrap() else { panic!("its slot is open") };
+    assert_eq!((next.slot().starts(), next.tries()), (Some(BEGIN + 30_000_000), 1));
+}
+
+#[tokio::test]
+async fn a_run_of_an_earlier_slot_is_replaced_if_that_is_asked_for() {
+    let (one, other, _, clock) = two();
+    let long = run(&report(&one)).await;
+    pass(MINUTE, &clock).await;
+    let next = run(&report(&other).overlap(Overlap::Replace)).await;
+    assert_eq!(long.lost().await.reason, LostReason::Taken);
+    let error = long.finish().await.unwrap_err();
+    assert!(error.is_lost(), "{error:#}");
+    next.finish().await.unwrap();
+}
+
+/// A holder that does something else under the same name is waited for.
+#[tokio::test]
+async fn a_lock_that_runs_no_slot_is_not_replaced() {
+    let (one, other, store, _) = two();
+    let held = one.mutex("report").lock().await.unwrap();
+    let waiting = begin(&report(&other).overlap(Overlap::Replace));
+    settle().await;
+    assert_eq!(waiters(&store, "report").await, 1);
+    held.release().await.unwrap();
+    assert!(matches!(waiting.await.unwrap().unwrap(), Begun::Run(_)));
+}
+
+#[tokio::test]
+async fn a_slot_that_is_marked_at_its_start_is_not_repeated() {
+    let (one, other, _, _) = two();
+    let run = run(&report(&one).mark(Mark::AtStart)).await;
+    let token = run.token();
+    drop(run);
+    assert_eq!(skips(&report(&other)).await, Skipped::Finished { token });
+}
+
+#[tokio::test]
+async fn a_run_whose_lock_was_lost_marks_nothing() {
+    let (one, other, _, clock) = two();
+    let first = run(&report(&one)).await;
+    let seen = other.inspect("report").await.unwrap();
+    other.evict_seen("report", &seen).await.unwrap();
+    let error = first.finish().await.unwrap_err();
+    assert!(
+        matches!(&error, OnceError::Lost(lost) if lost.reason == LostReason::Taken),
+        "{error:?}"
+    );
+    let again = run(&report(&other)).await;
+    assert_eq!(again.tries(), 2);
+    drop(again);
+    // Its lease ended, and nothing renewed it.
+    let (tenure, engine, _, clock) = {
+        drop(clock);
+        on_manual_clock()
+    };
+    let run = run(&report(&tenure)).await;
+    drop(engine);
+    clock.advance(MINUTE);
+    assert!(run.finish().await.unwrap_err().is_lost());
+}
+
+#[tokio::test]
+async fn two_schedules_for_one_name_refuse_each_other() {
+    let (one, other, _, _) = two();
+    run(&report(&one)).await.finish().await.unwrap();
+    let hourly = other.mutex("report").once(Period::new(MINUTE * 60).unwrap());
+    let error = hourly.begin().await.unwrap_err();
+    let text = format!("{error:#}");
+    assert!(text.starts_with("lock \"report\" in memory"), "{text}");
+    assert!(text.contains("another schedule") && !error.is_transient(), "{text}");
+    run(&hourly.replace_schedule()).await.finish().await.unwrap();
+    assert!(report(&one).begin().await.is_err(), "the other one is the schedule now");
+}
+
+#[tokio::test]
+async fn slots_with_names_of_their_own() {
+    let (one, other, _, clock) = two();
+    let on = |tenure: &Tenure, day| tenure.mutex("report").once(NamedSlot::new(day).unwrap());
+    run(&on(&one, "2026-11-27")).await.finish().await.unwrap();
+    run(&on(&one, "2026-11-28")).await.finish().await.unwrap();
+    clock.advance(MINUTE * 60 * 24 * 30);
+    for day in ["2026-11-27", "2026-11-28"] {
+        assert!(matches!(skips(&on(&other, day)).await, Skipped::Finished { .. }), "{day}");
+    }
+    run(&on(&other, "2026-11-26")).await.finish().await.unwrap();
+}
+
+/// Each answer comes only at the second call.
+#[tokio::test]
+async fn answers_that_get_lost_change_nothing() {
+    let (tenure, flawed, clock) = on_flawed();
+    clock.set_wall(BEGIN);
+    flawed.lose_answers(1_000);
+    let task = tokio::spawn(async move {
+        let run = run(&report(&tenure)).await;
+        assert_eq!(run.tries(), 1, "a repeated start is one try");
+        let token = run.token();
+        run.finish().await.unwrap();
+        assert_eq!(skips(&report(&tenure)).await, Skipped::Finished { token });
+    });
+    assert!(ends_within(MINUTE / 4, &task, &clock).await);
+    task.await.unwrap();
+}
+
+/// The write arrives, and the answer does not.
+#[tokio::test]
+async fn a_finish_that_is_not_confirmed_is_in_doubt_and_not_done() {
+    let (tenure, flawed, clock) = on_flawed();
+    clock.set_wall(BEGIN);
+    let held = run(&report(&tenure)).await;
+    flawed.flaws(|flaws| {
+        flaws.slots = Some(Flaw::Unanswered);
+        flaws.renew = Some(Flaw::Silent);
+    });
+    let finish = tokio::spawn(held.finish());
+    assert!(ends_within(MINUTE, &finish, &clock).await);
+    let error = finish.await.unwrap().unwrap_err();
+    assert!(matches!(error, OnceError::InDoubt(_)), "{error:?}");
+    assert!(error.is_transient());
+    flawed.flaws(|flaws| *flaws = Default::default());
+    clock.set_wall(BEGIN);
+    assert!(matches!(skips(&report(&tenure)).await, Skipped::Finished { .. }), "it had arrived");
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_leaves_no_lock_and_no_waiter() {
+    let (one, other, store, _) = two();
+    let held = run(&report(&one)).await;
+    let waiting = begin(&report(&other));
+    settle().await;
+    waiting.abort();
+    settle().await;
+    assert_eq!(waiters(&store, "report").await, 0);
+    drop(held);
+    let granted = begin(&report(&other));
+    settle().await;
+    granted.abort();
+    drop(granted.await);
+    settle().await;
+    assert!(one.mutex("report").try_lock().await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_store_that_keeps_no_record_refuses() {
+    use crate::flawed::Flawed;
+    let flawed = Flawed::new(MemoryStore::new()).without(|can| can.slot_records = false);
+    let tenure = Tenure::new(Arc::new(flawed));
+    let error = report(&tenure).begin().await.unwrap_err();
+    assert!(format!("{error:#}").contains("keeps no record"), "{error:#}");
+}
