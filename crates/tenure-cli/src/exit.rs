@@ -12,6 +12,8 @@ pub(crate) const HELD: u8 = 1;
 pub(crate) const DECLINED: u8 = 1;
 /// The command line or the configuration makes no sense.
 pub(crate) const USAGE: u8 = 2;
+/// There was nothing to do in this slot.
+const SKIPPED: u8 = 122;
 /// The lock was lost while the command ran, or nothing is held by a handle any more.
 const LOST: u8 = 123;
 /// Somebody else has the lock, as `timeout` and many users of `flock -E` say it.
@@ -29,11 +31,12 @@ pub(crate) struct ExitCodes {
     pub(crate) busy: u8,
     pub(crate) lost: u8,
     pub(crate) failed: u8,
+    pub(crate) skipped: u8,
 }
 
 impl Default for ExitCodes {
     fn default() -> Self {
-        Self { busy: BUSY, lost: LOST, failed: FAILED }
+        Self { busy: BUSY, lost: LOST, failed: FAILED, skipped: SKIPPED }
     }
 }
 
@@ -45,6 +48,7 @@ impl ExitCodes {
             Failure::Declined(_) => DECLINED,
             Failure::Busy { .. } => self.busy,
             Failure::Lost(_) => self.lost,
+            Failure::Skipped { .. } => self.skipped,
             Failure::Interrupted { signal, .. } => by_signal(*signal),
             Failure::Away(_) | Failure::Failed(_) => self.failed,
         }
@@ -71,6 +75,8 @@ pub(crate) enum Failure {
     },
     /// The user was asked and said no.
     Declined(Explanation),
+    /// There is nothing to do in this slot, for a reason in one word.
+    Skipped { why: Explanation, slot: String, word: &'static str },
     /// Nothing is held by a handle any more.
     Lost(Explanation),
     /// A signal came before the command was started, or before all was measured.
@@ -109,6 +115,7 @@ impl Failure {
             | Self::Declined(why)
             | Self::Lost(why)
             | Self::Interrupted { why, .. }
+            | Self::Skipped { why, .. }
             | Self::Away(why)
             | Self::Failed(why) => why,
         }

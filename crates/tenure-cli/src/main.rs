@@ -18,6 +18,7 @@ mod pages;
 mod record;
 mod run;
 mod settings;
+mod slots;
 mod store;
 mod system;
 

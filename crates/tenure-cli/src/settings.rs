@@ -16,6 +16,7 @@ use crate::{
     exit::{ExitCodes, Failure},
     explanation::Explanation,
     handle, label,
+    slots::SlotSettings,
 };
 
 const DEFAULT_TTL: Duration = Duration::from_secs(30);
@@ -46,7 +47,7 @@ pub(crate) fn load(common: &args::CommonArgs) -> Result<Config, Failure> {
 /// The variables of the environment that look like tenure's own and are none.
 pub(crate) fn unknown_variables() -> Vec<String> {
     // What a command finds is no mistake of whoever runs tenure in it.
-    const FOUND: [&str; 3] = ["TENURE_NAME", "TENURE_TOKEN", "TENURE_STORE_KIND"];
+    const FOUND: [&str; 4] = ["TENURE_NAME", "TENURE_TOKEN", "TENURE_STORE_KIND", "TENURE_SLOT"];
     let is_known = |name: &str| {
         let number = name.strip_prefix("TENURE_TOKEN_");
         let listed = VARIABLES.contains(&name) || FOUND.contains(&name) || name == handle::VARIABLE;
@@ -164,6 +165,8 @@ pub(crate) struct RunSettings {
     /// What the command is called, and why it runs.
     pub(crate) operation: Option<String>,
     pub(crate) reason: Option<String>,
+    /// If the command runs once per slot.
+    pub(crate) slots: Option<SlotSettings>,
     /// What the configuration says of the lock, or of the first of several.
     configured_label: Option<String>,
 }
@@ -182,6 +185,7 @@ impl RunSettings {
             frees_on_failure: run.hold_at_least_if == args::HoldAtLeastIf::Success,
             kill_when_lost: run.on_lost == args::OnLost::Kill,
             fair: run.fair,
+            slots: SlotSettings::new(&run.slots)?,
             ..Self::new(names.iter().copied(), &run.hold, config)?
         })
     }
@@ -209,6 +213,7 @@ impl RunSettings {
             label: label(&lock.asking, &[&defaults], &[]),
             operation: None,
             reason: lock.asking.reason.clone(),
+            slots: None,
             configured_label: defaults.label.clone(),
         })
     }
@@ -240,6 +245,7 @@ impl RunSettings {
             label: label(&hold.asking, &defaults.iter().collect::<Vec<_>>(), &hold.command),
             operation: label::operation(&hold.command),
             reason: hold.asking.reason.clone(),
+            slots: None,
             configured_label: defaults.iter().find_map(|of| of.label.clone()),
         };
         plan.adjust_to_lease(LeaseScope::Hold)
@@ -303,6 +309,7 @@ pub(crate) fn codes(busy: Option<u8>, ends: &args::ExitCodeArgs, config: &Config
         busy: busy.or(run.busy_exit_code).unwrap_or(built_in.busy),
         lost: ends.lost_exit_code.or(run.lost_exit_code).unwrap_or(built_in.lost),
         failed: ends.failed_exit_code.or(run.failed_exit_code).unwrap_or(built_in.failed),
+        skipped: built_in.skipped,
     }
 }
 

@@ -109,6 +109,7 @@
 //!
 //! - [`inspect`](mod@inspect): the state of a lock, as you inspect it
 //! - [`store`]: a store's capabilities and health
+//! - [`once`]: work that is done once in each slot of a schedule
 //! - [`kinds`]: the futures of each kind of lock
 //! - [`error`]: the parts of errors
 //! - [`options`]: stores that a program opens by code, with passwords from a vault
@@ -123,6 +124,7 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `config` | yes | `Tenure::from_env()`: a store and settings from a configuration file and environment variables |
+//! | `cron` | no | [`Cron`](once::Cron): work once per slot of a cron pattern, in a time zone |
 //! | `embedded` | yes | `file:` URLs: several processes on one machine, without a server |
 //! | `macros` | yes | the attribute [`#[locked]`](macro@locked) |
 //! | `redis` | no | `redis:` and `unix:` URLs: one Redis or Valkey server |
@@ -151,6 +153,7 @@ pub mod locked;
 #[cfg(feature = "mysql")]
 pub mod mysql;
 mod names;
+pub mod once;
 mod open;
 pub mod options;
 mod oversight;
@@ -175,8 +178,8 @@ pub use tenure_core::{
     AcquireError, All, AllGuard, AllReleaseError, BadHandle, Busy, Defaults, DetachError,
     DowngradeError, Election, Error, Fault, FaultKind, Guard, Handle, HandleError, InspectError,
     Latch, LatchError, Leaders, Leadership, LockName, Lost, LostReason, Mutex, NameError,
-    ReleaseError, RwLock, Semaphore, ShutdownError, StoreError, Token, Watcher, WriteGuard, asking,
-    clock, detached, entropy, error, kinds, observe,
+    OnceError, ReleaseError, RwLock, Semaphore, ShutdownError, StoreError, Token, Watcher,
+    WriteGuard, asking, clock, detached, entropy, error, kinds, observe,
 };
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;

@@ -4,6 +4,7 @@ mod bench;
 mod detached;
 mod export;
 pub(crate) mod hints;
+mod slots;
 mod values;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
@@ -16,6 +17,7 @@ use crate::pages;
 pub(crate) use self::bench::{Bench, Workload};
 pub(crate) use self::detached::{Lock, Renew, Unlock};
 pub(crate) use self::export::Export;
+pub(crate) use self::slots::{Mark, Overlap, SlotArgs};
 use self::values::{duration, hold, lease, name, one_of_several, token};
 
 /// Run any program under a distributed lock.
@@ -156,6 +158,8 @@ pub(crate) struct Run {
     /// Print one line at the end: how long it waited and ran, its exit code and token
     #[arg(long)]
     pub(crate) summary: bool,
+    #[command(flatten)]
+    pub(crate) slots: SlotArgs,
     #[command(flatten)]
     pub(crate) hold: HoldArgs,
 }

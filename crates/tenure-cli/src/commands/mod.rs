@@ -24,7 +24,7 @@ use tenure_url::has_password;
 
 use crate::{
     args::{Cli, Command, CommonArgs},
-    exit::Failure,
+    exit::{ExitCodes, Failure},
     explanation::Explanation,
     handle::read::given,
     output::{Event, Reporter},
@@ -66,7 +66,9 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
         Command::Run(args) => {
             let config = load(&common, voice)?;
             let asking = &args.hold.asking;
-            voice.tell_with(settings::codes(asking.busy_exit_code, &asking.ends, &config));
+            let codes = settings::codes(asking.busy_exit_code, &asking.ends, &config);
+            let skipped = args.slots.skipped_exit_code.unwrap_or(codes.skipped);
+            voice.tell_with(ExitCodes { skipped, ..codes });
             block_on(run::run(args, &config, voice))
         }
         Command::Lock(args) => {

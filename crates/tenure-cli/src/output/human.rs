@@ -36,6 +36,14 @@ pub(crate) fn length(length: Duration) -> String {
     humantime::format_duration(rounded).to_string()
 }
 
+/// A moment, to the second where that is fine enough.
+pub(crate) fn moment(micros: u64) -> String {
+    // What lies beyond the year 9999 cannot be written so; the last moment that can is shown.
+    let last = Duration::from_secs(253_402_300_799);
+    let since = Duration::from_micros(micros).min(last);
+    humantime::format_rfc3339(UNIX_EPOCH + since).to_string()
+}
+
 /// How long ago something was that happened at `since`.
 pub(crate) fn ago(since: Option<u64>, now: u64) -> String {
     since.map_or(UNKNOWN.into(), |since| length(Duration::from_micros(now.saturating_sub(since))))
@@ -207,6 +215,10 @@ fn sentence(event: &Event<'_>) -> String {
         }
         Event::MetricsNotWritten { why } => format!("the metrics of this run are missing in {why}"),
         Event::Summary(summary) => self::summary(summary),
+        Event::SlotBegins { name, slot, schedule, tries } => {
+            format!("{name} runs for the slot {slot} ({schedule}), try {tries}")
+        }
+        Event::SlotFinished { name, slot } => format!("the slot {slot} of {name} is finished"),
         Event::Serving { address } => format!("metrics are at http://{address}/metrics"),
         Event::ExportDown { why } => {
             format!("tenure_export_up is 0 and no lock is exported until the store answers: {why}")
@@ -237,7 +249,7 @@ fn summary(summary: &RunSummary) -> String {
 pub(crate) fn failure(failure: &Failure) -> String {
     let Explanation { message, causes, help, .. } = failure.explanation();
     let first = match failure {
-        Failure::Declined(_) => format!("tenure: {}", plain(message)),
+        Failure::Declined(_) | Failure::Skipped { .. } => format!("tenure: {}", plain(message)),
         _ => format!("tenure: {BAD}error{BAD:#}: {}", plain(message)),
     };
     let line = |part: &str, text: &String| format!("\n  {part}: {}", plain(text));

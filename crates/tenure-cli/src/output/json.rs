@@ -99,6 +99,12 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
             "lost": summary.lost.map(reason),
             "tokens": summary.tokens.iter().map(ToString::to_string).collect::<Vec<_>>(),
         }),
+        Event::SlotBegins { name, slot, schedule, tries } => json!({
+            "event": "slot_begins", "lock": name, "slot": slot, "schedule": schedule, "tries": tries,
+        }),
+        Event::SlotFinished { name, slot } => {
+            json!({ "event": "slot_finished", "lock": name, "slot": slot })
+        }
         Event::Serving { address } => {
             json!({ "event": "serving", "address": address.to_string() })
         }
@@ -121,6 +127,7 @@ pub(crate) fn failure(failure: &Failure, code: u8) -> String {
         Failure::Busy { .. } => "busy",
         Failure::Declined(_) => "declined",
         Failure::Interrupted { .. } => "interrupted",
+        Failure::Skipped { .. } => "skipped",
         Failure::Lost(_) => "handle_lost",
         Failure::Away(_) | Failure::Failed(_) => "error",
     };
@@ -133,6 +140,10 @@ pub(crate) fn failure(failure: &Failure, code: u8) -> String {
         "waited_ms": facts.waited.map(millis), "retry_after_ms": facts.retry_after().map(millis),
         "exit_code": code,
     });
+    if let Failure::Skipped { slot, word, .. } = failure {
+        value["slot"] = slot.as_str().into();
+        value["reason"] = (*word).into();
+    }
     when_and_where(&mut value);
     value.printed()
 }

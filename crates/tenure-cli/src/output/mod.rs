@@ -166,6 +166,17 @@ pub(crate) enum Event<'a> {
         why: &'a str,
     },
     Summary(&'a RunSummary),
+    /// A run of a slot begins, and which one of that slot it is.
+    SlotBegins {
+        name: &'a str,
+        slot: &'a str,
+        schedule: &'a str,
+        tries: u32,
+    },
+    SlotFinished {
+        name: &'a str,
+        slot: &'a str,
+    },
     Serving {
         address: SocketAddr,
     },
@@ -359,6 +370,8 @@ impl Reporter {
             | Event::Ended { .. }
             | Event::Released { .. }
             | Event::Detached { .. }
+            | Event::SlotBegins { .. }
+            | Event::SlotFinished { .. }
             | Event::Serving { .. } => self.verbose,
         }
     }
@@ -374,7 +387,7 @@ impl Reporter {
     pub(crate) fn failure(&self, failure: &Failure) {
         let wanted = match failure {
             // Whoever tries once looks at the exit code, as in a crontab, where each word is a mail.
-            Failure::Busy { tried: true, .. } => self.hears_of_busy(),
+            Failure::Busy { tried: true, .. } | Failure::Skipped { .. } => self.hears_of_busy(),
             Failure::Busy { .. } | Failure::Declined(_) => !self.quiet,
             _ => true,
         };

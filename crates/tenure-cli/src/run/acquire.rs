@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure::{
-    AcquireError, Fault, FaultKind, Guard, LockName, RwLock, Tenure,
+    AcquireError, Fault, FaultKind, Guard, LockName, OnceError, RwLock, Tenure,
     config::Config,
     entropy::{Entropy, OsEntropy},
+    once::Begun,
 };
 use tenure_core::proto::Backoff;
 
@@ -17,6 +18,7 @@ use crate::{
     explanation::Explanation,
     output::{Reporter, human},
     settings::{LockKind, RunSettings},
+    slots::{SlotSettings, skipped},
     store::open,
 };
 
@@ -67,6 +69,9 @@ pub(crate) async fn acquire(
 ) -> Result<AnyGuard, Failure> {
     let waiting = Arc::new(WaitDisplay::new(voice, &join_names(names.iter().copied())));
     let asking = Acquisition { tenure, plan, wait, waiting: &waiting };
+    if let (Some(slots), [name]) = (&plan.slots, names) {
+        return asking.begin_slot(slots, name).await;
+    }
     match asking.retry_while_full(names).await {
         Ok(Some(held)) => Ok(held),
         Ok(None) => {
@@ -127,6 +132,30 @@ impl Acquisition<'_> {
             (LockKind::Candidate, [name]) => self.acquire_leadership(name).await,
             (LockKind::All, _) | (_, [] | [_, _, ..]) => self.acquire_all(names).await,
             (_, [name]) => self.acquire_one(name).await,
+        }
+    }
+
+    /// The lock of a slot, if there is something to do in it.
+    async fn begin_slot(self, slots: &SlotSettings, name: &LockName) -> Result<AnyGuard, Failure> {
+        let once = as_planned!(slots.on(self.tenure, name), self.plan);
+        let left = if self.wait.is_none() { Some(Duration::ZERO) } else { self.wait.left() };
+        let (busy, away) = (self.waiting.clone(), self.waiting.clone());
+        let once = once
+            .on_busy(move |seen| busy.show_busy(seen))
+            .on_unreachable(move |fault| away.show_unreachable(&fault.message_and_cause()));
+        let once = if let Some(left) = left { once.wait(left) } else { once };
+        match once.begin().await {
+            Ok(Begun::Run(run)) => Ok(AnyGuard::Slot(Box::new(run))),
+            Ok(Begun::Skipped(why)) => Err(skipped(name.as_str(), &why)),
+            Err(OnceError::Acquire(AcquireError::TimedOut(_))) if self.wait.is_none() => {
+                let why = who_has_one(self.tenure, &[name]).await;
+                Err(Failure::Busy { why, tried: true, away: false })
+            }
+            Err(OnceError::Acquire(error)) => Err(self.refused(error)),
+            Err(error) if error.is_transient() => {
+                Err(Failure::Away((&tenure::Error::from(error)).into()))
+            }
+            Err(error) => Err(Failure::failed(&tenure::Error::from(error))),
         }
     }
 

@@ -83,12 +83,16 @@ pub(crate) enum NotDetached {
 }
 
 impl EndAction {
-    /// Lets go of the hold. One that was lost is not detached.
+    /// Lets go of the hold. One that was lost is not detached. If the command succeeded, its slot is marked before.
     pub(crate) async fn release_or_detach(
         self,
-        held: AnyGuard,
+        mut held: AnyGuard,
         is_lost: bool,
+        succeeded: bool,
     ) -> Result<EndOutcome, NotReleased> {
+        if succeeded {
+            held.mark_slot().await?;
+        }
         match self {
             Self::Detach(lease, file) if !is_lost => match detach(held, lease, Some(file)).await {
                 Ok(stays) => Ok(EndOutcome::Detached(stays)),
@@ -121,11 +125,14 @@ impl From<NotDetached> for NotReleased {
     fn from(not: NotDetached) -> Self {
         match not {
             NotDetached::Refused(DetachError::Lost(lost), _) => {
-                Self { lost: Some(lost.reason), why: String::new() }
+                Self { lost: Some(lost.reason), why: String::new(), unmarked: false }
             }
-            NotDetached::Refused(error, _) => Self { lost: None, why: format!("{error:#}") },
+            NotDetached::Refused(error, _) => {
+                Self { lost: None, why: format!("{error:#}"), unmarked: false }
+            }
             NotDetached::Unwritten(why) => {
-                Self { lost: None, why: format!("{}, so the lock is released", why.line()) }
+                let why = format!("{}, so the lock is released", why.line());
+                Self { lost: None, why, unmarked: false }
             }
         }
     }

@@ -3,15 +3,19 @@
 use std::{pin::Pin, time::Duration};
 
 use tenure::{
-    AllGuard, Guard, Lost, LostReason, ReleaseError, Token, clock::Timestamp, detached::Detach,
-    inspect::Identity,
+    AllGuard, Guard, Lost, LostReason, OnceError, ReleaseError, Token, clock::Timestamp,
+    detached::Detach, inspect::Identity, once::SlotRun,
 };
+
+use crate::slots::slot_text;
 
 /// The guard of one lock or of several.
 #[derive(Debug)]
 pub(crate) enum AnyGuard {
     One(Guard),
     All(AllGuard),
+    /// The lock of a slot's run.
+    Slot(Box<SlotRun>),
 }
 
 /// Why a release did not go as it should.
@@ -21,6 +25,8 @@ pub(crate) struct NotReleased {
     pub(crate) lost: Option<LostReason>,
     /// What else went wrong, in words; empty if nothing else did.
     pub(crate) why: String,
+    /// Whether the slot is not certainly marked as finished, though its command succeeded.
+    pub(crate) unmarked: bool,
 }
 
 impl AnyGuard {
@@ -28,6 +34,7 @@ impl AnyGuard {
     pub(crate) fn tokens(&self) -> Vec<(&str, Token)> {
         match self {
             Self::One(guard) => vec![(guard.name().as_str(), guard.token())],
+            Self::Slot(guard) => vec![(guard.name().as_str(), guard.token())],
             Self::All(guard) => {
                 guard.tokens().map(|(name, token)| (name.as_str(), token)).collect()
             }
@@ -37,6 +44,7 @@ impl AnyGuard {
     pub(crate) fn deadline(&self) -> Timestamp {
         match self {
             Self::One(guard) => guard.deadline(),
+            Self::Slot(guard) => guard.deadline(),
             Self::All(guard) => guard.deadline(),
         }
     }
@@ -45,6 +53,7 @@ impl AnyGuard {
     pub(crate) fn check(&self) -> Result<(), Lost> {
         match self {
             Self::One(guard) => guard.check().map(drop),
+            Self::Slot(guard) => guard.check().map(drop),
             Self::All(guard) => guard.check(),
         }
     }
@@ -53,6 +62,7 @@ impl AnyGuard {
     pub(crate) fn cancel_hold_at_least(&self) {
         match self {
             Self::One(guard) => guard.cancel_hold_at_least(),
+            Self::Slot(guard) => guard.cancel_hold_at_least(),
             Self::All(guard) => guard.cancel_hold_at_least(),
         }
     }
@@ -60,6 +70,7 @@ impl AnyGuard {
     pub(crate) fn remaining(&self) -> Duration {
         match self {
             Self::One(guard) => guard.remaining(),
+            Self::Slot(guard) => guard.remaining(),
             Self::All(guard) => guard.remaining(),
         }
     }
@@ -68,6 +79,7 @@ impl AnyGuard {
     pub(crate) fn last_renewal_error(&self) -> Option<String> {
         let fault = match self {
             Self::One(guard) => guard.last_renewal_error(),
+            Self::Slot(guard) => guard.last_renewal_error(),
             Self::All(guard) => guard.last_renewal_error(),
         };
         fault.map(|fault| fault.message_and_cause())
@@ -76,6 +88,7 @@ impl AnyGuard {
     pub(crate) fn lost(&self) -> Pin<Box<dyn Future<Output = Lost> + Send>> {
         match self {
             Self::One(guard) => Box::pin(guard.lost()),
+            Self::Slot(guard) => Box::pin(guard.lost()),
             Self::All(guard) => Box::pin(guard.lost()),
         }
     }
@@ -84,6 +97,7 @@ impl AnyGuard {
     pub(crate) fn at_risk(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         match self {
             Self::One(guard) => Box::pin(guard.at_risk()),
+            Self::Slot(guard) => Box::pin(guard.at_risk()),
             Self::All(guard) => Box::pin(guard.at_risk()),
         }
     }
@@ -92,6 +106,7 @@ impl AnyGuard {
     pub(crate) fn recovered(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         match self {
             Self::One(guard) => Box::pin(guard.recovered()),
+            Self::Slot(guard) => Box::pin(guard.recovered()),
             Self::All(guard) => Box::pin(guard.recovered()),
         }
     }
@@ -99,6 +114,7 @@ impl AnyGuard {
     pub(crate) fn release_requested(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         match self {
             Self::One(guard) => Box::pin(guard.release_requested()),
+            Self::Slot(guard) => Box::pin(guard.release_requested()),
             Self::All(guard) => Box::pin(guard.release_requested()),
         }
     }
@@ -107,6 +123,7 @@ impl AnyGuard {
     pub(crate) fn release_requested_by(&self) -> Option<Identity> {
         match self {
             Self::One(guard) => guard.release_requested_by(),
+            Self::Slot(guard) => guard.release_requested_by(),
             Self::All(guard) => guard.release_requested_by(),
         }
     }
@@ -115,6 +132,7 @@ impl AnyGuard {
     pub(crate) fn broken_by(&self) -> Option<Identity> {
         match self {
             Self::One(guard) => guard.broken_by(),
+            Self::Slot(guard) => guard.broken_by(),
             Self::All(guard) => guard.broken_by(),
         }
     }
@@ -124,12 +142,36 @@ impl AnyGuard {
         match self {
             Self::One(guard) => Ok(guard.detach()),
             Self::All(_) => Err("several locks together have no handle".to_owned()),
+            Self::Slot(_) => Err("the lock of a slot has no handle".to_owned()),
+        }
+    }
+
+    /// The slot that it is for, and which run of that slot this is.
+    pub(crate) fn slot(&self) -> Option<(String, u32)> {
+        let Self::Slot(run) = self else { return None };
+        Some((slot_text(run.slot()), run.tries()))
+    }
+
+    /// Marks its slot as finished, if it is for one.
+    pub(crate) async fn mark_slot(&mut self) -> Result<(), NotReleased> {
+        let Self::Slot(run) = self else { return Ok(()) };
+        match run.mark().await {
+            Ok(()) => Ok(()),
+            Err(OnceError::Lost(lost)) => {
+                Err(NotReleased { lost: Some(lost.reason), why: String::new(), unmarked: false })
+            }
+            Err(error) => {
+                let slot = slot_text(run.slot());
+                let why = format!("the slot {slot} may not be marked as finished: {error:#}");
+                Err(NotReleased { lost: None, why, unmarked: true })
+            }
         }
     }
 
     pub(crate) async fn release(self) -> Result<(), NotReleased> {
         let failures = match self {
             Self::One(guard) => guard.release().await.err().into_iter().collect(),
+            Self::Slot(run) => run.into_guard().release().await.err().into_iter().collect(),
             Self::All(guard) => match guard.release().await {
                 Ok(()) => Vec::new(),
                 Err(error) => error.failures,
@@ -138,7 +180,7 @@ impl AnyGuard {
         if failures.is_empty() {
             return Ok(());
         }
-        let mut not = NotReleased { lost: None, why: String::new() };
+        let mut not = NotReleased { lost: None, why: String::new(), unmarked: false };
         for failure in failures {
             match failure {
                 ReleaseError::Lost(lost) => not.lost = not.lost.or(Some(lost.reason)),

@@ -120,6 +120,11 @@ impl LockedCommand<'_> {
         let terminal = Terminal::open();
         let mut environment = self.tokens(&held);
         environment.push(("TENURE_NAME".to_owned(), name.clone()));
+        if let (Some((slot, tries)), Some(slots)) = (held.slot(), &plan.slots) {
+            let schedule = &slots.schedule();
+            voice.event(&Event::SlotBegins { name, slot: &slot, schedule, tries });
+            environment.push(("TENURE_SLOT".to_owned(), slot));
+        }
         environment.push(("TENURE_STORE_KIND".to_owned(), tenure.store().kind().to_owned()));
         let terms = TerminationPolicy {
             grace: plan.grace,
@@ -222,8 +227,10 @@ async fn release_locks(
     let (failure, by) = (held.last_renewal_error(), held.broken_by());
     let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
     let detaches = matches!(at_end, EndAction::Detach(..));
-    let parted =
-        at_end.release_or_detach(held, seen.is_some() || ended.cause != EndCause::Itself).await;
+    let slot = held.slot().map(|(slot, _)| slot);
+    let was_lost = seen.is_some() || ended.cause != EndCause::Itself;
+    let succeeded = !was_lost && ended.how.code() == Some(0);
+    let parted = at_end.release_or_detach(held, was_lost, succeeded).await;
     let late = parted.as_ref().err().and_then(|not| not.lost);
     let lost = late.or(seen);
     // Without the lock there is nothing that could stay held.
@@ -246,6 +253,9 @@ async fn release_locks(
         voice.event(&Event::Ended { name, code, signal, ran: ran_for });
     }
     let is_away = parted.as_ref().is_err_and(|not| !not.why.is_empty());
+    if let Some(slot) = slot.filter(|_| succeeded && parted.is_ok()) {
+        voice.event(&Event::SlotFinished { name, slot: &slot });
+    }
     match parted {
         Ok(EndOutcome::Released) => {
             let held = Some(began.elapsed());
@@ -253,6 +263,9 @@ async fn release_locks(
         }
         Ok(EndOutcome::Detached(stays)) => voice.event(&stays.event()),
         Err(NotReleased { why, .. }) if why.is_empty() => {}
+        Err(NotReleased { why, unmarked: true, .. }) => {
+            return Err(Failure::Failed(Explanation::of_line(&why)));
+        }
         Err(NotReleased { why, .. }) if detaches && !is_lost => {
             return Err(Failure::Failed(Explanation::of_line(&why)));
         }

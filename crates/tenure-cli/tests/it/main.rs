@@ -42,6 +42,7 @@ mod screen;
 mod settings;
 mod shell_help;
 mod signals;
+mod slots;
 mod stores;
 mod terminal;
 mod tutorial;

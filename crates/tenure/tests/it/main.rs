@@ -14,6 +14,8 @@ mod blocking_requests;
 mod child;
 mod config;
 mod counter;
+#[cfg(feature = "cron")]
+mod cron;
 mod dead;
 mod debug;
 #[cfg(all(feature = "mysql", feature = "postgres", feature = "redis", feature = "zookeeper"))]

@@ -10,7 +10,10 @@ use tenure_proto::schedule::{Mark, Schedule, Skipped, Slot, SlotRules};
 
 pub use self::run::SlotRun;
 use super::{Mutex, target::LockTarget};
-use crate::options::Options;
+use crate::{
+    Busy, Fault,
+    options::{Options, setters},
+};
 
 /// The longest tolerance for callers that come early, unless one is set.
 const LONGEST_EARLY: Duration = Duration::from_secs(30);
@@ -93,6 +96,8 @@ impl Once {
         Self { target, options, schedule, early: None, rules, overlap, replaces_schedule: false }
     }
 
+    setters!();
+
     /// Sets how early before a slot a caller may come that means this slot: it waits for the beginning. Default: a tenth
     /// of the slot, but at most 30 s.
     ///
@@ -131,6 +136,19 @@ impl Once {
     /// is forgotten.
     pub fn replace_schedule(mut self) -> Self {
         self.replaces_schedule = true;
+        self
+    }
+
+    /// Calls `tell` each time the store says that another holder has the lock, while [`begin`](Self::begin) waits for it.
+    /// It must not block.
+    pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
+        self.options.on_busy = Some(Arc::new(tell));
+        self
+    }
+
+    /// Calls `tell` each time the store did not answer while [`begin`](Self::begin) waits for the lock. It must not block.
+    pub fn on_unreachable(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
+        self.options.on_unreachable = Some(Arc::new(tell));
         self
     }
 

@@ -1,0 +1,152 @@
+//! Running once per slot: what was asked for, and what is said of a slot.
+
+use std::time::Duration;
+
+use tenure::{
+    LockName, Tenure,
+    once::{
+        Cron, Mark, NamedSlot, Once, Overlap, Period, Schedule, Skipped, SkippedSlot, Slot, SlotId,
+    },
+};
+
+use crate::{
+    args::{self, SlotArgs},
+    exit::Failure,
+    explanation::Explanation,
+    output::human,
+};
+
+/// What `--once-per`, `--slot` or `--slot-id` ask for.
+#[derive(Clone, Debug)]
+pub(crate) struct SlotSettings {
+    divides: Divides,
+    early: Option<Duration>,
+    tries: Option<u32>,
+    retry_within: Option<Duration>,
+    overlap: Overlap,
+    mark: Mark,
+    replaces_schedule: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Divides {
+    Period(Period),
+    Cron(Cron),
+    Named(NamedSlot),
+}
+
+impl SlotSettings {
+    /// What was asked for; `None` if nothing of slots was.
+    pub(crate) fn new(args: &SlotArgs) -> Result<Option<Self>, Failure> {
+        let refused = |error: &dyn std::fmt::Display| {
+            let text = error.to_string();
+            let (what, help) = text.split_once("; ").unwrap_or((&text, ""));
+            Failure::Usage(Explanation::new(what).advise(help))
+        };
+        let divides = match (args.once_per, &args.slot, &args.slot_id) {
+            (Some(length), ..) => {
+                let period = Period::new(length).map_err(|error| refused(&error))?;
+                Divides::Period(period)
+            }
+            (_, Some(pattern), _) => {
+                let cron = Cron::new(pattern, args.tz.as_deref().unwrap_or("UTC"));
+                Divides::Cron(cron.map_err(|error| refused(&error))?)
+            }
+            (.., Some(name)) => {
+                Divides::Named(NamedSlot::new(name).map_err(|error| refused(&error))?)
+            }
+            _ => return Ok(None),
+        };
+        let overlap = match args.overlap {
+            None | Some(args::Overlap::Skip) => Overlap::Skip,
+            Some(args::Overlap::Wait) => Overlap::Wait,
+            Some(args::Overlap::Replace) => Overlap::Replace,
+        };
+        let mark = match args.mark {
+            None | Some(args::Mark::AtEnd) => Mark::AtEnd,
+            Some(args::Mark::AtStart) => Mark::AtStart,
+        };
+        Ok(Some(Self {
+            divides,
+            early: args.early,
+            tries: args.tries,
+            retry_within: args.retry_within,
+            overlap,
+            mark,
+            replaces_schedule: args.replace_schedule,
+        }))
+    }
+
+    /// What runs once per slot under the lock of this name, before the settings of the lock.
+    pub(crate) fn on(&self, tenure: &Tenure, name: &LockName) -> Once {
+        let mutex = tenure.mutex(name.as_str());
+        let mut once = match &self.divides {
+            Divides::Period(period) => mutex.once(period.clone()),
+            Divides::Cron(cron) => mutex.once(cron.clone()),
+            Divides::Named(named) => mutex.once(named.clone()),
+        };
+        if let Some(early) = self.early {
+            once = once.early(early);
+        }
+        if let Some(tries) = self.tries {
+            once = once.tries(tries);
+        }
+        if let Some(within) = self.retry_within {
+            once = once.retry_within(within);
+        }
+        if self.replaces_schedule {
+            once = once.replace_schedule();
+        }
+        once.overlap(self.overlap).mark(self.mark)
+    }
+
+    /// The schedule, for people.
+    pub(crate) fn schedule(&self) -> String {
+        match &self.divides {
+            Divides::Period(period) => format!("every {}", human::length(period.length())),
+            Divides::Cron(cron) => format!("{cron} (time zones {})", Cron::time_zone_data()),
+            Divides::Named(named) => named.text().to_owned(),
+        }
+    }
+}
+
+/// A slot, for people and for commands: its name, or when it begins.
+pub(crate) fn slot_text(slot: &Slot) -> String {
+    match &slot.id {
+        SlotId::At(start) => human::moment(*start),
+        SlotId::Named(name) => name.to_string(),
+    }
+}
+
+/// Why a slot is skipped, in one word for programs.
+pub(crate) fn skipped_word(why: Skipped) -> &'static str {
+    match why {
+        Skipped::Finished { .. } => "finished",
+        Skipped::Ended => "ended",
+        Skipped::TriesSpent { .. } => "tries_spent",
+        Skipped::TooLate => "too_late",
+        Skipped::Overlaps { .. } => "overlaps",
+        _ => "skipped",
+    }
+}
+
+/// Why a slot is skipped.
+pub(crate) fn skipped(name: &str, skipped: &SkippedSlot) -> Failure {
+    let slot = slot_text(&skipped.slot);
+    let why = match skipped.why {
+        Skipped::Finished { token } => format!("was finished by the run with token {token}"),
+        Skipped::Ended => "ended while another run had the lock".to_owned(),
+        Skipped::TriesSpent { tries } => format!("was tried {tries} times, which are all"),
+        Skipped::TooLate => "began too long ago".to_owned(),
+        Skipped::Overlaps { token } => {
+            format!("overlaps the run of an earlier slot, which still has token {token}")
+        }
+        _ => "has nothing to do".to_owned(),
+    };
+    let word = skipped_word(skipped.why);
+    Failure::Skipped {
+        why: Explanation::new(format!("nothing to do for {name}: the slot {slot} {why}")),
+        slot,
+        word,
+    }
+}

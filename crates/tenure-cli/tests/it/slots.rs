@@ -1,0 +1,149 @@
+//! Running once per slot.
+
+use nix::sys::signal::Signal;
+
+use crate::{
+    process::code,
+    scene::{Scene, events, eventually, text, until_go},
+};
+
+/// Each run writes a line, so that the lines are what was done.
+const WORK: &str = "echo $TENURE_SLOT >> done";
+
+fn runs(scene: &Scene) -> usize {
+    std::fs::read_to_string(scene.path("done")).unwrap_or_default().lines().count()
+}
+
+#[test]
+fn whoever_comes_later_in_a_slot_skips_it_without_a_word() {
+    let scene = Scene::new();
+    let first = scene.run("report --once-per 366d", WORK);
+    assert_eq!(code(&first), 0, "{}", text(&first.stderr));
+    for _ in 0..2 {
+        let later = scene.run("report --once-per 366d", WORK);
+        assert_eq!((code(&later), text(&later.stderr)), (122, String::new().into()));
+    }
+    assert_eq!(runs(&scene), 1);
+    assert_eq!(code(&scene.run("report --once-per 366d --skipped-exit-code 0", WORK)), 0);
+    assert_eq!(runs(&scene), 1);
+    let json = scene.run("report --once-per 366d --json", WORK);
+    let skipped =
+        events(&json.stderr).into_iter().find(|event| event["event"] == "skipped").unwrap();
+    assert_eq!((&skipped["reason"], &skipped["exit_code"]), (&"finished".into(), &122.into()));
+    assert_eq!(skipped["slot"].as_str().unwrap(), scene.line("done"));
+}
+
+#[test]
+fn a_command_that_fails_leaves_the_slot_open() {
+    let scene = Scene::new();
+    let slot = "report --slot-id 2026-11-28";
+    assert_eq!(code(&scene.run(slot, "exit 3")), 3);
+    assert_eq!(code(&scene.run(slot, WORK)), 0);
+    assert_eq!(code(&scene.run(slot, WORK)), 122);
+    assert_eq!(scene.line("done"), "2026-11-28");
+    assert_eq!(code(&scene.run("report --slot-id 2026-11-29", WORK)), 0);
+    assert_eq!(runs(&scene), 2);
+}
+
+#[test]
+fn a_command_that_is_killed_leaves_the_slot_open_and_the_next_in_line_runs_it() {
+    let scene = Scene::new();
+    let slot = "report --slot-id x --ttl 9s";
+    let first = scene.start(slot, &until_go("held"));
+    scene.line("held");
+    let second = scene.start(&format!("{slot} -v"), WORK);
+    first.signal(Signal::SIGKILL);
+    let ended = second.wait();
+    assert_eq!(code(&ended), 0, "{}", text(&ended.stderr));
+    assert!(text(&ended.stderr).contains("try 2"), "{}", text(&ended.stderr));
+    assert_eq!(runs(&scene), 1);
+}
+
+#[test]
+fn a_command_whose_lock_was_broken_marks_nothing() {
+    let scene = Scene::new();
+    let slot = "report --slot-id x";
+    let broken = scene.start(&format!("{slot} --on-lost warn"), &until_go("held"));
+    scene.line("held");
+    assert_eq!(code(&scene.output(["break", "report", "--yes"])), 0);
+    std::fs::write(scene.path("go"), "").unwrap();
+    assert_eq!(code(&broken.wait()), 123);
+    assert_eq!(code(&scene.run(slot, WORK)), 0);
+    assert_eq!(runs(&scene), 1);
+}
+
+#[test]
+fn tries_are_bounded_and_a_mark_at_the_start_is_final() {
+    let scene = Scene::new();
+    for expected in [1, 1, 122] {
+        assert_eq!(code(&scene.run("a --slot-id x --tries 2", "exit 1")), expected);
+    }
+    assert_eq!(code(&scene.run("b --slot-id x --mark at-start", "exit 1")), 1);
+    assert_eq!(code(&scene.run("b --slot-id x --mark at-start", WORK)), 122);
+}
+
+#[test]
+fn two_schedules_for_one_lock_refuse_each_other_until_one_is_replaced() {
+    let scene = Scene::new();
+    assert_eq!(code(&scene.run("report --once-per 1d", WORK)), 0);
+    let other = scene.run("report --slot @daily --tz Europe/Berlin", WORK);
+    let said = text(&other.stderr);
+    assert_eq!(code(&other), 125, "{said}");
+    assert!(said.contains("another schedule") && said.contains("report"), "{said}");
+    let replaced = "report --slot @daily --tz Europe/Berlin --replace-schedule";
+    assert_eq!(code(&scene.run(replaced, WORK)), 0);
+    assert_eq!(code(&scene.run(replaced, WORK)), 122);
+}
+
+#[test]
+fn with_no_wait_a_slot_that_runs_is_busy() {
+    let scene = Scene::new();
+    let first = scene.start("report --slot-id x", &until_go("held"));
+    scene.line("held");
+    assert_eq!(code(&scene.run("report --slot-id x --no-wait", WORK)), 124);
+    std::fs::write(scene.path("go"), "").unwrap();
+    assert_eq!(code(&first.wait()), 0);
+    assert_eq!(code(&scene.run("report --slot-id x --no-wait", WORK)), 122);
+}
+
+/// The slot ends while its run goes on: the run of the next one skips, waits, or takes its place.
+#[test]
+fn a_run_that_lasts_into_the_next_slot_is_left_alone_or_replaced() {
+    let scene = Scene::new();
+    let long = scene.start("report --once-per 2s", &until_go("held"));
+    scene.line("held");
+    eventually("the next slot skips", || {
+        let later = scene.run("report --once-per 2s --json --no-wait", WORK);
+        events(&later.stderr).iter().any(|event| event["reason"] == "overlaps")
+    });
+    assert_eq!(runs(&scene), 0);
+    let next = scene.run("report --once-per 2s --overlap replace --retry-within 2s", WORK);
+    assert!([0, 122].contains(&code(&next)), "{}", text(&next.stderr));
+    assert_eq!(code(&long.wait()), 123);
+    eventually("a run of a later slot", || {
+        runs(&scene) > 0 || code(&scene.run("report --once-per 2s", WORK)) == 0
+    });
+}
+
+#[test]
+fn what_is_no_slot_is_wrong_usage() {
+    let scene = Scene::new();
+    for (words, says) in [
+        ("x --once-per 10ms", "1s"),
+        ("x --slot daily", "0 3 * * *"),
+        ("x --slot @daily --tz Mars/Olympus", "no time zone"),
+        ("x --slot-id=", "1 to 64 bytes"),
+        ("x --once-per 1d --slot-id y", "cannot be used with"),
+        ("x --tries 3", "required"),
+        ("--all a,b --once-per 1d", "cannot be used with"),
+        ("x --shared --once-per 1d", "cannot be used with"),
+    ] {
+        let refused = scene.run(words, WORK);
+        let said = text(&refused.stderr);
+        assert_eq!(code(&refused), 2, "{words}: {said}");
+        assert!(said.contains(says), "{words}: {said}");
+    }
+    let busy = scene.run("x --once-per 1d --store memory:", WORK);
+    assert_ne!(code(&busy), 0);
+    assert_eq!(runs(&scene), 0);
+}

@@ -1,0 +1,146 @@
+//! Slots of cron patterns, against a calendar of Python's: each minute of a year, as the clock on the wall shows it.
+
+use std::{
+    collections::BTreeSet,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use tenure::once::{BadCron, Cron, Schedule, SlotId};
+
+const MINUTE: u64 = 60_000_000;
+const DAY: i64 = 24 * 60;
+/// 2026-01-01 and 2027-01-01, in minutes since 1970.
+const YEAR: (i64, i64) = (29_453_760, 29_979_360);
+/// Two days less at each end, whose slots belong to both years.
+const INSIDE: (i64, i64) = (YEAR.0 + 2 * DAY, YEAR.1 - 2 * DAY);
+const ZONES: [&str; 3] = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"];
+
+/// A minute, and what the clock shows then.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    utc: i64,
+    month: i64,
+    day: i64,
+    /// Monday is 0.
+    weekday: i64,
+    /// Of the day.
+    minute: i64,
+}
+
+/// The minutes of the year in a time zone, as Python's `zoneinfo` has them.
+fn year_of(zone: &str) -> Vec<Shown> {
+    let script = format!(
+        "import datetime as d, zoneinfo\n\
+         zone = zoneinfo.ZoneInfo('{zone}')\n\
+         for hour in range({}, {}, 30):\n\
+         \x20   t = d.datetime.fromtimestamp(hour * 60, zone)\n\
+         \x20   print(hour, t.month, t.day, t.weekday(), t.hour * 60 + t.minute)\n",
+        YEAR.0, YEAR.1
+    );
+    let python = Command::new("python3").args(["-c", &script]).stderr(Stdio::inherit()).output();
+    let output = python.unwrap_or_else(|error| panic!("python3 is missing: {error}"));
+    assert!(output.status.success(), "python3 has no time zones: sudo apt-get install tzdata");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let half_hours = text.lines().map(|line| {
+        let numbers: Vec<i64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
+        let [utc, month, day, weekday, minute] = *numbers else { panic!("{line}") };
+        Shown { utc, month, day, weekday, minute }
+    });
+    // No clock is changed within half an hour.
+    let of_half_hour = |first: Shown| {
+        (0..30).map(move |more| Shown {
+            utc: first.utc + more,
+            minute: first.minute + more,
+            ..first
+        })
+    };
+    half_hours.flat_map(of_half_hour).collect()
+}
+
+fn inside(minutes: impl Iterator<Item = i64>) -> BTreeSet<i64> {
+    minutes.filter(|minute| (INSIDE.0..INSIDE.1).contains(minute)).collect()
+}
+
+/// When the slots of the year begin, which have to be one after the other.
+fn starts(cron: &Cron) -> BTreeSet<i64> {
+    let (mut starts, mut at) = (Vec::new(), YEAR.0.unsigned_abs() * MINUTE);
+    while at < YEAR.1.unsigned_abs() * MINUTE {
+        let slot = cron.slot_at(at).unwrap();
+        let (start, ends) = (slot.starts().unwrap(), slot.ends.unwrap());
+        assert!(start <= at && at < ends, "{slot:?} at {at}");
+        starts.push((start / MINUTE).cast_signed());
+        at = ends;
+    }
+    inside(starts.into_iter())
+}
+
+#[track_caller]
+fn same(cron: &Cron, expected: impl Iterator<Item = i64>) -> usize {
+    let (got, expected) = (starts(cron), inside(expected));
+    let differ: Vec<_> = got.symmetric_difference(&expected).collect();
+    assert!(differ.is_empty(), "{cron}: {differ:?}");
+    got.len()
+}
+
+/// Once a day, when the clock first shows the time, or at the end of the gap in which it does not.
+#[test]
+fn a_year_of_nights_in_three_time_zones() {
+    for zone in ZONES {
+        let year = year_of(zone);
+        for (hour, minute) in [(3, 0), (2, 30), (2, 0), (1, 30), (0, 0), (23, 59)] {
+            let cron = Cron::new(&format!("{minute} {hour} * * *"), zone).unwrap();
+            let mut last = None;
+            let passed = year.iter().filter(|shown| shown.minute >= hour * 60 + minute);
+            let first = passed.filter(|shown| {
+                last.replace((shown.month, shown.day)) != Some((shown.month, shown.day))
+            });
+            assert_eq!(same(&cron, first.map(|shown| shown.utc)), 361, "{cron}");
+        }
+    }
+}
+
+#[test]
+fn a_year_of_quarters_goes_on_by_the_clock_on_the_wall() {
+    for zone in ZONES {
+        let year = year_of(zone);
+        let quarters = year.iter().filter(|shown| shown.minute % 15 == 0);
+        same(&Cron::new("*/15 * * * *", zone).unwrap(), quarters.map(|shown| shown.utc));
+    }
+}
+
+#[test]
+fn working_days_and_months() {
+    let year = year_of("Europe/Berlin");
+    let at_nine = |wanted: fn(&&Shown) -> bool| {
+        year.iter().filter(|shown| shown.minute == 9 * 60).filter(wanted).map(|shown| shown.utc)
+    };
+    let cron = |pattern| Cron::new(pattern, "Europe/Berlin").unwrap();
+    same(&cron("0 9 * * 1-5"), at_nine(|shown| shown.weekday < 5));
+    assert_eq!(same(&cron("0 9 1 * *"), at_nine(|shown| shown.day == 1)), 11);
+    assert_eq!(
+        same(&cron("0 9 1 */3 *"), at_nine(|shown| shown.day == 1 && shown.month % 3 == 1)),
+        3
+    );
+}
+
+#[test]
+fn patterns_that_say_the_same_are_one_schedule() {
+    let cron = Cron::new(" 0   3 * * * ", "europe/berlin").unwrap();
+    assert_eq!(cron.text(), "0 3 * * * Europe/Berlin");
+    assert!(Cron::time_zone_data().starts_with("20"), "{}", Cron::time_zone_data());
+    let slot = cron.slot_at(INSIDE.0.unsigned_abs() * MINUTE).unwrap();
+    assert!(matches!(slot.id, SlotId::At(_)));
+    assert_eq!(slot.length(), Some(Duration::from_secs(24 * 3_600)));
+}
+
+#[test]
+fn what_is_no_pattern_is_refused_and_explained() {
+    for bad in ["", "* * * *", "0 25 * * *", "0 0 3 * * *", "0 3 * * * 2027", "every day"] {
+        let error = Cron::new(bad, "UTC").unwrap_err();
+        assert!(matches!(error, BadCron::Pattern { .. }), "{bad:?}");
+        assert!(error.to_string().contains("such as \"0 3 * * *\""), "{error}");
+    }
+    let error = Cron::new("0 3 * * *", "Mars/Olympus").unwrap_err();
+    assert!(error.to_string().contains("no time zone \"Mars/Olympus\""), "{error}");
+}
