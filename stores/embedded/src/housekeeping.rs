@@ -138,13 +138,73 @@ impl Inner {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests fail by panics")]
 mod tests {
-    use std::{fs, sync::Arc};
+    use std::{
+        fs,
+        sync::{
+            Arc,
+            atomic::{AtomicBool, Ordering},
+        },
+        time::Duration,
+    };
+
+    use tenure_core::{
+        LockName,
+        proto::{
+            Owner,
+            queue::{Answer, Ask, Intent, Kind, Mode, Order},
+        },
+    };
 
     use super::*;
     use crate::{
-        files::tidying::EVERY,
+        decisions::{acquire, decide::CancelFlag},
+        files::{layout::Layout, tidying::EVERY},
         machine::{ThisMachine, lock_directory::LockDirectory},
     };
+
+    #[test]
+    fn a_record_that_takes_the_place_of_one_that_is_removed_stays() {
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let inner = Inner::open(LockDirectory::named(dir.path()), Arc::new(ThisMachine)).unwrap();
+        let (name, owner) = (LockName::new("a").unwrap(), Owner::from_bytes([7; 16]));
+        let ask = Ask {
+            owner,
+            kind: Kind::Mutex,
+            mode: Mode::Exclusive,
+            order: Order::Barging,
+            intent: Intent::Try,
+            ttl: Duration::from_secs(600),
+            label: "test".into(),
+        };
+        let flag = CancelFlag::default();
+        let granted = inner.decide_blocking(&name, &acquire(&inner, &ask), &flag).unwrap();
+        assert!(matches!(granted, Answer::Granted { .. }), "{granted:?}");
+        let number = u8::from_str_radix(&Layout::record(&name).shelf, 16).unwrap();
+        let ends = AtomicBool::new(false);
+        let lost = std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !ends.load(Ordering::Relaxed) {
+                        inner.tidy_records(number, AT_ONCE);
+                    }
+                });
+            }
+            let lost = (0..1_000).filter(|round| {
+                let write = |text: &str, keep| {
+                    inner.write_slots(&name, &owner, text, keep, &flag).unwrap();
+                };
+                write("over", Duration::ZERO);
+                let text = round.to_string();
+                write(&text, Duration::from_secs(600));
+                std::thread::yield_now();
+                inner.read_slots(&name, &flag).unwrap().text != Some(text)
+            });
+            let lost = lost.count();
+            ends.store(true, Ordering::Relaxed);
+            lost
+        });
+        assert_eq!(lost, 0);
+    }
 
     #[test]
     fn a_shelf_of_many_files_is_looked_through_once_in_as_many_more_of_new_ones() {
