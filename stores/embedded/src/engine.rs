@@ -12,7 +12,10 @@ use tenure_core::{
         },
     },
     runtime::may_block_to_renew,
-    store::{Capabilities, Diagnostic, Listing, Renewal, not_together},
+    store::{
+        Capabilities, Diagnostic, Listing, Renewal, SlotsWritten, StoredSlots, check_slot_record,
+        not_together,
+    },
 };
 
 use crate::{
@@ -188,6 +191,24 @@ impl Store for EngineView {
             Ok(())
         })
         .await
+    }
+
+    async fn read_slots(&self, name: &LockName) -> Result<StoredSlots, Fault> {
+        let name = name.clone();
+        self.job(move |inner, given_up| inner.read_slots(&name, given_up)).await
+    }
+
+    async fn write_slots(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        text: &str,
+        keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        check_slot_record(text)?;
+        let (name, owner, text) = (name.clone(), *owner, text.to_owned());
+        self.job(move |inner, given_up| inner.write_slots(&name, &owner, &text, keep, given_up))
+            .await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

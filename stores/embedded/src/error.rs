@@ -139,6 +139,26 @@ pub(crate) fn not_a_state(path: &Path) -> Fault {
     )
 }
 
+/// The fault if something else is where the record of slots of a name should be.
+pub(crate) fn not_a_record(path: &Path) -> Fault {
+    let path = path.display();
+    Fault::new(
+        FaultKind::Misconfigured,
+        format!("{path} was never a record of slots, and was not changed"),
+        "find out what put it there, and move it away",
+    )
+}
+
+/// The fault if a file has its name, and a loss of power may take that away again.
+pub(crate) fn unsynced(path: &Path, error: io::Error) -> Fault {
+    Fault::new(
+        FaultKind::InDoubt,
+        format!("{} may not outlive a loss of power", path.display()),
+        "check the machine's disk and its log (dmesg)",
+    )
+    .because(error)
+}
+
 /// The fault if a state could not be written.
 pub(crate) fn unwritten(path: &Path, error: WriteError) -> Fault {
     match error {

@@ -1,4 +1,4 @@
-//! Removing what nobody needs any more: files of idle names, and what was never completed.
+//! Removing what nobody needs any more: files of idle names, records whose time is over, and what was never completed.
 //!
 //! Nothing depends on it, so whatever fails is left for the next time.
 
@@ -8,13 +8,16 @@ use crate::{
     decisions::looks::LivenessChecks,
     disk::{
         age::is_old,
-        dir::{Dir, EntryKind, is_hex, stem_of_unfinished},
+        dir::{Dir, EntryKind, stem_of_unfinished},
         slots::ReadBuffer,
     },
     error,
     files::{
-        layout::{BOOTS, CLOCK, StatePath, is_hash, is_of_a_boot, is_state, shelf},
-        removal,
+        layout::{
+            BOOTS, CLOCK, SLOTS, StatePath, is_hash, is_of_a_boot, is_record, is_shelf, is_state,
+            shelf,
+        },
+        removal, slot_records,
         state_file::StateFile,
     },
     inner::Inner,
@@ -22,7 +25,7 @@ use crate::{
 
 /// How much is removed at once, or twice what was created since.
 const AT_ONCE: usize = 256;
-/// At how much of other members an opening looks: more than one leaves, so that nothing piles up, and so
+/// At how many other members, and at how many records, an opening looks: more than one leaves, so that nothing piles up, and so
 /// little that thousands who were killed slow down nobody.
 const LOOKS: usize = 16;
 
@@ -31,16 +34,20 @@ impl Inner {
     pub(crate) fn tidy_at_open(&self) {
         let _ = self.members.sweep(LOOKS, self.machine.clock().now());
         self.tidy_shelf(self.random_shelf(), AT_ONCE);
+        self.tidy_records(self.random_shelf(), LOOKS);
     }
 
     /// Removes what was never completed of the directories that all names share.
     pub(crate) fn remove_unfinished(&self, boots: &Dir) {
         removal::remove_old_unfinished(&self.layout.root.dir, |stem| {
-            stem == CLOCK || stem == BOOTS
+            [CLOCK, BOOTS, SLOTS].contains(&stem)
         });
+        if let Ok(Some(slots)) = self.layout.root.dir.sub(SLOTS) {
+            removal::remove_old_unfinished(&slots, is_shelf);
+        }
         removal::remove_old_unfinished(boots, is_hash);
         removal::remove_old_unfinished(&self.layout.boot, is_of_a_boot);
-        removal::remove_old_unfinished(&self.layout.locks, |stem| is_hex(stem, 2));
+        removal::remove_old_unfinished(&self.layout.locks, is_shelf);
     }
 
     /// Tidies one shelf if it is time for that. May take as long as a disk does.
@@ -54,8 +61,9 @@ impl Inner {
     pub(crate) fn tidy(&self) {
         // One shelf after the other, from one that differs from process to process.
         let most = AT_ONCE.max(2 * self.tidying.files_per_shelf() as usize);
-        let stay =
-            self.tidy_shelf(self.random_shelf().wrapping_add(self.tidying.next_shelf()), most);
+        let number = self.random_shelf().wrapping_add(self.tidying.next_shelf());
+        let stay = self.tidy_shelf(number, most);
+        self.tidy_records(number, most);
         self.tidying.record_kept(stay);
         self.tidying.end_sweep();
     }
@@ -104,16 +112,99 @@ impl Inner {
     }
 }
 
+impl Inner {
+    /// Looks at `most` records there, and removes those whose time is over.
+    fn tidy_records(&self, number: u8, most: usize) {
+        let Ok(Some(dir)) = slot_records::shelf(&self.layout.root, &shelf(number)) else { return };
+        removal::remove_old_unfinished(&dir, is_hash);
+        let mut names = dir.names().unwrap_or_default();
+        names.retain(|name| is_record(name));
+        if names.len() > most {
+            // Only its content tells how long a record is kept, so each look begins elsewhere and all have their turn.
+            let mut random = [0; 8];
+            let _ = getrandom::fill(&mut random);
+            let start = usize::from_le_bytes(random) % names.len();
+            names.rotate_left(start);
+        }
+        let now = self.machine.clock().wall();
+        for name in names.iter().take(most) {
+            if let Err(fault) = slot_records::remove_if_over(&*self.machine, &dir, name, now) {
+                tracing::debug!(fault = %format_args!("{fault:#}"), "a record of slots stays");
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests fail by panics")]
 mod tests {
-    use std::{fs, sync::Arc};
+    use std::{
+        fs,
+        sync::{
+            Arc,
+            atomic::{AtomicBool, Ordering},
+        },
+        time::Duration,
+    };
+
+    use tenure_core::{
+        LockName,
+        proto::{
+            Owner,
+            queue::{Answer, Ask, Intent, Kind, Mode, Order},
+        },
+    };
 
     use super::*;
     use crate::{
-        files::tidying::EVERY,
+        decisions::{acquire, decide::CancelFlag},
+        files::{layout::Layout, tidying::EVERY},
         machine::{ThisMachine, lock_directory::LockDirectory},
     };
+
+    #[test]
+    fn a_record_that_takes_the_place_of_one_that_is_removed_stays() {
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let inner = Inner::open(LockDirectory::named(dir.path()), Arc::new(ThisMachine)).unwrap();
+        let (name, owner) = (LockName::new("a").unwrap(), Owner::from_bytes([7; 16]));
+        let ask = Ask {
+            owner,
+            kind: Kind::Mutex,
+            mode: Mode::Exclusive,
+            order: Order::Barging,
+            intent: Intent::Try,
+            ttl: Duration::from_secs(600),
+            label: "test".into(),
+        };
+        let flag = CancelFlag::default();
+        let granted = inner.decide_blocking(&name, &acquire(&inner, &ask), &flag).unwrap();
+        assert!(matches!(granted, Answer::Granted { .. }), "{granted:?}");
+        let number = u8::from_str_radix(&Layout::record(&name).shelf, 16).unwrap();
+        let ends = AtomicBool::new(false);
+        let lost = std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !ends.load(Ordering::Relaxed) {
+                        inner.tidy_records(number, AT_ONCE);
+                    }
+                });
+            }
+            let lost = (0..1_000).filter(|round| {
+                let write = |text: &str, keep| {
+                    inner.write_slots(&name, &owner, text, keep, &flag).unwrap();
+                };
+                write("over", Duration::ZERO);
+                let text = round.to_string();
+                write(&text, Duration::from_secs(600));
+                std::thread::yield_now();
+                inner.read_slots(&name, &flag).unwrap().text != Some(text)
+            });
+            let lost = lost.count();
+            ends.store(true, Ordering::Relaxed);
+            lost
+        });
+        assert_eq!(lost, 0);
+    }
 
     #[test]
     fn a_shelf_of_many_files_is_looked_through_once_in_as_many_more_of_new_ones() {

@@ -56,7 +56,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     raise: true,
     together: false,
     detach: true,
-    slot_records: false,
+    slot_records: true,
     kinds_may_mix: LIMITS.kinds_may_mix,
     incarnation: true,
     tells_evictions: true,

@@ -11,7 +11,7 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Diagnostic, Listing, Renewal, not_together},
+    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWritten, StoredSlots, not_together},
 };
 
 use crate::{
@@ -187,6 +187,21 @@ impl Store for EmbeddedStore {
 
     async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
         EngineView(self.0.clone()).hint_holders(name).await
+    }
+
+    async fn read_slots(&self, name: &LockName) -> Result<StoredSlots, Fault> {
+        EngineView(self.0.clone()).read_slots(name).await
+    }
+
+    async fn write_slots(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        text: &str,
+        keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        // This waits for the disk.
+        EngineView(self.0.clone()).write_slots(name, owner, text, keep).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -4,6 +4,7 @@ pub(crate) mod decide;
 pub(crate) mod listing;
 pub(crate) mod looks;
 pub(crate) mod renewal;
+pub(crate) mod slots;
 
 use std::{collections::BTreeSet, time::Duration};
 

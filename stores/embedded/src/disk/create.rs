@@ -22,6 +22,22 @@ pub(crate) fn create_slot_file(
     kind: SlotFileKind,
     first: &SlotRecord<'_>,
 ) -> io::Result<Option<File>> {
+    let (unfinished, file) = write_slot_file(machine, (dir, name), access, kind, first)?;
+    match dir.link(&unfinished.name, name) {
+        Ok(()) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a file of slots that is going to be `name`, and goes away unless it gets that name.
+pub(crate) fn write_slot_file<'d>(
+    machine: &dyn Machine,
+    (dir, name): (&'d Dir, &str),
+    access: FilePermissions,
+    kind: SlotFileKind,
+    first: &SlotRecord<'_>,
+) -> io::Result<(TemporaryFile<'d>, File)> {
     let unfinished = TemporaryFile { dir, name: temporary_name(name)? };
     let file = dir.create_file(&unfinished.name, access)?;
     check_size(PAGE as u64)?;
@@ -31,21 +47,25 @@ pub(crate) fn create_slot_file(
         WriteError::NoEffect(error) | WriteError::Unknown(error) => error,
         WriteError::TooLarge(_) => ErrorKind::FileTooLarge.into(),
     })?;
-    if kind == SlotFileKind::Clock {
+    if matches!(kind, SlotFileKind::Clock | SlotFileKind::Record) {
         // It is looked at after a loss of power, so it must not have a name without a content.
         machine.sync(&file)?;
     }
-    match dir.link(&unfinished.name, name) {
-        Ok(()) => Ok(Some(file)),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
-        Err(error) => Err(error),
-    }
+    Ok((unfinished, file))
 }
 
 /// A file that goes away again, under this name.
-struct TemporaryFile<'a> {
+#[derive(Debug)]
+pub(crate) struct TemporaryFile<'a> {
     dir: &'a Dir,
     name: String,
+}
+
+impl TemporaryFile<'_> {
+    /// Gives the file its name, whatever had that name before.
+    pub(crate) fn replace(&self, name: &str) -> io::Result<()> {
+        self.dir.rename(&self.name, name)
+    }
 }
 
 impl Drop for TemporaryFile<'_> {

@@ -26,6 +26,7 @@ pub(crate) enum SlotFileKind {
     Clock,
     Floor,
     State,
+    Record,
 }
 
 impl SlotFileKind {
@@ -34,6 +35,7 @@ impl SlotFileKind {
             Self::Clock => *b"tnrC",
             Self::Floor => *b"tnrF",
             Self::State => *b"tnrS",
+            Self::Record => *b"tnrR",
         }
     }
 }

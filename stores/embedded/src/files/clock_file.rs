@@ -34,7 +34,7 @@ const AHEAD: u64 = 60_000_000;
 const LAST_TIME: u64 = (1 << 53) - 1;
 /// A sync happens under this file's lock, and disks can be slow.
 const PATIENCE: Duration = Duration::from_secs(10);
-const CURE: &str = "restore it from a backup, or, with no process using the store, remove its directory: tokens then continue from the clock";
+const CURE: &str = "restore it from a backup, or, with no process using the store, remove it and `boots`: tokens then continue from the clock";
 
 /// The store's clock of tokens.
 #[derive(Debug)]

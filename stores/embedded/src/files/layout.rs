@@ -26,6 +26,8 @@ use crate::{
 pub(crate) const CLOCK: &str = "clock";
 /// The directory with one directory for each boot.
 pub(crate) const BOOTS: &str = "boots";
+/// The directory with the records of slots, which outlive boots.
+pub(crate) const SLOTS: &str = "slots";
 /// What a directory of one boot has.
 pub(crate) const FLOOR: &str = "floor";
 pub(crate) const MEMBERS: &str = "members";
@@ -36,6 +38,8 @@ pub(crate) const SOCKET: &str = ".sock";
 pub(crate) const WAKE_SOCKET: &str = ".wake";
 /// The ending of the file of one name.
 const STATE: &str = "lk";
+/// The ending of the record of slots of one name.
+const RECORD: &str = "sl";
 /// What a file system puts into its topmost directory by itself.
 const OF_THE_FILE_SYSTEM: &str = "lost+found";
 
@@ -54,7 +58,7 @@ pub(crate) struct Layout {
     pub(crate) locks: Dir,
 }
 
-/// Where the file of one name is.
+/// Where a file of one name is: its state, or its record of slots.
 #[derive(Clone, Debug)]
 pub(crate) struct StatePath {
     pub(crate) shelf: String,
@@ -119,6 +123,8 @@ impl Root {
         }
         let others = self.dir.names()?.into_iter().filter(|name| {
             let ours = name == CLOCK || stem_of_unfinished(name) == Some(CLOCK);
+            // Records outlive the locks, so they may be all that is left, or was restored.
+            let ours = ours || (name == SLOTS && self.has_only_records());
             !ours && name != OF_THE_FILE_SYSTEM
         });
         let Some(other) = others.min() else { return Ok(None) };
@@ -132,6 +138,14 @@ impl Root {
         boots
             .and_then(|boots| boots.names().ok())
             .is_some_and(|names| names.iter().any(|n| is_hash(n)))
+    }
+
+    /// Whether the directory of records looks like a store's.
+    fn has_only_records(&self) -> bool {
+        let slots = self.dir.sub(SLOTS).ok().flatten();
+        slots.and_then(|slots| slots.names().ok()).is_some_and(|names| {
+            names.iter().all(|n| is_shelf(n) || stem_of_unfinished(n).is_some_and(is_shelf))
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -153,13 +167,23 @@ impl Root {
 }
 
 impl Layout {
-    /// Where the file of `name` is. Names are hashed, so none can lead out of the directory.
+    /// Where the file of `name` is.
     pub(crate) fn state(name: &LockName) -> StatePath {
+        Self::place(name, STATE)
+    }
+
+    /// Where the record of slots of `name` is.
+    pub(crate) fn record(name: &LockName) -> StatePath {
+        Self::place(name, RECORD)
+    }
+
+    /// Names are hashed, so none can lead out of the directory.
+    fn place(name: &LockName, ending: &str) -> StatePath {
         let hash = Sha256::digest(name.as_str().as_bytes());
         let mut half = [0; 16];
         half.copy_from_slice(hash.get(..16).unwrap_or(&[0; 16]));
         let hash = format!("{:032x}", u128::from_be_bytes(half));
-        StatePath { shelf: shelf(half[0]), file: format!("{hash}.{STATE}") }
+        StatePath { shelf: shelf(half[0]), file: format!("{hash}.{ending}") }
     }
 
     /// Where this is, for people.
@@ -179,7 +203,21 @@ pub(crate) fn shelf(number: u8) -> String {
 
 /// Whether this may be the name of a state file.
 pub(crate) fn is_state(name: &str) -> bool {
-    name.strip_suffix(STATE).and_then(|name| name.strip_suffix('.')).is_some_and(is_hash)
+    is_hash_with(name, STATE)
+}
+
+/// Whether this may be the name of a record of slots.
+pub(crate) fn is_record(name: &str) -> bool {
+    is_hash_with(name, RECORD)
+}
+
+fn is_hash_with(name: &str, ending: &str) -> bool {
+    name.strip_suffix(ending).and_then(|name| name.strip_suffix('.')).is_some_and(is_hash)
+}
+
+/// Whether this may be the name of one of the 256 directories.
+pub(crate) fn is_shelf(name: &str) -> bool {
+    is_hex(name, 2)
 }
 
 /// Whether this is how the store calls what one name, one member or one boot has.

@@ -46,6 +46,15 @@ pub trait Machine: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// The error of the operating system.
     fn sync(&self, file: &File) -> io::Result<()>;
+
+    /// Returns when the names in a directory will survive a power cut.
+    ///
+    /// # Errors
+    /// The error of the operating system.
+    fn sync_dir(&self, dir: &File) -> io::Result<()> {
+        // Not `sync_data`: ext4 leaves out names that did not make the directory longer.
+        dir.sync_all()
+    }
 }
 
 /// The real machine.

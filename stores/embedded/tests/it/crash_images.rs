@@ -3,10 +3,11 @@
 
 use std::{
     collections::HashMap,
+    ffi::OsString,
     fs::{self, File},
     io,
     ops::RangeInclusive,
-    os::unix::fs::MetadataExt,
+    os::{fd::AsRawFd, unix::fs::MetadataExt},
     path::Path,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
@@ -31,31 +32,39 @@ const DAY: u64 = 24 * 3600 * 1_000_000;
 /// Where everything stops: in which write, and after how many of its bytes. A sync counts as a
 /// write of no bytes.
 #[derive(Clone, Copy, Debug)]
-struct Stop {
+pub(crate) struct Stop {
     write: usize,
     bytes: usize,
 }
 
 /// A machine that stops in the middle of a write: from then on nothing answers.
 #[derive(Clone, Debug)]
-struct Stopping {
+pub(crate) struct Stopping {
     below: TestMachine,
-    done: Arc<Mutex<Done>>,
+    pub(crate) done: Arc<Mutex<Done>>,
 }
 
 #[derive(Debug, Default)]
-struct Done {
+pub(crate) struct Done {
     stop: Option<Stop>,
     stopped: bool,
     /// How long each write was.
     writes: Vec<usize>,
     /// What each file held at its last sync: all that is sure to outlive a loss of power.
-    synced: HashMap<u64, Vec<u8>>,
+    pub(crate) synced: HashMap<u64, Vec<u8>>,
+    /// What each directory held at its last sync.
+    pub(crate) names: HashMap<u64, HashMap<OsString, u64>>,
 }
 
 impl Stopping {
-    fn new(below: TestMachine, stop: Option<Stop>) -> Self {
+    pub(crate) fn new(below: TestMachine, stop: Option<Stop>) -> Self {
         Self { below, done: Arc::new(Mutex::new(Done { stop, ..Done::default() })) }
+    }
+
+    /// Counts writes from here.
+    pub(crate) fn begin(&self, stop: Option<Stop>) {
+        let mut done = self.done.lock().unwrap();
+        (done.stop, done.writes) = (stop, Vec::new());
     }
 
     fn answers(&self) -> io::Result<()> {
@@ -108,6 +117,21 @@ impl Machine for Stopping {
         let mut content = vec![0; usize::try_from(file.metadata()?.len()).unwrap()];
         ThisMachine.read_at(file, &mut content, 0)?;
         self.done.lock().unwrap().synced.insert(file.metadata()?.ino(), content);
+        Ok(())
+    }
+
+    fn sync_dir(&self, dir: &File) -> io::Result<()> {
+        self.answers()?;
+        self.next(0);
+        self.answers()?;
+        let inode = dir.metadata()?.ino();
+        let path = fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd()))?;
+        let names = fs::read_dir(path)?.map(|entry| {
+            let entry = entry?;
+            Ok((entry.file_name(), entry.metadata()?.ino()))
+        });
+        let names = names.collect::<io::Result<_>>()?;
+        self.done.lock().unwrap().names.insert(inode, names);
         Ok(())
     }
 }
@@ -225,7 +249,12 @@ async fn play(stop: Option<Stop>, both: bool) -> (Scene, Option<EmbeddedStore>) 
 
 /// Every place where the story can be stopped, with at most so many prefixes of one write.
 async fn stops(both: bool, most: usize) -> Vec<Stop> {
-    let writes = play(None, both).await.0.stopping.done.lock().unwrap().writes.clone();
+    stops_in(&play(None, both).await.0.stopping, most)
+}
+
+/// The same of a story that was played to its end.
+pub(crate) fn stops_in(played: &Stopping, most: usize) -> Vec<Stop> {
+    let writes = played.done.lock().unwrap().writes.clone();
     let prefixes = |length: usize| -> RangeInclusive<usize> { 0..=length };
     let places = writes.into_iter().enumerate().flat_map(|(write, length)| {
         let step = length.div_ceil(most).max(1);

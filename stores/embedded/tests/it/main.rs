@@ -25,4 +25,7 @@ mod mutated;
 mod names;
 mod places;
 mod processes;
+#[cfg(target_os = "linux")]
+mod slot_crashes;
+mod slot_records;
 mod support;

@@ -1,6 +1,6 @@
 //! Files that say anything, with right checksums: they are read, repaired or refused, and nothing panics.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use tenure_core::Store;
 use tenure_testkit::fuzz;
@@ -30,7 +30,8 @@ fn files_that_say_anything_are_read_or_refused() {
     let name = name("a");
     let store = open(&dir);
     runtime.block_on(async {
-        take(&store, &name).await;
+        let (mine, _) = take(&store, &name).await;
+        store.write_slots(&name, &mine, "record", Duration::from_secs(3_600)).await.unwrap();
         store.acquire(&name, &waiting(owner())).await.unwrap();
     });
     let kept: Vec<_> = files(dir.path())
@@ -57,7 +58,8 @@ fn files_that_say_anything_are_read_or_refused() {
                 let asked = store.acquire(&name, &once(owner())).await;
                 let listed = store.list("", 10).await;
                 let _ = store.evict(&name).await;
-                seen.is_ok() && asked.is_ok() && listed.is_ok()
+                let record = store.read_slots(&name).await;
+                seen.is_ok() && asked.is_ok() && listed.is_ok() && record.is_ok()
             })
         });
     }
