@@ -13,7 +13,7 @@ use tenure_core::{
     },
     runtime::may_block_to_renew,
     store::{
-        Capabilities, Diagnostic, Listing, Renewal, SlotsWritten, StoredSlots, check_slot_record,
+        Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots, check_slot_record,
         not_together,
     },
 };
@@ -202,13 +202,11 @@ impl Store for EngineView {
         &self,
         name: &LockName,
         owner: &Owner,
-        text: &str,
-        keep: Duration,
+        write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
-        check_slot_record(text)?;
-        let (name, owner, text) = (name.clone(), *owner, text.to_owned());
-        self.job(move |inner, given_up| inner.write_slots(&name, &owner, &text, keep, given_up))
-            .await
+        check_slot_record(&write.text)?;
+        let (name, owner, write) = (name.clone(), *owner, write.clone());
+        self.job(move |inner, given_up| inner.write_slots(&name, &owner, &write, given_up)).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

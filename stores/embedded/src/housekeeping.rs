@@ -153,6 +153,7 @@ mod tests {
             Owner,
             queue::{Answer, Ask, Intent, Kind, Mode, Order},
         },
+        store::{SlotsWrite, SlotsWritten},
     };
 
     use super::*;
@@ -191,7 +192,10 @@ mod tests {
             }
             let lost = (0..1_000).filter(|round| {
                 let write = |text: &str, keep| {
-                    inner.write_slots(&name, &owner, text, keep, &flag).unwrap();
+                    let before = inner.read_slots(&name, &flag).unwrap().text;
+                    let write = SlotsWrite { before, text: text.to_owned(), keep };
+                    let written = inner.write_slots(&name, &owner, &write, &flag).unwrap();
+                    assert_eq!(written, SlotsWritten::Written);
                 };
                 write("over", Duration::ZERO);
                 let text = round.to_string();

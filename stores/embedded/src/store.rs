@@ -11,7 +11,7 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWritten, StoredSlots, not_together},
+    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots, not_together},
 };
 
 use crate::{
@@ -197,11 +197,10 @@ impl Store for EmbeddedStore {
         &self,
         name: &LockName,
         owner: &Owner,
-        text: &str,
-        keep: Duration,
+        write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
         // This waits for the disk.
-        EngineView(self.0.clone()).write_slots(name, owner, text, keep).await
+        EngineView(self.0.clone()).write_slots(name, owner, write).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

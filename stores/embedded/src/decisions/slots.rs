@@ -8,7 +8,7 @@ use tenure_core::{
         Owner,
         queue::{DecisionContext, NameState},
     },
-    store::{SlotsWritten, StoredSlots},
+    store::{SlotsWrite, SlotsWritten, StoredSlots},
 };
 
 use crate::{
@@ -49,25 +49,25 @@ impl Inner {
         &self,
         name: &LockName,
         owner: &Owner,
-        text: &str,
-        keep: Duration,
+        write: &SlotsWrite,
         given_up: &CancelFlag,
     ) -> Result<SlotsWritten, Fault> {
         // Nothing is created for an owner that does not hold the name.
-        let holds = self.decide_blocking(name, &when_held(owner, || ()), given_up)?;
+        let holds = self.decide_blocking(name, &when_held(owner, |_| ()), given_up)?;
         if holds.is_none() {
             return Ok(SlotsWritten::NotHeld);
         }
-        let keep = u64::try_from(keep.as_micros()).unwrap_or(u64::MAX);
+        let keep = u64::try_from(write.keep.as_micros()).unwrap_or(u64::MAX);
         let until = self.machine.clock().wall().saturating_add(keep);
         let place = RecordPlace::prepare(self.store_context(), name)?;
-        let record = place.write(until, text)?;
+        let record = place.write(until, &write.text)?;
         let mut patience = Backoff::of(PATIENCE);
         loop {
-            let replace = when_held(owner, || place.replace(&record));
+            let replace = when_held(owner, |now| place.replace(&record, write, now));
             match self.decide_blocking(name, &replace, given_up)?.transpose()? {
                 None => return Ok(SlotsWritten::NotHeld),
                 Some(Replaced::Replaced) => break,
+                Some(Replaced::Changed) => return Ok(SlotsWritten::Changed),
                 Some(Replaced::Locked) => {
                     let pause = patience.pause().ok_or_else(|| place.stays_locked())?;
                     std::thread::sleep(pause);
@@ -79,16 +79,16 @@ impl Inner {
     }
 }
 
-/// Does `work` under the lock of a name that `owner` holds alone, and nothing otherwise.
+/// Does `work`, at this time of day, under the lock of a name that `owner` holds alone, and nothing otherwise.
 fn when_held<T>(
     owner: &Owner,
-    work: impl Fn() -> T,
+    work: impl Fn(u64) -> T,
 ) -> Decision<impl Fn(&mut NameState, &DecisionContext<'_>) -> DecisionResult<Option<T>>> {
     Decision {
         decide: move |state: &mut NameState, at: &DecisionContext<'_>| {
             // The state stays as it is, so after the work there is nothing to write that can fail.
             let holds = state.clone().holds_alone(owner, at);
-            Ok((holds.then(&work), Vec::new()))
+            Ok((holds.then(|| work(at.wall)), Vec::new()))
         },
         creates: false,
         repairs: false,

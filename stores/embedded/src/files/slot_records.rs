@@ -8,7 +8,7 @@
 use std::{fs::File, path::Path};
 
 use nix::sys::stat::fstat;
-use tenure_core::{Fault, FaultKind, LockName};
+use tenure_core::{Fault, FaultKind, LockName, store::SlotsWrite};
 
 use crate::{
     disk::{
@@ -65,6 +65,8 @@ pub(crate) struct RecordPlace<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replaced {
     Replaced,
+    /// The record that is there is neither the one to be replaced nor the new one. Nothing was changed.
+    Changed,
     /// Another process has the record that is there locked, to remove it. Nothing was changed.
     Locked,
 }
@@ -98,13 +100,25 @@ impl<'a> RecordPlace<'a> {
 
     /// Puts `record` in its place. The caller has the lock of the name. What is there and is not the record of this
     /// name stays.
-    pub(crate) fn replace(&self, record: &TemporaryFile<'_>) -> Result<Replaced, Fault> {
+    pub(crate) fn replace(
+        &self,
+        record: &TemporaryFile<'_>,
+        write: &SlotsWrite,
+        now: u64,
+    ) -> Result<Replaced, Fault> {
         let path = self.dir.path_of(&self.file);
         let there = open(&self.dir, &self.file)?;
-        let mut locked = None;
+        let (mut locked, mut room) = (None, ReadBuffer::new());
+        let known = match &there {
+            Some(there) => {
+                Some(load_of(self.ground.machine, (&self.dir, there), self.name, &mut room)?)
+            }
+            None => None,
+        };
+        if !write.replaces(known.filter(|known| known.until > now).map(|known| known.text)) {
+            return Ok(Replaced::Changed);
+        }
         if let Some(there) = &there {
-            let mut room = ReadBuffer::new();
-            load_of(self.ground.machine, (&self.dir, there), self.name, &mut room)?;
             let tried = FileLock::try_take(there).map_err(|why| error::io("lock", &path, why))?;
             let Some(taken) = tried else { return Ok(Replaced::Locked) };
             locked = Some(taken);

@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use tenure_core::Store;
 use tenure_testkit::fuzz;
 
-use crate::support::{files, name, once, open, owner, take, waiting};
+use crate::support::{files, name, once, open, owner, put, take, waiting};
 
 const SLOT: usize = 2048;
 const HEADER: usize = 48;
@@ -31,7 +31,7 @@ fn files_that_say_anything_are_read_or_refused() {
     let store = open(&dir);
     runtime.block_on(async {
         let (mine, _) = take(&store, &name).await;
-        store.write_slots(&name, &mine, "record", Duration::from_secs(3_600)).await.unwrap();
+        put(&store, &name, &mine, ("record", Duration::from_secs(3_600))).await.unwrap();
         store.acquire(&name, &waiting(owner())).await.unwrap();
     });
     let kept: Vec<_> = files(dir.path())

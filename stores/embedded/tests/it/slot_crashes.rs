@@ -40,7 +40,7 @@ async fn play(stop: Option<Stop>) -> Written {
     let mut written = Written { dir, machine, stopping, confirmed: None, begun: None };
     for text in texts() {
         written.begun = Some(text.clone());
-        match store.write_slots(&name("a"), &owner, &text, KEPT).await {
+        match put(&store, &name("a"), &owner, (&text, KEPT)).await {
             Ok(answer) => assert_eq!(answer, SlotsWritten::Written),
             Err(_) => return written,
         }

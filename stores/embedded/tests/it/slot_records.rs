@@ -16,13 +16,13 @@ use std::{
 use tenure_core::{Clock, Fault, FaultKind, Store, proto::Owner, store::SlotsWritten};
 use tenure_embedded::EmbeddedStore;
 
-use crate::support::{TestMachine, files, give_back, name, open, owner, take, until};
+use crate::support::{TestMachine, files, give_back, name, open, owner, put, take, until};
 
 const KEPT: Duration = Duration::from_secs(3_600);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) async fn write(store: &dyn Store, lock: &str, owner: &Owner, text: &str) {
-    let written = store.write_slots(&name(lock), owner, text, KEPT).await;
+    let written = put(store, &name(lock), owner, (text, KEPT)).await;
     assert_eq!(written.unwrap(), SlotsWritten::Written);
 }
 
@@ -58,7 +58,7 @@ async fn a_record_outlives_reboots_and_is_replaced_in_the_next_boot() {
     machine.reboot(dir.path());
     let after = open();
     assert_eq!(read(&after, "a").await.as_deref(), Some("before"));
-    let late = after.write_slots(&name("a"), &old, "late", KEPT).await.unwrap();
+    let late = put(&after, &name("a"), &old, ("late", KEPT)).await.unwrap();
     assert_eq!(late, SlotsWritten::NotHeld, "its hold ended with the boot");
     let (new, _) = take(&after, &name("a")).await;
     write(&after, "a", &new, "after").await;
@@ -73,7 +73,7 @@ async fn neither_a_read_nor_a_write_of_another_creates_anything() {
     let store = open(&dir);
     let before = files(dir.path());
     assert_eq!(read(&store, "a").await, None);
-    let written = store.write_slots(&name("a"), &owner(), "text", KEPT).await.unwrap();
+    let written = put(&store, &name("a"), &owner(), ("text", KEPT)).await.unwrap();
     assert_eq!(written, SlotsWritten::NotHeld);
     assert_eq!(files(dir.path()), before);
     assert!(!dir.path().join("slots").exists());
@@ -105,7 +105,7 @@ async fn refusals(store: &EmbeddedStore, owner: &Owner) -> [Fault; 2] {
     let lock = name("a");
     let calls = async {
         let read = store.read_slots(&lock).await.map(drop).unwrap_err();
-        let written = store.write_slots(&lock, owner, "new", KEPT).await.map(drop);
+        let written = put(store, &lock, owner, ("new", KEPT)).await.map(drop);
         [read, written.unwrap_err()]
     };
     tokio::time::timeout(PATIENCE, calls).await.expect("nothing waits for it")
@@ -210,7 +210,7 @@ async fn records_go_when_their_time_is_over_and_nothing_else_goes() {
     let store = open();
     for (lock, kept) in [("short", KEPT), ("long", KEPT * 10)] {
         let (owner, _) = take(&store, &name(lock)).await;
-        store.write_slots(&name(lock), &owner, lock, kept).await.unwrap();
+        put(&store, &name(lock), &owner, (lock, kept)).await.unwrap();
         give_back(&store, &name(lock), &owner).await;
     }
     let find = |text: &str| {
@@ -271,7 +271,7 @@ async fn a_record_that_another_process_keeps_locked_is_not_replaced() {
     let (_dir, store, owner, path) = scene().await;
     let file = File::open(&path).unwrap();
     file.lock().unwrap();
-    let fault = store.write_slots(&name("a"), &owner, "new", KEPT).await.unwrap_err();
+    let fault = put(&store, &name("a"), &owner, ("new", KEPT)).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Unreachable);
     assert!(fault.message().contains(path.to_str().unwrap()), "{fault:#}");
     assert_eq!(read(&store, "a").await.as_deref(), Some("before"));

@@ -17,6 +17,7 @@ use tenure_core::{
         Owner, Token,
         queue::{Answer, Ask, Intent, Kind, Mode, Order, Released},
     },
+    store::{SlotsWrite, SlotsWritten},
 };
 use tenure_embedded::{EmbeddedStore, FileSystem, Machine, ThisMachine};
 
@@ -57,6 +58,18 @@ pub(crate) fn waiting(owner: Owner) -> Ask {
 pub(crate) fn once(owner: Owner) -> Ask {
     Ask { intent: Intent::Try, order: Order::Barging, ..waiting(owner) }
 }
+
+/// Writes the record of a name's slots in place of the one that is there, if one can be read.
+pub(crate) async fn put(
+    store: &dyn Store,
+    name: &LockName,
+    owner: &Owner,
+    (text, keep): (&str, Duration),
+) -> Result<SlotsWritten, Fault> {
+    let before = store.read_slots(name).await.ok().and_then(|known| known.text);
+    store.write_slots(name, owner, &SlotsWrite { before, text: text.to_owned(), keep }).await
+}
+
 
 /// Takes a name that is free.
 pub(crate) async fn take(store: &dyn Store, name: &LockName) -> (Owner, Token) {
