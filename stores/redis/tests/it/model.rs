@@ -248,7 +248,8 @@ impl Both<'_> {
 
     /// Fails unless this owner may write the record of the slots here as it may by the rules.
     async fn writes_slots(&mut self, who: Owner) {
-        let rules = self.rules(|rules, at| rules.holds_alone(&who, at));
+        // What is over is cleared away by the rules here, and by the scripts at the next call that changes something.
+        let rules = self.rules(|rules, at| rules.clone().holds_alone(&who, at));
         let store = self.stage.store.write_slots(&self.stage.name, &who, "ran", TTL).await;
         let store = store.map(|written| written == SlotsWritten::Written).map_err(said);
         assert_eq!(Ok(rules), store, "the rules, and the store");

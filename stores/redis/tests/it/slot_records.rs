@@ -89,17 +89,17 @@ async fn other_data_at_the_key_of_a_record_is_refused_and_left_alone() {
     keeper.writes("one").await;
     let key = key(&server, "slots");
     let long = "x".repeat(5_000);
-    for (words, is_replaced) in [
+    for (words, is_record) in [
         (&["RPUSH", &key, "one"][..], false),
         (&["HSET", &key, "one", "two"], false),
         (&["SET", &key, &long], false),
-        // It may be a record of old, as far as its type and length say.
+        // As far as the store can tell, this is a record.
         (&["SET", &key, "x"], true),
     ] {
         server.command(&["DEL", &key]);
         server.command(words);
         let before = server.command(&["EVAL", DUMP, "1", &key]);
-        if is_replaced {
+        if is_record {
             assert_eq!(keeper.text().await.as_deref(), Some("x"));
             keeper.writes("two").await;
             continue;
@@ -157,7 +157,6 @@ async fn a_list_of_locks_has_no_record_and_a_break_leaves_it() {
     assert_eq!(keeper.text().await.as_deref(), Some("one"));
 }
 
-/// A lock of this name would have no key that a record has.
 #[tokio::test]
 async fn a_lock_with_a_name_like_the_key_of_a_record_is_another() {
     let server = RedisServer::start();
@@ -195,7 +194,11 @@ async fn a_full_server_refuses_the_write_and_keeps_the_record_of_before() {
 #[tokio::test]
 async fn a_record_that_no_replica_has_is_in_doubt() {
     let (primary, replica) = followed();
-    let keeper = Keeper::at(&format!("{}?replicas=1&replica_timeout=200ms", primary.url())).await;
+    let keeper = Keeper::at(&format!(
+        "{}?replicas=1&replica_timeout=2s&response_timeout=10s",
+        primary.url()
+    ))
+    .await;
     keeper.writes("one").await;
     let slots = key(&primary, "slots");
     assert_eq!(replica.command(&["GET", &slots]), Reply::Text("one".to_owned()));
