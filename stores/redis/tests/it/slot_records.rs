@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use tenure_core::{Fault, FaultKind, LockName, Owner, Store, store::SlotsWritten};
+use tenure_core::{
+    Fault, FaultKind, LockName, Owner, Store, proto::queue::Ask, store::SlotsWritten,
+};
 use tenure_redis::RedisStore;
 use tenure_servers::{RedisCluster, RedisServer, redis::Reply};
 
 use crate::{
     replicas::followed,
-    scenes::{Lock, OTHER, Scene, owner},
-    support::{cluster, lock_keys, name, store, tries, until},
+    scenes::{Lock, OTHER, Scene, WAIT, owner},
+    support::{cluster, lock_keys, micros, name, store, tries, until},
 };
 
 const KEPT: Duration = Duration::from_secs(3_600);
@@ -152,7 +154,12 @@ async fn a_list_of_locks_has_no_record_and_a_break_leaves_it() {
         names.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
     };
     assert_eq!(listed().await, [name("lock")]);
+    // What several left is deleted in another way than what one left.
+    let waiter = Ask { intent: WAIT, ..tries(ME + 1) };
+    keeper.store.acquire(&keeper.name, &waiter).await.unwrap();
     assert_eq!(keeper.store.evict(&keeper.name).await.unwrap().len(), 1);
+    keeper.store.release(&keeper.name, &waiter.owner, Duration::ZERO).await.unwrap();
+    assert_eq!(lock_keys(&server), [] as [&str; 0]);
     assert_eq!(listed().await, []);
     assert_eq!(keeper.text().await.as_deref(), Some("one"));
 }
@@ -171,10 +178,13 @@ async fn a_lock_with_a_name_like_the_key_of_a_record_is_another() {
 }
 
 #[tokio::test]
-async fn reading_creates_nothing() {
+async fn reading_tells_the_time_of_the_server_and_creates_nothing() {
     let server = RedisServer::start();
     let store = store(&server.url());
-    assert_eq!(store.read_slots(&name("lock")).await.unwrap().text, None);
+    let before = micros();
+    let seen = store.read_slots(&name("lock")).await.unwrap();
+    assert_eq!(seen.text, None);
+    assert!((before..=micros()).contains(&seen.now), "{seen:?}");
     assert_eq!(server.keys(), ["tenure:format"]);
 }
 
@@ -229,7 +239,7 @@ async fn nothing_is_written_beside_a_lock_that_makes_no_sense() {
         &[&["DEL", "lock:"], &["RPUSH", "lock:", "one"]],
         &[&["DEL", "lock:"], &["HSET", "lock:", "of", "another"]],
     ];
-    for harm in HARM {
+    for (index, harm) in HARM.into_iter().enumerate() {
         let lock = Lock::new();
         lock.stage().set(Scene::TheirsWanted).await;
         let key = lock.stage().key("lock:");
@@ -239,7 +249,9 @@ async fn nothing_is_written_beside_a_lock_that_makes_no_sense() {
             lock.server.command(&words);
         }
         let written = lock.store.write_slots(&lock.name, &owner(OTHER), "one", KEPT).await;
-        assert_eq!(written.map_err(|fault| fault.kind()), Err(FaultKind::Corrupt), "{harm:?}");
+        let fault = written.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Corrupt, "{harm:?}");
+        assert_eq!(format!("{fault:#}").contains("format 1"), index == 0, "{fault:#}");
         assert_eq!(lock.store.read_slots(&lock.name).await.unwrap().text, None);
     }
 }
