@@ -23,6 +23,7 @@ const TESTS: [&[&str]; 3] = [
         "model::",
         "gather::",
         "senseless::",
+        "slot_records::",
         "together::a_clock",
         "together::what_is",
         "take_over::a_record",

@@ -12,7 +12,7 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Diagnostic, Listing, Renewal},
+    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWritten, StoredSlots},
 };
 
 use crate::{
@@ -201,6 +201,20 @@ impl Store for RedisStore {
     async fn hint_holders(&self, name: &LockName) -> Result<(), Fault> {
         self.context.tell_eviction(name).await;
         Ok(())
+    }
+
+    async fn read_slots(&self, name: &LockName) -> Result<StoredSlots, Fault> {
+        self.method.read_slots(name).await
+    }
+
+    async fn write_slots(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        text: &str,
+        keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        self.method.write_slots(name, owner, text, keep).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -29,7 +29,7 @@ pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
         raise: true,
         together: true,
         detach: true,
-        slot_records: false,
+        slot_records: true,
         kinds_may_mix: limits.kinds_may_mix,
         incarnation,
         tells_evictions: true,
@@ -112,7 +112,7 @@ const FENCED: Refusals = Refusals {
     ..REDISSON
 };
 
-const NO_SLOT_RECORDS: Reason = Reason {
+pub(crate) const NO_SLOT_RECORDS: Reason = Reason {
     what: "the slots that were run are recorded only in tenure's own layout, and by scripts",
     help: "leave layout and scripts=no out of the URL, or use another store to run something once per slot",
 };

@@ -11,8 +11,10 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::Renewal,
+    store::{Renewal, SlotsWritten, StoredSlots},
 };
+
+use crate::locks::capabilities::NO_SLOT_RECORDS;
 
 /// A way to lock, by a layout of keys of its own or by one that it shares.
 ///
@@ -54,6 +56,20 @@ pub(crate) trait LockingMethod: Send + Sync {
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault>;
 
     async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault>;
+
+    async fn read_slots(&self, _name: &LockName) -> Result<StoredSlots, Fault> {
+        Err(NO_SLOT_RECORDS.into())
+    }
+
+    async fn write_slots(
+        &self,
+        _name: &LockName,
+        _owner: &Owner,
+        _text: &str,
+        _keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        Err(NO_SLOT_RECORDS.into())
+    }
 }
 
 /// A turn where no queue is kept: releases what this owner has, and asks again. Somebody may come between.

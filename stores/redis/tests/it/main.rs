@@ -35,6 +35,7 @@ mod senseless;
 mod sentinel;
 mod server_faults;
 mod sick;
+mod slot_records;
 mod slots_by_force;
 mod strangers;
 mod support;

@@ -16,7 +16,7 @@ use tenure_core::{
             Position, Presence, QueueError, Released, Snapshot, TakeOver, TakenOver,
         },
     },
-    store::Renewal,
+    store::{Renewal, SlotsWritten},
 };
 use tenure_redis::{Address, RedisOptions, RedisStore};
 use tenure_servers::{RedisServer, redis::Reply};
@@ -243,6 +243,16 @@ impl Both<'_> {
             let same = seen.holders.iter().find(|one| one.label == holder.label).unwrap();
             self.same(holder.token.unwrap(), same.token.unwrap());
         }
+        self.writes_slots(who).await;
+    }
+
+    /// Fails unless this owner may write the record of the slots here as it may by the rules.
+    async fn writes_slots(&mut self, who: Owner) {
+        // What is over is cleared away by the rules here, and by the scripts at the next call that changes something.
+        let rules = self.rules(|rules, at| rules.clone().holds_alone(&who, at));
+        let store = self.stage.store.write_slots(&self.stage.name, &who, "ran", TTL).await;
+        let store = store.map(|written| written == SlotsWritten::Written).map_err(said);
+        assert_eq!(Ok(rules), store, "the rules, and the store");
     }
 
     /// What has become free is offered by the next script, whatever it is. The rules leave that to

@@ -11,7 +11,7 @@ use tenure_core::{
             TakeOver, TakenOver, Together,
         },
     },
-    store::Renewal,
+    store::{Renewal, SlotsWritten},
 };
 use tenure_redis::RedisStore;
 use tenure_servers::RedisServer;
@@ -119,9 +119,11 @@ pub(crate) enum Action {
     Raise,
     Evict,
     Inspect,
+    WriteSlots,
+    ReadSlots,
 }
 
-pub(crate) const ACTIONS: [Action; 16] = [
+pub(crate) const ACTIONS: [Action; 18] = [
     Action::Try,
     Action::Wait,
     Action::WaitAtPlace,
@@ -138,6 +140,8 @@ pub(crate) const ACTIONS: [Action; 16] = [
     Action::Raise,
     Action::Evict,
     Action::Inspect,
+    Action::WriteSlots,
+    Action::ReadSlots,
 ];
 
 pub(crate) fn owner(number: u8) -> Owner {
@@ -314,6 +318,12 @@ impl Action {
             }
             Self::Evict => store.evict(name).await.map(|gone| Done::Evicted(gone.len())),
             Self::Inspect => store.inspect(name).await.map(Done::Seen),
+            Self::WriteSlots => {
+                store.write_slots(name, &owner(ME), "ran", TTL).await.map(Done::SlotsWritten)
+            }
+            Self::ReadSlots => {
+                store.read_slots(name).await.map(|stored| Done::SlotsRead(stored.text))
+            }
         }
     }
 }
@@ -330,6 +340,8 @@ pub(crate) enum Done {
     Raised(Raised, Token),
     Evicted(usize),
     Seen(Snapshot),
+    SlotsWritten(SlotsWritten),
+    SlotsRead(Option<String>),
 }
 
 impl Done {
@@ -385,6 +397,11 @@ impl Done {
                 };
                 assert_eq!(labels(seen), labels(before));
             }
+            Self::SlotsWritten(written) => {
+                let alone = held && mine.is_some_and(|mine| mine.mode == Mode::Exclusive);
+                assert_eq!(*written == SlotsWritten::Written, alone);
+            }
+            Self::SlotsRead(text) => assert_eq!(*text, None),
         }
     }
 }

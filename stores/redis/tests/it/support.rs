@@ -86,10 +86,11 @@ pub(crate) fn micros() -> u64 {
     u64::try_from(since.as_micros()).unwrap()
 }
 
-/// Keys of locks: neither the clocks of tokens, nor the number of the format, nor what is confirmed.
+/// Keys of locks: neither the clocks of tokens, nor the number of the format, nor what is confirmed, nor the records of
+/// slots.
 pub(crate) fn lock_keys(server: &RedisServer) -> Vec<String> {
     let ends = ["}clock", ":format", "}format", "}mark"];
-    let other = |key: &String| ends.iter().any(|end| key.ends_with(end));
+    let other = |key: &String| ends.iter().any(|end| key.ends_with(end)) || key.contains("}slots:");
     server.keys().into_iter().filter(|key| !other(key)).collect()
 }
 

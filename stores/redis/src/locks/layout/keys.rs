@@ -32,9 +32,11 @@ pub(crate) enum Key {
     Ends,
     /// In the plain layout, of a lock that another library wants too: whose turn it is.
     Turns,
+    /// The record of the slots that were run, which outlives the lock.
+    Slots,
 }
 
-/// Those of a lock in tenure's own layout.
+/// Those of a lock in tenure's own layout. What is done to a lock leaves the record of its slots alone.
 pub(crate) const ALL: [Key; 4] = [Key::Lock, Key::Clock, Key::Line, Key::Ends];
 
 /// How names become keys, and keys names.
@@ -111,6 +113,7 @@ impl Keys<'_> {
             Key::Line => ("line:", self.name),
             Key::Ends => ("ends:", self.name),
             Key::Turns => ("turns:", self.name),
+            Key::Slots => ("slots:", self.name),
         };
         let prefix = self.space.prefix.as_bytes();
         [prefix, b"{", self.text.as_bytes(), b"}", kind.as_bytes(), name.as_bytes()]
@@ -193,6 +196,9 @@ mod tests {
         }
         assert_eq!(space("tenure:").name_of("tenure:{000}clock"), None);
         assert_eq!(space("tenure:").name_of("tenure:{zzz}lock:a"), None);
+        for text in ["a", "lock:a"] {
+            assert_eq!(space("").name_of(&written("", text, Key::Slots)), None);
+        }
     }
 
     #[test]
@@ -201,7 +207,7 @@ mod tests {
             let key = written("p:", "a}{b", key);
             key[key.find('{').unwrap()..=key.find('}').unwrap()].to_owned()
         };
-        for key in ALL {
+        for key in ALL.into_iter().chain([Key::Slots]) {
             assert_eq!(tag(key), tag(Key::Lock));
         }
         let clock = format!("p:{{{:03x}}}clock", HashTag::of(&name("a}{b")).number());
@@ -211,8 +217,8 @@ mod tests {
     #[test]
     fn no_two_keys_are_the_same() {
         let mut seen = HashSet::new();
-        for text in ["a", "lock:a", "line:a", "ends:a", "clock", "a}lock:a"] {
-            for key in ALL.into_iter().filter(|key| *key != Key::Clock) {
+        for text in ["a", "lock:a", "line:a", "ends:a", "slots:a", "clock", "a}lock:a"] {
+            for key in [Key::Lock, Key::Line, Key::Ends, Key::Turns, Key::Slots] {
                 let key = written("", text, key);
                 assert!(seen.insert(key.clone()), "{key} is used twice");
             }

@@ -13,6 +13,7 @@
 //! {tag}line:NAME   a sorted set: qMODE OWNER CHANNEL by its position, below zero; kOWNER by when that ends
 //! {tag}ends:NAME   a sorted set: hOWNER and oOWNER by when the hold or the offer ends
 //! {tag}clock       the time of the last token, of all names with this tag
+//! {tag}slots:NAME  a string, the record of the slots that were run: it stays when the others go
 //! {tag}turns:NAME  in the plain layout, where another library was seen: ours for a second, or theirs for 100 ms and a second
 //! ```
 

@@ -2,6 +2,7 @@
 
 mod acquire;
 mod renewal;
+mod slot_records;
 mod together;
 
 use std::time::Duration;
@@ -16,7 +17,7 @@ use tenure_core::{
         },
         time::ceil_millis,
     },
-    store::Renewal,
+    store::{Renewal, SlotsWritten, StoredSlots},
 };
 
 use crate::{
@@ -172,5 +173,19 @@ impl LockingMethod for ScriptedMethod {
             Some(owner) => Ok(self.evict_owner(name, Some(owner)).await?.pop()),
             None => Ok(None),
         }
+    }
+
+    async fn read_slots(&self, name: &LockName) -> Result<StoredSlots, Fault> {
+        self.read_record(name).await
+    }
+
+    async fn write_slots(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        text: &str,
+        keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        self.write_record(name, owner, text, keep).await
     }
 }

@@ -5,9 +5,9 @@
 //! with a lock that one holder has alone.
 //!
 //! What each is asked and answers stands at its constant: `lock`, `clock`, `line` and `ends` are the keys of a
-//! name, and every answer begins with the owner or the echo that the first argument began with. A script that
-//! makes tokens is told behind its arguments how far they are ahead, where they are. Any of the larger ones can
-//! also answer `corrupt`, and `format` with the number of another format.
+//! name, `slots` is the one of its record of slots, and every answer begins with the owner or the echo that the
+//! first argument began with. A script that makes tokens is told behind its arguments how far they are ahead,
+//! where they are. Any of the larger ones can also answer `corrupt`, and `format` with the number of another format.
 //! [`layout`](super::layout) draws what is kept.
 
 use std::sync::LazyLock;
@@ -18,7 +18,8 @@ use crate::client::{BatchKind, Script};
 const AHEAD: &str = "shared/ahead";
 
 /// Those of the ones that only look.
-const LOOKS: [&str; 3] = ["operator/inspect", "operator/inspect_plain", "redisson/inspect"];
+const LOOKS: [&str; 4] =
+    ["operator/inspect", "operator/inspect_plain", "redisson/inspect", "slots/read_slots"];
 
 /// The fields of a record, by what scripts call them. The server is sent the numbers, which cost nothing.
 const FIELDS: [(&str, &str); 12] = [
@@ -208,6 +209,16 @@ scripts! {
     /// KEYS: lock, line, ends. ARGV: an echo.
     /// Answers `seen`, the holders and the waiters. Keeps S9.
     INSPECT = "shared/refused" "operator/inspect";
+    /// Shows the record of the slots. It writes nothing.
+    ///
+    /// KEYS: slots. ARGV: an echo, how long a record can be.
+    /// Answers `seen`, the time of day and the record if there is one, or `foreign`.
+    READ_SLOTS = "shared/refused" "slots/recorded" "slots/read_slots";
+    /// Writes the record of the slots, as the one who has the lock for itself.
+    ///
+    /// KEYS: lock, slots. ARGV: owner, how long a record can be, the record, for how long it is kept.
+    /// Answers `written`, `not-held` or `foreign`.
+    WRITE_SLOTS = "shared/refused" "shared/corrupt" "shared/look" "slots/recorded" "slots/write_slots";
 }
 
 /// Releases that go together. What is let go may be what another one asks for, so they are written first.
@@ -278,6 +289,8 @@ mod tests {
             &TAKE_OVER,
             &EVICT,
             &INSPECT,
+            &READ_SLOTS,
+            &WRITE_SLOTS,
             &ACQUIRE_REDISSON,
             &READ_REDISSON,
             &RENEW_REDISSON,
