@@ -13,8 +13,8 @@ use tenure_core::{
     },
     runtime::may_block_to_renew,
     store::{
-        Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots, check_slot_record,
-        not_together,
+        Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots,
+        check_slot_record, not_together,
     },
 };
 

@@ -11,7 +11,10 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots, not_together},
+    store::{
+        Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots,
+        not_together,
+    },
 };
 
 use crate::{

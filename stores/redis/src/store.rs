@@ -12,7 +12,7 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWritten, StoredSlots},
+    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots},
 };
 
 use crate::{
@@ -211,10 +211,9 @@ impl Store for RedisStore {
         &self,
         name: &LockName,
         owner: &Owner,
-        text: &str,
-        keep: Duration,
+        write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
-        self.method.write_slots(name, owner, text, keep).await
+        self.method.write_slots(name, owner, write).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

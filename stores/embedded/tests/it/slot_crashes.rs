@@ -3,13 +3,13 @@
 
 use std::{ffi::OsStr, fs, os::unix::fs::MetadataExt, path::Path, sync::Arc, time::Duration};
 
-use tenure_core::{Store, store::SlotsWritten};
+use tenure_core::store::SlotsWritten;
 use tenure_embedded::EmbeddedStore;
 
 use crate::{
     crash_images::{Done, Stop, Stopping, stops_in},
     slot_records::read,
-    support::{TestMachine, name, state_files, take},
+    support::{TestMachine, name, put, state_files, take},
 };
 
 const KEPT: Duration = Duration::from_secs(3_600);

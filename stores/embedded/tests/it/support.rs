@@ -70,7 +70,6 @@ pub(crate) async fn put(
     store.write_slots(name, owner, &SlotsWrite { before, text: text.to_owned(), keep }).await
 }
 
-
 /// Takes a name that is free.
 pub(crate) async fn take(store: &dyn Store, name: &LockName) -> (Owner, Token) {
     let owner = owner();

@@ -11,7 +11,7 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Renewal, SlotsWritten, StoredSlots},
+    store::{Renewal, SlotsWrite, SlotsWritten, StoredSlots},
 };
 
 use crate::locks::capabilities::NO_SLOT_RECORDS;
@@ -65,8 +65,7 @@ pub(crate) trait LockingMethod: Send + Sync {
         &self,
         _name: &LockName,
         _owner: &Owner,
-        _text: &str,
-        _keep: Duration,
+        _write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
         Err(NO_SLOT_RECORDS.into())
     }

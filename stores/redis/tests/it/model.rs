@@ -16,7 +16,7 @@ use tenure_core::{
             Position, Presence, QueueError, Released, Snapshot, TakeOver, TakenOver,
         },
     },
-    store::{Renewal, SlotsWritten},
+    store::{Renewal, SlotsWrite, SlotsWritten},
 };
 use tenure_redis::{Address, RedisOptions, RedisStore};
 use tenure_servers::{RedisServer, redis::Reply};
@@ -250,7 +250,15 @@ impl Both<'_> {
     async fn writes_slots(&mut self, who: Owner) {
         // What is over is cleared away by the rules here, and by the scripts at the next call that changes something.
         let rules = self.rules(|rules, at| rules.clone().holds_alone(&who, at));
-        let store = self.stage.store.write_slots(&self.stage.name, &who, "ran", TTL).await;
+        let store = self
+            .stage
+            .store
+            .write_slots(
+                &self.stage.name,
+                &who,
+                &SlotsWrite { before: None, text: "ran".to_owned(), keep: TTL },
+            )
+            .await;
         let store = store.map(|written| written == SlotsWritten::Written).map_err(said);
         assert_eq!(Ok(rules), store, "the rules, and the store");
     }

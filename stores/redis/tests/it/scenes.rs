@@ -11,7 +11,7 @@ use tenure_core::{
             TakeOver, TakenOver, Together,
         },
     },
-    store::{Renewal, SlotsWritten},
+    store::{Renewal, SlotsWrite, SlotsWritten},
 };
 use tenure_redis::RedisStore;
 use tenure_servers::RedisServer;
@@ -318,9 +318,14 @@ impl Action {
             }
             Self::Evict => store.evict(name).await.map(|gone| Done::Evicted(gone.len())),
             Self::Inspect => store.inspect(name).await.map(Done::Seen),
-            Self::WriteSlots => {
-                store.write_slots(name, &owner(ME), "ran", TTL).await.map(Done::SlotsWritten)
-            }
+            Self::WriteSlots => store
+                .write_slots(
+                    name,
+                    &owner(ME),
+                    &SlotsWrite { before: None, text: "ran".to_owned(), keep: TTL },
+                )
+                .await
+                .map(Done::SlotsWritten),
             Self::ReadSlots => {
                 store.read_slots(name).await.map(|stored| Done::SlotsRead(stored.text))
             }

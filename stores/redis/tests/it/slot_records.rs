@@ -3,19 +3,33 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Fault, FaultKind, LockName, Owner, Store, proto::queue::Ask, store::SlotsWritten,
+    Fault, FaultKind, LockName, Owner, Store,
+    proto::queue::Ask,
+    store::{SlotsWrite, SlotsWritten},
 };
 use tenure_redis::RedisStore;
 use tenure_servers::{RedisCluster, RedisServer, redis::Reply};
 
 use crate::{
     replicas::followed,
-    scenes::{Lock, OTHER, Scene, WAIT, owner},
+    scenes::{Lock, OTHER, Scene, WAIT},
     support::{cluster, lock_keys, micros, name, store, tries, until},
 };
 
 const KEPT: Duration = Duration::from_secs(3_600);
 const ME: u8 = 7;
+
+/// Writes a record in place of the one that is there, if one can be read.
+async fn put(
+    store: &RedisStore,
+    name: &LockName,
+    who: u8,
+    (text, keep): (&str, Duration),
+) -> Result<SlotsWritten, Fault> {
+    let before = store.read_slots(name).await.ok().and_then(|known| known.text);
+    let write = SlotsWrite { before, text: text.to_owned(), keep };
+    store.write_slots(name, &Owner::from_bytes([who; 16]), &write).await
+}
 
 /// Somebody who holds a lock on a server and writes what ran.
 struct Keeper {
@@ -31,7 +45,7 @@ impl Keeper {
     }
 
     async fn write(&self, text: &str) -> Result<SlotsWritten, Fault> {
-        self.store.write_slots(&self.name, &Owner::from_bytes([ME; 16]), text, KEPT).await
+        put(&self.store, &self.name, ME, (text, KEPT)).await
     }
 
     async fn writes(&self, text: &str) {
@@ -74,8 +88,7 @@ async fn a_record_is_kept_for_ages_or_for_no_time_at_all() {
     let server = RedisServer::start();
     let keeper = Keeper::at(&server.url()).await;
     for keep in [Duration::MAX, Duration::ZERO] {
-        let written =
-            keeper.store.write_slots(&keeper.name, &Owner::from_bytes([ME; 16]), "one", keep).await;
+        let written = put(&keeper.store, &keeper.name, ME, ("one", keep)).await;
         assert_eq!(written.unwrap(), SlotsWritten::Written);
         if !keep.is_zero() {
             assert_eq!(keeper.text().await.as_deref(), Some("one"));
@@ -172,7 +185,7 @@ async fn a_lock_with_a_name_like_the_key_of_a_record_is_another() {
     let other = name("slots:lock");
     keeper.store.acquire(&other, &tries(ME)).await.unwrap();
     assert_eq!(keeper.store.read_slots(&other).await.unwrap().text, None);
-    let written = keeper.store.write_slots(&other, &Owner::from_bytes([ME; 16]), "two", KEPT).await;
+    let written = put(&keeper.store, &other, ME, ("two", KEPT)).await;
     assert_eq!(written.unwrap(), SlotsWritten::Written);
     assert_eq!(keeper.text().await.as_deref(), Some("one"));
 }
@@ -248,7 +261,7 @@ async fn nothing_is_written_beside_a_lock_that_makes_no_sense() {
             words[1] = &key;
             lock.server.command(&words);
         }
-        let written = lock.store.write_slots(&lock.name, &owner(OTHER), "one", KEPT).await;
+        let written = put(&lock.store, &lock.name, OTHER, ("one", KEPT)).await;
         let fault = written.unwrap_err();
         assert_eq!(fault.kind(), FaultKind::Corrupt, "{harm:?}");
         assert_eq!(format!("{fault:#}").contains("format 1"), index == 0, "{fault:#}");

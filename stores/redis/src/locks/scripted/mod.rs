@@ -17,7 +17,7 @@ use tenure_core::{
         },
         time::ceil_millis,
     },
-    store::{Renewal, SlotsWritten, StoredSlots},
+    store::{Renewal, SlotsWrite, SlotsWritten, StoredSlots},
 };
 
 use crate::{
@@ -183,9 +183,8 @@ impl LockingMethod for ScriptedMethod {
         &self,
         name: &LockName,
         owner: &Owner,
-        text: &str,
-        keep: Duration,
+        write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
-        self.write_record(name, owner, text, keep).await
+        self.write_record(name, owner, write).await
     }
 }

@@ -1,11 +1,9 @@
 //! The record of a name's slots, in a key beside its lock.
 
-use std::time::Duration;
-
 use tenure_core::{
     Fault, LockName, Owner,
     proto::{schedule::SlotRecord, time::ceil_millis},
-    store::{SlotsWritten, StoredSlots, check_slot_record},
+    store::{SlotsWrite, SlotsWritten, StoredSlots, check_slot_record},
 };
 
 use crate::locks::{
@@ -36,15 +34,18 @@ impl ScriptedMethod {
         &self,
         name: &LockName,
         owner: &Owner,
-        text: &str,
-        keep: Duration,
+        write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
-        check_slot_record(text)?;
+        check_slot_record(&write.text)?;
         let owner = wire::owner(owner);
         let mut call = self.0.call(name, &[Key::Lock, Key::Slots]);
-        call.argument(&[&owner]).number(most()).argument(&[text.as_bytes()]);
+        call.argument(&[&owner]).number(most()).argument(&[write.text.as_bytes()]);
         // A server refuses an end that is now.
-        call.number(ceil_millis(keep).clamp(1, LONGEST));
+        call.number(ceil_millis(write.keep).clamp(1, LONGEST));
+        match &write.before {
+            Some(before) => call.argument(&[b"r", before.as_bytes()]),
+            None => call.argument(&[b"n"]),
+        };
         let reply = self.0.run(&scripts::WRITE_SLOTS, &owner, call).await?;
         self.unless_foreign(name, written(reply))
     }
@@ -90,6 +91,7 @@ fn written(reply: Reply) -> ParseResult<Option<SlotsWritten>> {
     match reply.fields()?.text()?.as_str() {
         "written" => Ok(Some(SlotsWritten::Written)),
         "not-held" => Ok(Some(SlotsWritten::NotHeld)),
+        "changed" => Ok(Some(SlotsWritten::Changed)),
         "foreign" => Ok(None),
         _ => Err(ReplyError::Corrupt),
     }
@@ -131,6 +133,7 @@ mod tests {
         let told = |word: &str| written(reply(vec![text(word)])).unwrap();
         assert_eq!(told("written"), Some(SlotsWritten::Written));
         assert_eq!(told("not-held"), Some(SlotsWritten::NotHeld));
+        assert_eq!(told("changed"), Some(SlotsWritten::Changed));
         assert_eq!(told("foreign"), None);
     }
 

@@ -1,5 +1,7 @@
 -- Of the other keys of the lock nothing is wanted, so it can be written while its slot is on its way.
 local slots, most, text, keep = KEYS[2], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+-- An n if there is to be none, or an r and the record.
+local before = ARGV[5]
 
 -- Whether this owner has the lock for itself and has not let it go; nil when what is kept of the lock
 -- makes no sense.
@@ -20,6 +22,9 @@ if till and not held and not head[2] then return {owner, 'format', '1'} end
 local alone = holds_alone()
 if alone == nil then return {owner, 'corrupt'} end
 if not alone then return {owner, 'not-held'} end
-if recorded(slots, most) == nil then return {owner, 'foreign'} end
+local known = recorded(slots, most)
+if known == nil then return {owner, 'foreign'} end
+-- A late copy of an earlier write finds another record than the one that it was to replace.
+if known ~= text and (known and 'r' .. known or 'n') ~= before then return {owner, 'changed'} end
 attempt('SET', slots, text, 'PX', keep)
 return {owner, 'written'}
