@@ -105,15 +105,17 @@ async fn whoever_may_make_the_table_makes_it_when_it_is_first_needed() {
             holds(store, lock).await;
         }
         sql(&url, "drop table tenure.slots").await;
+        let forbidden = store(&format!("{url}?create=no"));
+        forbidden.read_slots(&name("a")).await.unwrap_err();
         holds(&stores[0], "without").await;
         assert_eq!(sql(&url, TABLE).await, ["f"], "{way}");
         let [one, two, three] = &stores;
         let third = name("c");
         let all = tokio::join!(
-            write(one, "a", "one"),
-            write(two, "b", "two"),
+            write_surely(one, "a", "one"),
+            write_surely(two, "b", "two"),
             two.read_slots(&third),
-            write(three, "c", "three"),
+            write_surely(three, "c", "three"),
             holds_many(two),
         );
         assert_eq!(all.0.unwrap(), SlotsWritten::Written, "{way}");
@@ -124,6 +126,18 @@ async fn whoever_may_make_the_table_makes_it_when_it_is_first_needed() {
         for lock in ["a", "b", "c", "without"] {
             one.evict(&name(lock)).await.unwrap();
         }
+    }
+}
+
+/// Behind a pooler a write is in doubt whose error does not come again, as another process made the table meanwhile.
+async fn write_surely(
+    store: &PostgresStore,
+    lock: &str,
+    text: &str,
+) -> Result<SlotsWritten, Fault> {
+    match write(store, lock, text).await {
+        Err(fault) if fault.kind() == FaultKind::InDoubt => write(store, lock, text).await,
+        done => done,
     }
 }
 
@@ -154,6 +168,7 @@ async fn that_the_table_cannot_be_made_hurts_no_call_beside_it() {
 async fn a_table_of_another_with_that_name_stays_as_it_is_and_locks_work_beside_it() {
     for theirs in [
         "table tenure.slots (place text)",
+        "table tenure.slots (name text, record bytea, kept_until bigint)",
         "view tenure.slots as select 1 as place",
         "type tenure.slots as enum ('a')",
     ] {
@@ -164,9 +179,8 @@ async fn a_table_of_another_with_that_name_stays_as_it_is_and_locks_work_beside_
         let fault = write(&store, "lock", "text").await.unwrap_err();
         assert_eq!(fault.kind(), FaultKind::Misconfigured, "{theirs}: {fault:#}");
         sql(&url, &tenure_postgres::schema("tenure").unwrap()).await;
-        let kept = "select count(*) from pg_catalog.pg_attribute where attrelid = pg_catalog.to_regclass('tenure.slots') \
-                    and attname = 'record'";
-        assert_eq!(sql(&url, kept).await, ["0"], "{theirs}");
+        let keys = "select count(*) from pg_catalog.pg_index where indrelid = pg_catalog.to_regclass('tenure.slots')";
+        assert_eq!(sql(&url, keys).await, ["0"], "{theirs}");
     }
 }
 
@@ -220,7 +234,8 @@ async fn a_lease_that_ends_or_is_taken_while_the_row_is_locked_writes_nothing() 
         assert_eq!(written.unwrap(), SlotsWritten::NotHeld, "{change}");
         sql(&url, "delete from tenure.locks").await;
     }
-    // A row that is only locked is not looked at again by itself.
+    // A row that is only locked is not looked at again by itself. What is over stays where nothing is written.
+    sql(&url, "insert into tenure.slots values ('over', '', 1)").await;
     let short = tenure_core::proto::queue::Ask { ttl: Duration::from_millis(400), ..tries(1) };
     store.acquire(&name("lock"), &short).await.unwrap();
     let stranger = session(&url).await.unwrap();
@@ -232,7 +247,7 @@ async fn a_lease_that_ends_or_is_taken_while_the_row_is_locked_writes_nothing() 
         told(&stranger, "commit").await.unwrap();
     });
     assert_eq!(written.unwrap(), SlotsWritten::NotHeld);
-    assert_eq!(text(&store, "lock").await, None);
+    assert_eq!(sql(&url, "select name from tenure.slots").await, ["over"]);
 }
 
 async fn waits_for_a_row(url: &str) {
