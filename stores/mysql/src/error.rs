@@ -14,6 +14,9 @@ const EXPOSED: &str = "write tls=yes (ssl-mode=VERIFY_IDENTITY) in the URL; or g
 
 const NEW_PASSWORD: &str = "give this user a new password, and put it into the URL";
 
+/// What is said of a user who may not do that with the tables.
+pub(crate) const NO_RIGHTS: &str = "this user lacks rights on the tables of tenure";
+
 /// What became of a statement that failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -112,7 +115,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         1820 | 1862 => fault(FaultKind::Misconfigured, NEW_PASSWORD),
         1044 | 1045 | 1142 | 1143 | 1227 | 1370 => Failure::Fault(because(Fault::new(
             FaultKind::Misconfigured,
-            "this user lacks rights on the tables of tenure",
+            NO_RIGHTS,
             "grant them as in the last lines of `tenure schema mysql`",
         ))),
         1054 | 1136 | 1364 | 1366 | 1406 => fault(

@@ -122,7 +122,9 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
             )
             .because(text(&error)),
         ),
-        SqlState::UNDEFINED_COLUMN | SqlState::DATATYPE_MISMATCH => fault(
+        SqlState::UNDEFINED_COLUMN
+        | SqlState::DATATYPE_MISMATCH
+        | SqlState::INVALID_COLUMN_REFERENCE => fault(
             FaultKind::Misconfigured,
             "the tables are not those of tenure: name another schema",
         ),

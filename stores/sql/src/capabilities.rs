@@ -26,7 +26,7 @@ pub fn capabilities(limits: &Limits) -> Capabilities {
         raise: true,
         together: true,
         detach: true,
-        slot_records: false,
+        slot_records: true,
         kinds_may_mix: limits.kinds_may_mix,
         incarnation: true,
         tells_evictions: false,

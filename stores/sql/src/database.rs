@@ -7,10 +7,10 @@ use futures_util::future::BoxFuture;
 use tenure_core::{
     Fault, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Diagnostic, HintBoard, Renewal},
+    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWritten},
 };
 
-use crate::{Notifications, Row};
+use crate::{Notifications, Row, SlotsSnapshot};
 
 /// A name as it was read.
 #[derive(Clone, Debug, Default)]
@@ -269,6 +269,19 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
 
     /// Deletes a row if it still has this version and the floor covers its tokens.
     async fn remove(&self, name: &LockName, version: i64) -> Result<(), Fault>;
+
+    /// Reads the record of a name's slots and the time, in one round trip.
+    async fn read_slots(&self, name: &LockName) -> Result<SlotsSnapshot, Fault>;
+
+    /// Replaces the record of a name's slots and keeps it for `keep`, if `owner` holds the name exclusively: in one
+    /// transaction, in which no other call changes the name's row. Deletes a few records whose time is over.
+    async fn write_slots(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        record: &[u8],
+        keep: Duration,
+    ) -> Result<SlotsWritten, Fault>;
 
     /// Returns the incarnation of the database's memory.
     async fn incarnation(&self) -> Result<Incarnation, Fault>;

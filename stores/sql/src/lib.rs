@@ -36,6 +36,7 @@ pub use notifications::Notifications;
 pub use random::random_part;
 pub use row::reservation::state_of;
 pub use row::{Corrupt, NextWaiter, Row, SoleHolder};
+pub use store::slots::SlotsSnapshot;
 pub use store::sweep::{COVERED, DatabaseSource, NextSweep, PAGE, SweepOutcome, keep_swept};
 pub use store::sweep_budget::SweepBudget;
 pub use store::{CONNECTION, SqlStore};

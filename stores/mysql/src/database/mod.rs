@@ -7,6 +7,7 @@ pub(crate) mod incarnation;
 pub(crate) mod one_row;
 pub(crate) mod readiness;
 pub(crate) mod renewal;
+mod slots;
 pub(crate) mod sweep;
 pub(crate) mod table_check;
 pub(crate) mod watch;
@@ -22,13 +23,13 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Diagnostic, HintBoard, Renewal},
+    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWritten},
     threads::StoreThread,
 };
 use tenure_sql::{
     AbandonedCallState, Database, DatabaseSource, ExtendedLease, FastPathResult, GrantRequest,
-    ListedRow, Notifications, Row, RowSnapshot, SweepBudget, SweepCursor, SweepPage, capabilities,
-    keep_swept,
+    ListedRow, Notifications, Row, RowSnapshot, SlotsSnapshot, SweepBudget, SweepCursor, SweepPage,
+    capabilities, keep_swept,
 };
 
 use crate::{
@@ -445,6 +446,20 @@ impl Database for Mysql {
     async fn remove(&self, name: &LockName, version: i64) -> Result<(), Fault> {
         let statement = self.common.statements.remove.clone();
         self.write_one(statement, vec![name_value(name), version.into()]).await
+    }
+
+    async fn read_slots(&self, name: &LockName) -> Result<SlotsSnapshot, Fault> {
+        self.look_at_slots(name).await
+    }
+
+    async fn write_slots(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        record: &[u8],
+        keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        self.replace_slots(name, owner, record, keep).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

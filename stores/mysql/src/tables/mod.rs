@@ -2,4 +2,5 @@
 
 pub(crate) mod rows;
 pub(crate) mod schema;
+pub(crate) mod slots;
 pub(crate) mod statements;

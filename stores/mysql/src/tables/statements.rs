@@ -8,7 +8,7 @@
 use tenure_core::{LockName, store::Renewal};
 use tenure_sql::{COVERED, PAGE};
 
-use crate::tables::rows::hex;
+use crate::tables::{rows::hex, slots::SlotStatements};
 
 /// All of them.
 #[derive(Debug)]
@@ -33,6 +33,7 @@ pub(crate) struct Statements {
     pub(crate) remove: String,
     pub(crate) watch: String,
     pub(crate) rows: String,
+    pub(crate) slots: SlotStatements,
 }
 
 /// The server's time when the statement began. No time zone, and no summer time, changes it.
@@ -146,6 +147,7 @@ impl Statements {
                 "select (select count(*) from {locks} where name <> ''), \
                  (select count(*) from {locks} where others is not null or expires > {NOW})"
             ),
+            slots: SlotStatements::new(tables),
         }
     }
 

@@ -24,6 +24,7 @@ mod plans;
 mod provider_urls;
 mod refusals;
 mod session_poolers;
+mod slots;
 mod strangers;
 mod support;
 mod sweep;

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
-use tenure_core::{FaultKind, Store, store::Severity};
+use tenure_core::{
+    FaultKind, Store,
+    store::{Severity, SlotsWritten},
+};
 use tenure_mysql::{MysqlStore, names_in_use, schema};
 use tenure_servers::MariadbServer;
 
@@ -184,7 +187,7 @@ async fn a_user_with_no_more_than_the_printed_rights_can_do_everything() {
     run(&mut conn, "create user app identified by 'secret'").await;
     let printed = schema("tenure").unwrap();
     let grants: Vec<_> = printed.lines().filter_map(|line| line.strip_prefix("-- grant")).collect();
-    assert_eq!(grants.len(), 2);
+    assert_eq!(grants.len(), 3);
     for grant in grants {
         run(&mut conn, &format!("grant{}", grant.trim_end_matches(';'))).await;
     }
@@ -200,6 +203,9 @@ async fn a_user_with_no_more_than_the_printed_rights_can_do_everything() {
         found.iter().filter(|diagnostic| !server_s.contains(&diagnostic.what.as_ref()));
     assert!(of_user.all(|diagnostic| diagnostic.severity == Severity::Good), "{found:#?}");
     take(&store, "lock", owner(1)).await;
+    let written = store.write_slots(&name("lock"), &owner(1), "text", LONG).await;
+    assert_eq!(written.unwrap(), SlotsWritten::Written);
+    assert!(store.read_slots(&name("lock")).await.unwrap().text.is_some());
     store.incarnation().await.unwrap();
     assert!(store.server().await.unwrap().is_some());
     store.evict(&name("lock")).await.unwrap();

@@ -450,7 +450,7 @@ impl Connection {
 
 /// How often tables are made that others are making, too.
 const CREATIONS: u32 = 3;
-const MADE_MEANWHILE: [SqlState; 4] = [
+pub(super) const MADE_MEANWHILE: [SqlState; 4] = [
     SqlState::UNIQUE_VIOLATION,
     SqlState::DUPLICATE_SCHEMA,
     SqlState::DUPLICATE_TABLE,
@@ -458,7 +458,7 @@ const MADE_MEANWHILE: [SqlState; 4] = [
 ];
 
 /// Of the lock under which tables are made.
-const CREATION: i64 = 0x7465_6e75_7265;
+pub(super) const CREATION: i64 = 0x7465_6e75_7265;
 
 fn missing(options: &PostgresOptions, why: &str) -> Fault {
     let what = format!("this user cannot create the tables in the schema {}", options.schema);

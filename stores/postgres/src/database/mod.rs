@@ -7,6 +7,8 @@ pub(crate) mod listener;
 pub(crate) mod query;
 pub(crate) mod renewal;
 pub(crate) mod rows;
+pub(crate) mod slots;
+pub(crate) mod sweep;
 
 use std::{
     fmt,
@@ -22,12 +24,12 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Diagnostic, HintBoard, Renewal},
+    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWritten},
     threads::StoreThread,
 };
 use tenure_sql::{
     AbandonedCallState, ClaimedLock, Database, DatabaseSource, ExtendedLease, FastPathResult,
-    GrantRequest, IdleRow, ListedRow, Notifications, RowSnapshot, SweepBudget, SweepCursor,
+    GrantRequest, ListedRow, Notifications, RowSnapshot, SlotsSnapshot, SweepBudget, SweepCursor,
     SweepPage, keep_swept,
 };
 use tokio::time::Instant;
@@ -126,7 +128,7 @@ impl Postgres {
         self.common.options.sql.response_timeout
     }
 
-    async fn rows(
+    pub(crate) async fn rows(
         &self,
         statement: &Statement,
         parameters: &Parameters<'_>,
@@ -143,15 +145,6 @@ impl Postgres {
     ) -> Result<Row, Fault> {
         let rows = self.rows(statement, parameters, writes).await?;
         rows.into_iter().next().ok_or_else(|| self.odd())
-    }
-
-    async fn run_sweep(
-        &self,
-        statement: &Statement,
-        parameters: &Parameters<'_>,
-        writes: bool,
-    ) -> Result<Vec<Row>, Fault> {
-        self.common.lanes.run(Requester::Sweeper, statement, parameters, writes, self.limit()).await
     }
 
     /// Runs what is written on a condition.
@@ -428,32 +421,7 @@ impl Database for Postgres {
     }
 
     async fn page(&self, age: Duration) -> Result<SweepPage, Fault> {
-        let rows = self.run_sweep(&self.common.statements.page, &[&micros(age)], false).await?;
-        let first = rows.first().ok_or_else(|| self.odd())?;
-        let text = |index| -> Result<Option<Vec<u8>>, Fault> {
-            Ok(self.get::<Option<&str>>(first, index)?.map(|text| text.as_bytes().to_vec()))
-        };
-        let number = |index| self.get::<Option<i64>>(first, index);
-        let mark = SweepCursor {
-            version: number(0)?.unwrap_or_default(),
-            at: text(1)?.unwrap_or_default(),
-            reached: number(2)?.unwrap_or_default(),
-        };
-        let idle = rows.iter().filter_map(|row| {
-            // What makes no sense is not surely ours to remove.
-            let (name, snapshot) = (self.name(row, 5).ok()?, self.snapshot(row, 6).ok()?);
-            Some(self.get(row, 23).map(|has_others| IdleRow { name, snapshot, has_others }))
-        });
-        let idle = idle.collect::<Result<_, Fault>>()?;
-        let (raised, end) = (self.get(first, 3)?, text(4)?);
-        Ok(SweepPage {
-            now: self.get(first, 6)?,
-            floor: self.get(first, 7)?,
-            raised,
-            mark,
-            end,
-            idle,
-        })
+        self.look_at_page(age).await
     }
 
     async fn make_mark(&self) -> Result<(), Fault> {
@@ -465,15 +433,7 @@ impl Database for Postgres {
         mark: &SweepCursor,
         rows: &[(LockName, i64)],
     ) -> Result<Option<usize>, Fault> {
-        let at = std::str::from_utf8(&mark.at).map_err(|_| self.odd())?;
-        let (names, versions): (Vec<_>, Vec<_>) =
-            rows.iter().map(|(name, version)| (name.as_str(), *version)).unzip();
-        let parameters: &Parameters<'_> = &[&mark.version, &at, &mark.reached, &names, &versions];
-        let rows = self.run_sweep(&self.common.statements.take_away, parameters, true).await?;
-        let row = rows.first().ok_or_else(|| self.odd())?;
-        let is_moved = self.get::<i64>(row, 0)? > 0;
-        let went = usize::try_from(self.get::<i64>(row, 1)?).unwrap_or_default();
-        Ok(is_moved.then_some(went))
+        self.take_rows_away(mark, rows).await
     }
 
     async fn raise_floor(&self, time: i64) -> Result<(), Fault> {
@@ -483,6 +443,20 @@ impl Database for Postgres {
     async fn remove(&self, name: &LockName, version: i64) -> Result<(), Fault> {
         let parameters: &Parameters<'_> = &[&name.as_str(), &version];
         self.rows(&self.common.statements.remove, parameters, true).await.map(|_| ())
+    }
+
+    async fn read_slots(&self, name: &LockName) -> Result<SlotsSnapshot, Fault> {
+        self.look_at_slots(name).await
+    }
+
+    async fn write_slots(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        record: &[u8],
+        keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        self.replace_slots(name, owner, record, keep).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

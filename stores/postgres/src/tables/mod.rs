@@ -3,4 +3,5 @@
 pub(crate) mod columns;
 pub(crate) mod messages;
 pub(crate) mod schema;
+pub(crate) mod slots;
 pub(crate) mod statements;

@@ -2,7 +2,7 @@
 
 use tenure_core::{Fault, FaultKind};
 
-use crate::config::options::check_schema;
+use crate::{config::options::check_schema, tables::slots::slots_table};
 
 /// The number of the format that this version reads and writes.
 pub(crate) const FORMAT: i32 = 2;
@@ -30,6 +30,7 @@ commit;
 -- A role that uses the locks needs no more than this (put its name for app):
 -- grant usage on schema {schema} to app;
 -- grant select, insert, update, delete on {schema}.locks to app;
+-- grant select, insert, update, delete on {schema}.slots to app;
 -- grant select, update on {schema}.meta to app;
 "#,
         tables(schema)
@@ -39,7 +40,7 @@ commit;
 /// The same statements for one transaction.
 pub(crate) fn tables(schema: &str) -> String {
     let columns = |columns: &[&str]| columns.join("', '");
-    let (locks, meta) = (columns(&COLUMNS), columns(&META));
+    let (locks, meta, slots) = (columns(&COLUMNS), columns(&META), slots_table(schema));
     format!(
         r#"-- Nothing is made beside what has one of these names and is somebody else's.
 do $$
@@ -93,6 +94,7 @@ create table if not exists {schema}.meta (
 insert into {schema}.meta (one, format, floor, raised) values (true, {FORMAT}, 0, 0)
     on conflict do nothing;
 
+{slots}
 -- For people, who need no more than this to look: grant usage on the schema, and select on the view. Whatever has that
 -- name already stays.
 do $$

@@ -5,7 +5,10 @@ use tokio_postgres::types::Type;
 
 use crate::{
     protocol::answers::QueryTag,
-    tables::messages::{CHANNEL, WAKE},
+    tables::{
+        messages::{CHANNEL, WAKE},
+        slots,
+    },
 };
 
 /// One statement.
@@ -46,6 +49,8 @@ pub(crate) struct Statements {
     pub(crate) take_away: Statement,
     pub(crate) raise_floor: Statement,
     pub(crate) remove: Statement,
+    pub(crate) read_slots: Statement,
+    pub(crate) write_slots: Statement,
     pub(crate) notify: Statement,
     pub(crate) incarnation: Statement,
     pub(crate) which_server: Statement,
@@ -53,7 +58,7 @@ pub(crate) struct Statements {
 }
 
 /// How many there are.
-pub(crate) const COUNT: usize = 21;
+pub(crate) const COUNT: usize = 23;
 
 /// The server's time. Not `now()`, which is when the transaction began.
 const NOW: &str = "(extract(epoch from pg_catalog.clock_timestamp()) * 1000000)::bigint";
@@ -300,6 +305,11 @@ impl Statements {
                 ),
                 &[Type::TEXT, Type::INT8],
             ),
+            read_slots: statement(slots::read(schema, NOW, TAG), &[Type::TEXT]),
+            write_slots: statement(
+                slots::write(schema, NOW, SURE, TAG),
+                &[Type::TEXT, Type::BYTEA, Type::BYTEA, Type::INT8],
+            ),
             incarnation: statement(
                 format!(
                     "select (select system_identifier from pg_control_system())::text || '/' \
@@ -400,7 +410,16 @@ mod tests {
     fn all(all: &Statements) -> [&Statement; COUNT] {
         let Statements { grant, release, release_to_next, claim, extend, read, update, .. } = all;
         let Statements { update_and_tell, insert, append, write_all, list, page, .. } = all;
-        let Statements { make_mark, take_away, raise_floor, remove, notify, .. } = all;
+        let Statements {
+            make_mark,
+            take_away,
+            raise_floor,
+            remove,
+            notify,
+            read_slots,
+            write_slots,
+            ..
+        } = all;
         let Statements { incarnation, which_server, server, .. } = all;
         [
             grant,
@@ -420,6 +439,8 @@ mod tests {
             take_away,
             raise_floor,
             remove,
+            read_slots,
+            write_slots,
             notify,
             incarnation,
             which_server,

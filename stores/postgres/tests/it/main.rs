@@ -31,6 +31,7 @@ mod replicated;
 mod rights;
 mod sessions;
 mod shared_sessions;
+mod slots;
 mod strangers;
 mod support;
 mod sweep;

@@ -44,6 +44,11 @@ mod silent {
             calls_run_side_by_side
             a_dropped_call_ends_within_one_ttl
         }
+        slot_records {
+            the_holder_writes_the_record_of_its_slots
+            nobody_else_writes_the_record_of_the_slots
+            everybody_sees_the_same_time_of_day
+        }
         many_clients {
             contenders_exclude_each_other
             waiters_are_all_served
@@ -71,7 +76,7 @@ pub(crate) fn pooler() -> &'static PgBouncer {
 }
 
 /// One that takes them and forgets them.
-fn forgetful() -> &'static PgBouncer {
+pub(crate) fn forgetful() -> &'static PgBouncer {
     static POOLER: OnceLock<PgBouncer> = OnceLock::new();
     let lines = ["ignore_startup_parameters = extra_float_digits,options"];
     POOLER.get_or_init(|| PgBouncer::start(quiet_server(), 3, &lines))

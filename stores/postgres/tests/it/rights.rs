@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tenure_core::{
     AcquireError, Fault, FaultKind, Store,
     proto::Renewed,
-    store::{Renewal, Severity},
+    store::{Renewal, Severity, SlotsWritten},
 };
 use tenure_postgres::PostgresStore;
 
@@ -37,7 +37,7 @@ async fn a_role_that_has_what_the_printed_tables_say_needs_no_more() {
     let role = role(&url).await;
     let printed = tenure_postgres::schema("tenure").unwrap();
     let grants = printed.replace("-- grant", "grant").replace("to app", &format!("to {role}"));
-    assert_eq!(grants.matches(&role).count(), 3);
+    assert_eq!(grants.matches(&role).count(), 4);
     sql(&url, &grants).await;
     let own = as_role(&url, &role);
     for settings in ["?create=no", ""] {
@@ -54,6 +54,11 @@ async fn a_role_that_has_what_the_printed_tables_say_needs_no_more() {
         let read = write.downgrade().await.unwrap();
         read.release().await.unwrap();
         tenure.semaphore("permits", 2).acquire().await.unwrap().release().await.unwrap();
+        let held = tries(1);
+        store.acquire(&name("slots"), &held).await.unwrap();
+        let written = store.write_slots(&name("slots"), &held.owner, "text", PATIENCE).await;
+        assert_eq!(written.unwrap(), SlotsWritten::Written);
+        assert!(store.read_slots(&name("slots")).await.unwrap().text.is_some());
         store.incarnation().await.unwrap();
         assert!(store.server().await.unwrap().is_some());
         store.sweep(Duration::from_millis(1)).await.unwrap();

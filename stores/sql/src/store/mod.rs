@@ -3,6 +3,7 @@
 pub(crate) mod health;
 pub(crate) mod listing;
 pub(crate) mod renewal;
+pub(crate) mod slots;
 pub(crate) mod sweep;
 pub(crate) mod sweep_budget;
 pub(crate) mod together;
@@ -20,7 +21,10 @@ use tenure_core::{
             Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Diagnostic, Listing, Renewal, Severity},
+    store::{
+        Capabilities, Diagnostic, Listing, Renewal, Severity, SlotsWritten, StoredSlots,
+        check_slot_record,
+    },
 };
 use tokio::time::{Instant, timeout_at};
 
@@ -345,6 +349,21 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
             Ok(((), Notifications { wakes: Vec::new(), evicted }))
         })
         .await
+    }
+
+    async fn read_slots(&self, name: &LockName) -> Result<StoredSlots, Fault> {
+        self.slots(name).await
+    }
+
+    async fn write_slots(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        text: &str,
+        keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        check_slot_record(text)?;
+        self.0.write_slots(name, owner, text.as_bytes(), keep).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

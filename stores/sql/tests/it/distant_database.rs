@@ -14,11 +14,11 @@ use futures_util::future::BoxFuture;
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Diagnostic, HintBoard, Renewal},
+    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWritten},
 };
 use tenure_sql::{
     CONNECTION, Database, ExtendedLease, FastPathResult, FromOptions, GrantRequest, ListedRow,
-    Notifications, Row, RowSnapshot, SqlStore, SweepCursor, SweepPage, capabilities,
+    Notifications, Row, RowSnapshot, SlotsSnapshot, SqlStore, SweepCursor, SweepPage, capabilities,
 };
 use tokio::time::{Instant, sleep};
 
@@ -357,6 +357,20 @@ impl Database for Distant {
     }
 
     async fn remove(&self, _: &LockName, _: i64) -> Result<(), Fault> {
+        unused()
+    }
+
+    async fn read_slots(&self, _: &LockName) -> Result<SlotsSnapshot, Fault> {
+        unused()
+    }
+
+    async fn write_slots(
+        &self,
+        _: &LockName,
+        _: &Owner,
+        _: &[u8],
+        _: Duration,
+    ) -> Result<SlotsWritten, Fault> {
         unused()
     }
 

@@ -1,0 +1,166 @@
+//! Records of slots are read and written, and the table for them is made where it is missing.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tenure_core::{Fault, FaultKind, LockName, Owner, store::SlotsWritten};
+use tenure_sql::SlotsSnapshot;
+
+use crate::{
+    client::Value,
+    connection::session::Session,
+    database::Mysql,
+    error::{Failure, NO_RIGHTS},
+    tables::{
+        rows::{hex, micros, name_value, odd, value},
+        slots::{SlotStatements, slots_table},
+    },
+};
+
+/// How often a write is tried that another transaction kept from having an effect.
+const TRIES: u32 = 5;
+
+impl Mysql {
+    pub(super) async fn look_at_slots(&self, name: &LockName) -> Result<SlotsSnapshot, Fault> {
+        let (statements, name) = (self.common.statements.clone(), name_value(name));
+        self.with_slots(move |session| {
+            let (statements, name) = (statements.clone(), name.clone());
+            Box::pin(async move {
+                let rows = session.rows(&statements.slots.read, vec![name]).await?;
+                let row = rows.first().ok_or_else(odd)?;
+                Ok(SlotsSnapshot { now: value(row, 0)?, record: value(row, 1)? })
+            })
+        })
+        .await
+    }
+
+    pub(super) async fn replace_slots(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        record: &[u8],
+        keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        let statements = self.common.statements.clone();
+        let (name, owner) = (name_value(name), Value::from(hex(owner.as_bytes())));
+        let (record, keep) = (Value::from(hex(record)), Value::from(micros(keep)));
+        let held = vec![name.clone(), owner];
+        let put = vec![record.clone(), keep.clone(), name.clone(), record, keep];
+        self.with_slots(move |session| {
+            let statements = statements.clone();
+            let (name, held, put) = (name.clone(), held.clone(), put.clone());
+            Box::pin(async move {
+                take_away_what_is_over(session, &statements.slots, name).await?;
+                let mut tries = 0;
+                loop {
+                    tries += 1;
+                    match write(session, &statements.slots, &held, &put).await {
+                        Err(Failure::Crossed) if tries < TRIES => {
+                            tokio::time::sleep(Duration::from_millis(tries.into())).await;
+                        }
+                        done => return done,
+                    }
+                }
+            })
+        })
+        .await
+    }
+
+    /// Carries out a call, and once more with the table if that was missing.
+    async fn with_slots<T, W>(&self, work: W) -> Result<T, Fault>
+    where
+        T: Send + 'static,
+        W: for<'a> Fn(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>>
+            + Clone
+            + Send
+            + 'static,
+    {
+        let first = self.call_by(self.lane(), false, work.clone()).await.map_err(missing);
+        let fault = match first {
+            Err(Refused::Missing(fault)) => fault,
+            Err(Refused::Fault(fault)) => return Err(fault),
+            Ok(done) => return Ok(done),
+        };
+        if !self.common.options.creates {
+            return Err(self.no_slots("does not exist, or this user has no rights on it", fault));
+        }
+        let create = slots_table(&self.common.options.tables);
+        let created = self.call(move |session| Box::pin(async move { session.say(&create).await }));
+        created.await.map_err(|fault| match fault.kind() {
+            FaultKind::Misconfigured => {
+                self.no_slots("is not there for this user, who cannot create it", fault)
+            }
+            _ => fault,
+        })?;
+        self.call_by(self.lane(), false, work).await.map_err(|failure| match missing(failure) {
+            Refused::Missing(fault) => self.no_slots("is not there for this user", fault),
+            Refused::Fault(fault) => fault,
+        })
+    }
+
+    fn no_slots(&self, how: &str, why: Fault) -> Fault {
+        let tables = &self.common.options.tables;
+        let what = format!("the table {tables}_slots, which keeps what ran in which slot, {how}");
+        let help = format!(
+            "let the owner of the tables run what `tenure schema mysql --schema {tables}` prints, and the grants at its \
+             end; locks work without it"
+        );
+        Fault::new(FaultKind::Misconfigured, what, help).because(why)
+    }
+}
+
+enum Refused {
+    Missing(Fault),
+    Fault(Fault),
+}
+
+/// Of a table that is not there, a user hears that it has no rights on it, unless it has them on all tables.
+fn missing(failure: Failure) -> Refused {
+    match failure {
+        Failure::NoTables(fault) => Refused::Missing(fault),
+        Failure::Fault(fault) if fault.message() == NO_RIGHTS => Refused::Missing(fault),
+        failure => Refused::Fault(failure.fault()),
+    }
+}
+
+/// Writes in one transaction, in which nobody else changes the row of the lock.
+async fn write(
+    session: &mut Session,
+    statements: &SlotStatements,
+    held: &[Value],
+    put: &[Value],
+) -> Result<SlotsWritten, Failure> {
+    session.begin().await?;
+    let done = match session.write(&statements.hold, held.to_vec()).await {
+        Ok(held) if held.rows > 0 => match session.write(&statements.put, put.to_vec()).await {
+            Ok(put) if put.rows == 0 => Ok(SlotsWritten::NotHeld),
+            Ok(_) => match session.commit().await {
+                Ok(()) => return Ok(SlotsWritten::Written),
+                Err(failure) => Err(failure),
+            },
+            Err(failure) => Err(failure),
+        },
+        Ok(_) => Ok(SlotsWritten::NotHeld),
+        Err(failure) => Err(failure),
+    };
+    session.roll_back().await;
+    done
+}
+
+/// Before the write, and apart from it: no transaction waits for a row of another name.
+async fn take_away_what_is_over(
+    session: &mut Session,
+    statements: &SlotStatements,
+    name: Value,
+) -> Result<(), Failure> {
+    let rows = session.rows(&statements.over, vec![name]).await?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let names: Result<Vec<Vec<u8>>, _> = rows.iter().map(|row| value(row, 0)).collect();
+    match session.write_once(&statements.take_away(&names?), Vec::new()).await {
+        // The next write finds them.
+        Ok(_) | Err(Failure::Crossed) => Ok(()),
+        Err(failure) => Err(failure),
+    }
+}

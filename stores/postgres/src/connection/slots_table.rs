@@ -1,0 +1,42 @@
+//! The table of the records of slots, made while others use the connection.
+
+use std::sync::atomic::Ordering;
+
+use tenure_core::Fault;
+
+use crate::{
+    connection::open::{CREATION, Connection, MADE_MEANWHILE},
+    error::{self, Failure},
+    tables::slots::slots_table,
+};
+
+impl Connection {
+    /// Makes the table. One at a time, however many begin at once.
+    ///
+    /// All of it is one message, which is a transaction by itself: where it fails it leaves none open, in which what
+    /// was sent behind it would fail, too.
+    pub(crate) async fn create_slots(&self, schema: &str) -> Result<(), Fault> {
+        let turn = if self.is_direct.load(Ordering::Relaxed) {
+            None
+        } else {
+            let Some(turn) = self.lock_session().await else {
+                return Err(Failure::Crossed.fault());
+            };
+            Some(turn)
+        };
+        let all = format!("select pg_advisory_xact_lock({CREATION}); {}", slots_table(schema));
+        let asked = self.client.batch_execute(&all);
+        let made = if let Some(turn) = turn {
+            let made = self.await_completion(None, asked).await.result;
+            turn.end(false);
+            made
+        } else {
+            asked.await
+        };
+        match made {
+            // Whoever waited for another one to make it may still believe that it is not there.
+            Err(error) if error.code().is_some_and(|code| MADE_MEANWHILE.contains(code)) => Ok(()),
+            made => made.map_err(|error| error::of_statement(error, false).fault()),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Records of slots are read and written, and the table for them is made where it is missing.
+
+use std::time::Duration;
+
+use tenure_core::{Fault, FaultKind, LockName, Owner, store::SlotsWritten};
+use tenure_sql::SlotsSnapshot;
+use tokio::time::timeout;
+use tokio_postgres::Row;
+
+use crate::{
+    database::{
+        Postgres,
+        query::{Parameters, micros},
+    },
+    error::{NO_TABLES, late},
+    tables::statements::Statement,
+};
+
+impl Postgres {
+    pub(crate) async fn look_at_slots(&self, name: &LockName) -> Result<SlotsSnapshot, Fault> {
+        let statement = &self.common.statements.read_slots;
+        let row = self.row_of_slots(statement, &[&name.as_str()], false).await?;
+        Ok(SlotsSnapshot { now: self.get(&row, 0)?, record: self.get(&row, 1)? })
+    }
+
+    pub(crate) async fn replace_slots(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        record: &[u8],
+        keep: Duration,
+    ) -> Result<SlotsWritten, Fault> {
+        let (owner, keep) = (&owner.as_bytes()[..], micros(keep));
+        let parameters: &Parameters<'_> = &[&name.as_str(), &owner, &record, &keep];
+        let row = self.row_of_slots(&self.common.statements.write_slots, parameters, true).await?;
+        let is_written = self.get::<i64>(&row, 0)? > 0;
+        Ok(if is_written { SlotsWritten::Written } else { SlotsWritten::NotHeld })
+    }
+
+    /// Runs a statement, and once more with the table if that was missing.
+    async fn row_of_slots(
+        &self,
+        statement: &Statement,
+        parameters: &Parameters<'_>,
+        writes: bool,
+    ) -> Result<Row, Fault> {
+        match self.row(statement, parameters, writes).await {
+            Err(fault) if fault.message() == NO_TABLES => {
+                self.create_slots(fault).await?;
+                self.row(statement, parameters, writes).await
+            }
+            done => done,
+        }
+    }
+
+    async fn create_slots(&self, missing: Fault) -> Result<(), Fault> {
+        if !self.common.options.creates {
+            return Err(self.no_slots("does not exist", missing));
+        }
+        let connection = self.any().await?;
+        let created = timeout(self.limit(), connection.create_slots(&self.common.options.schema));
+        match created.await {
+            Ok(Err(fault)) if fault.kind() == FaultKind::Misconfigured => {
+                Err(self.no_slots("does not exist, and this user cannot create it", fault))
+            }
+            Ok(done) => done,
+            Err(_) => {
+                // What is behind it over the same connection would wait, too.
+                connection.retire();
+                Err(late("the database did not answer", false))
+            }
+        }
+    }
+
+    fn no_slots(&self, how: &str, why: Fault) -> Fault {
+        let schema = &self.common.options.schema;
+        let what = format!("the table {schema}.slots, which keeps what ran in which slot, {how}");
+        let help = format!(
+            "let the owner of the tables run what `tenure schema postgres --schema {schema}` prints, and the grants at \
+             its end; locks work without it"
+        );
+        Fault::new(FaultKind::Misconfigured, what, help).because(why)
+    }
+}

@@ -1,0 +1,60 @@
+//! The table of the records of slots, and the statements for it.
+//!
+//! Databases that an earlier version set up lack it. So it is only looked for when a record is read or written.
+
+/// How many records whose time is over a write takes away at most.
+const TAKEN_AWAY: u32 = 16;
+
+/// Makes the table, unless something has its name already.
+pub(crate) fn slots_table(schema: &str) -> String {
+    format!(
+        r#"-- The records of slots, each for a while. Whatever has that name already stays.
+do $$
+begin
+    if not exists (
+        select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = '{schema}' and c.relname = 'slots'
+        union all select from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace
+        where n.nspname = '{schema}' and t.typname = 'slots'
+    ) then
+        create table {schema}.slots (
+            name text collate "C" primary key,
+            record bytea not null,          -- text in UTF-8, whatever the encoding of a session
+            kept_until bigint not null      -- microseconds since 1970
+        );
+        create index on {schema}.slots (kept_until);
+    end if;
+end
+$$;
+"#
+    )
+}
+
+/// Reads the record of a name, and the time.
+pub(crate) fn read(schema: &str, now: &str, tag: &str) -> String {
+    format!(
+        "with t as materialized (select {now} as now) \
+         select t.now, (select record from {schema}.slots where name = $1 and kept_until > t.now){tag} from t"
+    )
+}
+
+/// Replaces the record of a name, if the owner has the name alone. Only then do the columns of the row say so: a name
+/// that stays taken after a release stands among the others.
+///
+/// Nobody changes the row of the lock until the record is committed. That of a lease that ends during the wait for the
+/// row is not written: the time is read once the row is locked. Those whose time is over go after that, as far as
+/// nobody has locked them, so that no two writes wait for each other.
+pub(crate) fn write(schema: &str, now: &str, sure: &str, tag: &str) -> String {
+    format!(
+        "with k as materialized (select name, expires from {schema}.locks where {sure} and name = $1 and owner = $2 \
+         and expires > {now} for update), \
+         t as materialized (select name, expires, {now} as now from k), \
+         w as (insert into {schema}.slots (name, record, kept_until) \
+         select name, $3, now + $4 from t where expires > now \
+         on conflict (name) do update set record = excluded.record, kept_until = excluded.kept_until returning 1), \
+         d as (delete from {schema}.slots where ctid = any(array(select s.ctid from {schema}.slots s \
+         where exists (select from w) and s.kept_until <= (select now from t) and s.name <> $1 \
+         order by s.kept_until limit {TAKEN_AWAY} for update skip locked))) \
+         select pg_catalog.count(*){tag} from w"
+    )
+}
