@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use tenure_core::{
     Fault, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWritten},
+    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWrite, SlotsWritten},
 };
 
 use crate::{Notifications, Row, SlotsSnapshot};
@@ -273,14 +273,14 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
     /// Reads the record of a name's slots and the time, in one round trip.
     async fn read_slots(&self, name: &LockName) -> Result<SlotsSnapshot, Fault>;
 
-    /// Replaces the record of a name's slots and keeps it for `keep`, if `owner` holds the name exclusively: in one
-    /// transaction, in which no other call changes the name's row. Deletes a few records whose time is over.
+    /// Replaces the record of a name's slots, if `owner` holds the name exclusively and the record is the one to be
+    /// replaced, or the new one: in one transaction, in which no other call changes the name's row or its record.
+    /// Deletes a few records whose time is over.
     async fn write_slots(
         &self,
         name: &LockName,
         owner: &Owner,
-        record: &[u8],
-        keep: Duration,
+        write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault>;
 
     /// Returns the incarnation of the database's memory.

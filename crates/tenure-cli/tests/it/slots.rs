@@ -4,11 +4,16 @@ use nix::sys::signal::Signal;
 
 use crate::{
     process::code,
-    scene::{Scene, events, eventually, text, until_go},
+    scene::{Scene, events, eventually, text},
 };
 
 /// Each run writes a line, so that the lines are what was done.
 const WORK: &str = "echo $TENURE_SLOT >> done";
+
+/// Says in the file `$1` that it runs, and goes on until there is a file `go`.
+fn until_go(file: &str) -> String {
+    format!("echo $TENURE_SLOT > {file}; until [ -e go ]; do sleep 0.01; done")
+}
 
 fn runs(scene: &Scene) -> usize {
     std::fs::read_to_string(scene.path("done")).unwrap_or_default().lines().count()
@@ -21,7 +26,7 @@ fn whoever_comes_later_in_a_slot_skips_it_without_a_word() {
     assert_eq!(code(&first), 0, "{}", text(&first.stderr));
     for _ in 0..2 {
         let later = scene.run("report --once-per 366d", WORK);
-        assert_eq!((code(&later), text(&later.stderr)), (122, String::new().into()));
+        assert_eq!((code(&later), text(&later.stderr)), (122, ""));
     }
     assert_eq!(runs(&scene), 1);
     assert_eq!(code(&scene.run("report --once-per 366d --skipped-exit-code 0", WORK)), 0);

@@ -1,9 +1,12 @@
 //! Records of slots are read and written, and the table for them is made where it is missing.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use tenure_core::{Fault, FaultKind, LockName, Owner, store::SlotsWritten};
+use tenure_core::{
+    Fault, FaultKind, LockName, Owner,
+    store::{SlotsWrite, SlotsWritten},
+};
 use tenure_sql::SlotsSnapshot;
 
 use crate::{
@@ -38,23 +41,25 @@ impl Mysql {
         &self,
         name: &LockName,
         owner: &Owner,
-        record: &[u8],
-        keep: Duration,
+        write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
         let statements = self.common.statements.clone();
         let (name, owner) = (name_value(name), Value::from(hex(owner.as_bytes())));
-        let (record, keep) = (Value::from(hex(record)), Value::from(micros(keep)));
+        let record = Value::from(hex(write.text.as_bytes()));
+        let (keep, write) = (Value::from(micros(write.keep)), Arc::new(write.clone()));
         let held = vec![name.clone(), owner];
         let put = vec![record.clone(), keep.clone(), name.clone(), record, keep];
         self.with_slots(move |session| {
-            let statements = statements.clone();
+            let (statements, compares) = (statements.clone(), write.clone());
             let (name, held, put) = (name.clone(), held.clone(), put.clone());
             Box::pin(async move {
-                take_away_what_is_over(session, &statements.slots, name).await?;
+                take_away_what_is_over(session, &statements.slots, name.clone()).await?;
                 let mut tries = 0;
                 loop {
                     tries += 1;
-                    match write(session, &statements.slots, &held, &put).await {
+                    match write_held(session, &statements.slots, (&name, &held, &put), &compares)
+                        .await
+                    {
                         Err(Failure::Crossed) if tries < TRIES => {
                             tokio::time::sleep(Duration::from_millis(tries.into())).await;
                         }
@@ -124,27 +129,42 @@ fn missing(failure: Failure) -> Refused {
 }
 
 /// Writes in one transaction, in which nobody else changes the row of the lock.
-async fn write(
+async fn write_held(
     session: &mut Session,
     statements: &SlotStatements,
-    held: &[Value],
-    put: &[Value],
+    parameters: (&Value, &[Value], &[Value]),
+    write: &SlotsWrite,
 ) -> Result<SlotsWritten, Failure> {
     session.begin().await?;
-    let done = match session.write(&statements.hold, held.to_vec()).await {
-        Ok(held) if held.rows > 0 => match session.write(&statements.put, put.to_vec()).await {
-            Ok(put) if put.rows == 0 => Ok(SlotsWritten::NotHeld),
-            Ok(_) => match session.commit().await {
-                Ok(()) => return Ok(SlotsWritten::Written),
-                Err(failure) => Err(failure),
-            },
+    let done = match try_to_write(session, statements, parameters, write).await {
+        Ok(SlotsWritten::Written) => match session.commit().await {
+            Ok(()) => return Ok(SlotsWritten::Written),
             Err(failure) => Err(failure),
         },
-        Ok(_) => Ok(SlotsWritten::NotHeld),
-        Err(failure) => Err(failure),
+        done => done,
     };
     session.roll_back().await;
     done
+}
+
+async fn try_to_write(
+    session: &mut Session,
+    statements: &SlotStatements,
+    (name, held, put): (&Value, &[Value], &[Value]),
+    write: &SlotsWrite,
+) -> Result<SlotsWritten, Failure> {
+    if session.write(&statements.hold, held.to_vec()).await?.rows == 0 {
+        return Ok(SlotsWritten::NotHeld);
+    }
+    let rows = session.rows(&statements.known, vec![name.clone()]).await?;
+    let known: Option<Vec<u8>> = rows.first().map(|row| value(row, 0)).transpose()?;
+    // One that is no text is not the one to be replaced.
+    let known = known.map(|known| String::from_utf8_lossy(&known).into_owned());
+    if !write.replaces(known.as_deref()) {
+        return Ok(SlotsWritten::Changed);
+    }
+    let put = session.write(&statements.put, put.to_vec()).await?;
+    Ok(if put.rows == 0 { SlotsWritten::NotHeld } else { SlotsWritten::Written })
 }
 
 /// Before the write, and apart from it: no transaction waits for a row of another name.

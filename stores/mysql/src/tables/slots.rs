@@ -24,6 +24,7 @@ pub(crate) fn slots_table(tables: &str) -> String {
 pub(crate) struct SlotStatements {
     pub(crate) read: String,
     pub(crate) hold: String,
+    pub(crate) known: String,
     pub(crate) put: String,
     pub(crate) over: String,
     tables: (String, String),
@@ -41,6 +42,11 @@ impl SlotStatements {
             hold: format!(
                 "update {locks} set version = version + 1 \
                  where name = unhex(?) and owner = unhex(?) and expires > {NOW}"
+            ),
+            // Only after the row of the lock is written: from then on nobody writes the record, and the transaction sees
+            // what was written before.
+            known: format!(
+                "select record from {slots} where name = unhex(?) and kept_until > {NOW}"
             ),
             // A lease that ended while the row was waited for is over by the time of this one.
             put: format!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use tenure_core::{
     FaultKind, Store,
-    store::{Severity, SlotsWritten},
+    store::{Severity, SlotsWrite, SlotsWritten},
 };
 use tenure_mysql::{MysqlStore, names_in_use, schema};
 use tenure_servers::MariadbServer;
@@ -203,7 +203,13 @@ async fn a_user_with_no_more_than_the_printed_rights_can_do_everything() {
         found.iter().filter(|diagnostic| !server_s.contains(&diagnostic.what.as_ref()));
     assert!(of_user.all(|diagnostic| diagnostic.severity == Severity::Good), "{found:#?}");
     take(&store, "lock", owner(1)).await;
-    let written = store.write_slots(&name("lock"), &owner(1), "text", LONG).await;
+    let written = store
+        .write_slots(
+            &name("lock"),
+            &owner(1),
+            &SlotsWrite { before: None, text: "text".to_owned(), keep: LONG },
+        )
+        .await;
     assert_eq!(written.unwrap(), SlotsWritten::Written);
     assert!(store.read_slots(&name("lock")).await.unwrap().text.is_some());
     store.incarnation().await.unwrap();

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use mysql_async::{Conn, prelude::Queryable};
 use tenure_core::{
-    Fault, FaultKind, Store,
+    Fault, FaultKind, Owner, Store,
     proto::queue::Intent,
-    store::{Severity, SlotsWritten},
+    store::{Severity, SlotsWrite, SlotsWritten},
 };
 use tenure_mysql::{MysqlStore, schema};
 use tenure_servers::MariadbServer;
@@ -15,8 +15,20 @@ use crate::support::{LONG, ask, name, outside, owner, run, store, take, until};
 
 const DROP: &str = "drop table if exists tenure_slots";
 
+/// Writes a record in place of the one that is there, if one can be read.
+async fn put(
+    store: &MysqlStore,
+    lock: &str,
+    owner: &Owner,
+    (text, keep): (&str, Duration),
+) -> Result<SlotsWritten, Fault> {
+    let before = store.read_slots(&name(lock)).await.ok().and_then(|known| known.text);
+    let write = SlotsWrite { before, text: text.to_owned(), keep };
+    store.write_slots(&name(lock), owner, &write).await
+}
+
 async fn write(store: &MysqlStore, lock: &str, text: &str) -> Result<SlotsWritten, Fault> {
-    store.write_slots(&name(lock), &owner(1), text, LONG).await
+    put(store, lock, &owner(1), (text, LONG)).await
 }
 
 async fn text(store: &MysqlStore, lock: &str) -> Option<String> {

@@ -24,7 +24,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWritten},
+    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWrite, SlotsWritten},
     threads::StoreThread,
 };
 use tenure_sql::{
@@ -453,10 +453,9 @@ impl Database for Postgres {
         &self,
         name: &LockName,
         owner: &Owner,
-        record: &[u8],
-        keep: Duration,
+        write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
-        self.replace_slots(name, owner, record, keep).await
+        self.replace_slots(name, owner, write).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -1,8 +1,9 @@
 //! Records of slots are read and written, and the table for them is made where it is missing.
 
-use std::time::Duration;
-
-use tenure_core::{Fault, FaultKind, LockName, Owner, store::SlotsWritten};
+use tenure_core::{
+    Fault, FaultKind, LockName, Owner,
+    store::{SlotsWrite, SlotsWritten},
+};
 use tenure_sql::SlotsSnapshot;
 use tokio::time::timeout;
 use tokio_postgres::Row;
@@ -27,14 +28,18 @@ impl Postgres {
         &self,
         name: &LockName,
         owner: &Owner,
-        record: &[u8],
-        keep: Duration,
+        write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
-        let (owner, keep) = (&owner.as_bytes()[..], micros(keep));
-        let parameters: &Parameters<'_> = &[&name.as_str(), &owner, &record, &keep];
+        let (owner, keep) = (&owner.as_bytes()[..], micros(write.keep));
+        let (record, before) = (write.text.as_bytes(), write.before.as_deref().map(str::as_bytes));
+        let parameters: &Parameters<'_> = &[&name.as_str(), &owner, &record, &keep, &before];
         let row = self.row_of_slots(&self.common.statements.write_slots, parameters, true).await?;
-        let is_written = self.get::<i64>(&row, 0)? > 0;
-        Ok(if is_written { SlotsWritten::Written } else { SlotsWritten::NotHeld })
+        let (written, held): (i64, i64) = (self.get(&row, 0)?, self.get(&row, 1)?);
+        Ok(match (written, held) {
+            (1.., _) => SlotsWritten::Written,
+            (_, 1..) => SlotsWritten::Changed,
+            _ => SlotsWritten::NotHeld,
+        })
     }
 
     /// Runs a statement, and once more with the table if that was missing.

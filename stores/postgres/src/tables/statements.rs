@@ -308,7 +308,7 @@ impl Statements {
             read_slots: statement(slots::read(schema, NOW, TAG), &[Type::TEXT]),
             write_slots: statement(
                 slots::write(schema, NOW, SURE, TAG),
-                &[Type::TEXT, Type::BYTEA, Type::BYTEA, Type::INT8],
+                &[Type::TEXT, Type::BYTEA, Type::BYTEA, Type::INT8, Type::BYTEA],
             ),
             incarnation: statement(
                 format!(

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tenure_core::{
     AcquireError, Fault, FaultKind, Store,
     proto::Renewed,
-    store::{Renewal, Severity, SlotsWritten},
+    store::{Renewal, Severity, SlotsWrite, SlotsWritten},
 };
 use tenure_postgres::PostgresStore;
 
@@ -56,7 +56,13 @@ async fn a_role_that_has_what_the_printed_tables_say_needs_no_more() {
         tenure.semaphore("permits", 2).acquire().await.unwrap().release().await.unwrap();
         let held = tries(1);
         store.acquire(&name("slots"), &held).await.unwrap();
-        let written = store.write_slots(&name("slots"), &held.owner, "text", PATIENCE).await;
+        let written = store
+            .write_slots(
+                &name("slots"),
+                &held.owner,
+                &SlotsWrite { before: None, text: "text".to_owned(), keep: PATIENCE },
+            )
+            .await;
         assert_eq!(written.unwrap(), SlotsWritten::Written);
         assert!(store.read_slots(&name("slots")).await.unwrap().text.is_some());
         store.incarnation().await.unwrap();

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Fault, FaultKind, Store,
+    Fault, FaultKind, Owner, Store,
     proto::queue::Answer,
-    store::{Severity, SlotsWritten},
+    store::{Severity, SlotsWrite, SlotsWritten},
 };
 use tenure_postgres::PostgresStore;
 
@@ -23,8 +23,20 @@ async fn holds(store: &PostgresStore, lock: &str) {
     assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
 }
 
+/// Writes a record in place of the one that is there, if one can be read.
+async fn put(
+    store: &PostgresStore,
+    lock: &str,
+    owner: &Owner,
+    (text, keep): (&str, Duration),
+) -> Result<SlotsWritten, Fault> {
+    let before = store.read_slots(&name(lock)).await.ok().and_then(|known| known.text);
+    let write = SlotsWrite { before, text: text.to_owned(), keep };
+    store.write_slots(&name(lock), owner, &write).await
+}
+
 async fn write(store: &PostgresStore, lock: &str, text: &str) -> Result<SlotsWritten, Fault> {
-    store.write_slots(&name(lock), &tries(1).owner, text, KEPT).await
+    put(store, lock, &tries(1).owner, (text, KEPT)).await
 }
 
 async fn text(store: &PostgresStore, lock: &str) -> Option<String> {
@@ -197,7 +209,7 @@ async fn a_write_takes_away_the_records_whose_time_is_over_and_no_others() {
     assert_eq!(text(&store, "a").await, None);
     let names = "select name from tenure.slots order by name";
     // Whoever does not hold the name changes nothing.
-    let other = store.write_slots(&name("own"), &tries(9).owner, "x", KEPT).await.unwrap();
+    let other = put(&store, "own", &tries(9).owner, ("x", KEPT)).await.unwrap();
     assert_eq!(other, SlotsWritten::NotHeld);
     assert_eq!(sql(&url, names).await, all);
     // Nor does it wait for a row that somebody has locked.

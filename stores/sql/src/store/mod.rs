@@ -22,8 +22,8 @@ use tenure_core::{
         },
     },
     store::{
-        Capabilities, Diagnostic, Listing, Renewal, Severity, SlotsWritten, StoredSlots,
-        check_slot_record,
+        Capabilities, Diagnostic, Listing, Renewal, Severity, SlotsWrite, SlotsWritten,
+        StoredSlots, check_slot_record,
     },
 };
 use tokio::time::{Instant, timeout_at};
@@ -359,11 +359,10 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
         &self,
         name: &LockName,
         owner: &Owner,
-        text: &str,
-        keep: Duration,
+        write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
-        check_slot_record(text)?;
-        self.0.write_slots(name, owner, text.as_bytes(), keep).await
+        check_slot_record(&write.text)?;
+        self.0.write_slots(name, owner, write).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWritten},
+    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWrite, SlotsWritten},
 };
 use tenure_sql::{
     CONNECTION, Database, ExtendedLease, FastPathResult, FromOptions, GrantRequest, ListedRow,
@@ -368,8 +368,7 @@ impl Database for Distant {
         &self,
         _: &LockName,
         _: &Owner,
-        _: &[u8],
-        _: Duration,
+        _: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
         unused()
     }
