@@ -17,6 +17,8 @@ pub(crate) struct Args {
     pub(crate) kind: Kind,
     /// Whether a busy lock is left to whoever has it.
     pub(crate) skips: bool,
+    /// Whether it is done once per slot.
+    pub(crate) once: bool,
     pub(crate) store: Option<Expr>,
     /// Calls of setters, to be put behind one another.
     pub(crate) setters: TokenStream,
@@ -32,7 +34,7 @@ pub(crate) enum Kind {
 }
 
 const KNOWN: &str = "name, key, kind, ttl, wait, max_hold, hold_at_least, grace, label, fair, \
-     on_busy, store";
+     on_busy, once_per, store";
 const KINDS: &str = "reentrant, mutex, read, write, semaphore(permits)";
 
 impl Parse for Args {
@@ -42,6 +44,7 @@ impl Parse for Args {
             key: None,
             kind: Kind::Reentrant,
             skips: false,
+            once: false,
             store: None,
             setters: TokenStream::new(),
         };
@@ -62,6 +65,13 @@ impl Parse for Args {
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
+        }
+        if args.once && !matches!(args.kind, Kind::Reentrant | Kind::Mutex) {
+            let what = "once_per needs a mutex: leave `kind` out";
+            return Err(Error::new(Span::call_site(), what));
+        }
+        if args.once {
+            args.kind = Kind::Mutex;
         }
         if args.name.is_none() && args.key.is_none() {
             let what = "say which lock: #[locked(name = \"nightly\")] for one lock, or \
@@ -96,6 +106,11 @@ impl Args {
                     return Err(input.error("`fair` has no value: write it alone, or leave it out"));
                 }
                 self.setters.extend(quote!(.fair()));
+            }
+            "once_per" => {
+                let length = length::parse(&word, &text(argument, input)?)?;
+                self.setters.extend(quote!(.once_per(#length)));
+                self.once = true;
             }
             "on_busy" => self.skips = on_busy(argument, input)?,
             "store" => self.store = Some(value(argument, input)?),

@@ -24,7 +24,7 @@ pub(crate) fn expand(args: &Args, mut function: Function) -> Result<TokenStream>
     // What the function gives back is where most errors about it belong.
     let span = Span::mixed_site().located_at(output_span(&function));
     let blocking = matches!(function.form, FunctionForm::Blocking);
-    let runner = match (args.skips, blocking) {
+    let runner = match (args.skips || args.once, blocking) {
         (false, false) => quote_spanned!(span=> or_fail),
         (false, true) => quote_spanned!(span=> or_fail_blocking),
         (true, false) => quote_spanned!(span=> or_skip),
@@ -70,7 +70,10 @@ fn plan(args: &Args, parameters: &[String]) -> Result<TokenStream> {
         let span = syn::spanned::Spanned::span(store);
         quote_spanned!(span=> .store(&(#store)))
     });
-    let setters = &args.setters;
+    let mut setters = args.setters.clone();
+    if args.once && args.skips {
+        setters.extend(quote!(.skip_busy()));
+    }
     Ok(
         quote!(::tenure::locked::expanded::Plan::new(::tenure::locked::expanded::Kind::#kind, #name) #store #setters),
     )

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, LitStr, Result};
-use tenure_proto::{Grace, OutOfRange, Ttl, time::in_range};
+use tenure_proto::{Grace, OutOfRange, Ttl, schedule::Period, time::in_range};
 
 /// The code of the length that `text` says, if it is in the range of `setting`.
 pub(crate) fn parse(setting: &str, text: &LitStr) -> Result<TokenStream> {
@@ -28,6 +28,7 @@ fn in_its_range(setting: &str, length: Duration) -> std::result::Result<(), OutO
         "grace" => Grace::new(length).map(drop),
         "max_hold" => in_range("max_hold", length, Ttl::MIN, Ttl::MAX).map(drop),
         "hold_at_least" => in_range("hold_at_least", length, Ttl::MIN, Ttl::MAX).map(drop),
+        "once_per" => Period::new(length).map(drop),
         _ => Ok(()),
     }
 }

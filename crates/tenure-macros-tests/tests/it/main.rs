@@ -12,6 +12,7 @@ mod leaving;
 mod losing;
 mod mistakes;
 mod nesting;
+mod once;
 mod scene;
 mod shapes;
 mod stores;

@@ -95,7 +95,7 @@ impl BlockingContext {
     }
 
     /// The lock and its store, for the error in a forked child.
-    fn address(&self) -> Result<LockAddress, NameError> {
+    pub(super) fn address(&self) -> Result<LockAddress, NameError> {
         Ok(LockAddress::new(LockName::new(&self.name)?, self.tenure.store().location()))
     }
 }

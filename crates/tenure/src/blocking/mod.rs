@@ -49,8 +49,8 @@ mod write_guard;
 
 pub use guard::Guard;
 pub use kinds::{
-    All, AllGuard, Election, Latch, Leadership, Mutex, Reentrant, ReentrantGuard, RwLock,
-    Semaphore, reentrant,
+    All, AllGuard, Election, Latch, Leadership, Mutex, Once, Reentrant, ReentrantGuard, RwLock,
+    Semaphore, SlotRun, reentrant,
 };
 pub use leaders::Leaders;
 pub use tenure::Tenure;

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    All, AllGuard, Election, Guard, Latch, Leaders, Leadership, Mutex, Reentrant, ReentrantGuard,
-    RwLock, Semaphore, Tenure, Watcher, WriteGuard,
+    All, AllGuard, Election, Guard, Latch, Leaders, Leadership, Mutex, Once, Reentrant,
+    ReentrantGuard, RwLock, Semaphore, SlotRun, Tenure, Watcher, WriteGuard,
 };
 
 macro_rules! shown_by {
@@ -18,8 +18,8 @@ macro_rules! shown_by {
 }
 
 shown_by! {
-    handle: All, Election, Latch, Mutex, Reentrant, RwLock, Semaphore;
-    guard: AllGuard, Guard, ReentrantGuard;
+    handle: All, Election, Latch, Mutex, Once, Reentrant, RwLock, Semaphore;
+    guard: AllGuard, Guard, ReentrantGuard, SlotRun;
     0: Leadership, WriteGuard;
     tenure: Tenure;
     leaders: Leaders;

@@ -7,7 +7,8 @@ use std::{
 };
 
 use tenure_core::{
-    Guard, LockName, Lost, LostReason, Token, error::LockAddress, kinds::ReentrantGuard,
+    Guard, LockName, Lost, LostReason, OnceError, SlotRun, Token, error::LockAddress,
+    kinds::ReentrantGuard,
 };
 
 use crate::Tenure;
@@ -135,6 +136,7 @@ impl fmt::Debug for Current {
 pub(super) enum AnyGuard {
     Plain(Guard),
     Reentrant(ReentrantGuard),
+    Slot(Box<SlotRun>),
 }
 
 impl AnyGuard {
@@ -144,7 +146,16 @@ impl AnyGuard {
         let _ = match self {
             Self::Plain(guard) => guard.release().await,
             Self::Reentrant(guard) => guard.release().await,
+            Self::Slot(run) => run.into_guard().release().await,
         };
+    }
+
+    /// Marks its slot as finished, if it is for one.
+    pub(super) async fn finish(&mut self) -> Result<(), OnceError> {
+        match self {
+            Self::Slot(run) => run.mark().await,
+            Self::Plain(_) | Self::Reentrant(_) => Ok(()),
+        }
     }
 }
 
@@ -155,6 +166,7 @@ impl Deref for AnyGuard {
         match self {
             Self::Plain(guard) => guard,
             Self::Reentrant(guard) => guard,
+            Self::Slot(run) => run,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use tenure_core::{AcquireError, Error, Lost, error::LockAddress};
+use tenure_core::{AcquireError, Error, Lost, OnceError, error::LockAddress};
 
 /// Why a [`#[locked]`](macro@crate::locked) function failed because of its lock.
 ///
@@ -27,6 +27,19 @@ pub enum LockedError {
     /// end.
     #[error(transparent)]
     Lost(#[from] Lost),
+    /// With `once_per`: the record of the slots could not be read or written. The function may have run.
+    #[error(transparent)]
+    Once(OnceError),
+}
+
+impl From<OnceError> for LockedError {
+    fn from(error: OnceError) -> Self {
+        match error {
+            OnceError::Acquire(error) => Self::Acquire(error),
+            OnceError::Lost(lost) => Self::Lost(lost),
+            error => Self::Once(error),
+        }
+    }
 }
 
 impl fmt::Debug for LockedError {
@@ -35,6 +48,7 @@ impl fmt::Debug for LockedError {
         match self {
             Self::Acquire(error) => error.fmt(f),
             Self::Lost(lost) => lost.fmt(f),
+            Self::Once(error) => error.fmt(f),
         }
     }
 }
@@ -92,6 +106,7 @@ impl LockedError {
         match self {
             Self::Acquire(error) => error.is_transient(),
             Self::Lost(_) => true,
+            Self::Once(error) => error.is_transient(),
         }
     }
 
@@ -101,6 +116,7 @@ impl LockedError {
         match self {
             Self::Acquire(error) => error.help(),
             Self::Lost(lost) => lost.help(),
+            Self::Once(error) => error.help(),
         }
     }
 
@@ -110,6 +126,7 @@ impl LockedError {
         match self {
             Self::Acquire(error) => error.address(),
             Self::Lost(lost) => lost.address(),
+            Self::Once(error) => error.address(),
         }
     }
 }
@@ -117,6 +134,7 @@ impl LockedError {
 impl From<LockedError> for Error {
     fn from(error: LockedError) -> Self {
         match error {
+            LockedError::Once(error) => error.into(),
             LockedError::Acquire(error) => error.into(),
             LockedError::Lost(lost) => lost.into(),
         }

@@ -12,11 +12,18 @@ use super::LockedError;
 pub trait CanFail {
     /// Returns the value to return instead of the function's own.
     fn failed(error: LockedError) -> Self;
+
+    /// Whether the work was done.
+    fn is_done(&self) -> bool;
 }
 
 impl<T, E: FromLocked> CanFail for Result<T, E> {
     fn failed(error: LockedError) -> Self {
         Err(E::from_locked(error))
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_ok()
     }
 }
 

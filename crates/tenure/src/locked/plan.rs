@@ -3,12 +3,13 @@
 use std::{borrow::Cow, io, time::Duration};
 
 use tenure_core::{
-    AcquireError, Fault, FaultKind, LockName, Mutex, RwLock, Scope, Semaphore,
+    AcquireError, Begun, Fault, FaultKind, LockName, Mutex, RwLock, Scope, Semaphore,
     error::{LockAddress, StoreFailure},
     kinds::Reentrant,
+    schedule::Period,
 };
 
-use super::{current::AnyGuard, default};
+use super::{LockedError, current::AnyGuard, default};
 use crate::Tenure;
 
 /// How long a locked function waits if neither it nor the configuration sets a time. Without a limit, callers of a
@@ -60,6 +61,9 @@ struct Settings {
     operation: Option<&'static str>,
     reason: Option<&'static str>,
     fair: bool,
+    once_per: Option<Duration>,
+    /// Whether a run that others do is not waited for, if it is done once per slot.
+    skips_busy: bool,
 }
 
 /// The handle with all settings that were given.
@@ -170,6 +174,42 @@ impl Plan {
     }
 
     /// Acquires the lock for `scope`, and waits for it.
+    /// Does it once in each period of this length.
+    pub const fn once_per(mut self, length: Duration) -> Self {
+        self.settings.once_per = Some(length);
+        self
+    }
+
+    /// Leaves the work of a slot to whoever does it now.
+    pub const fn skip_busy(mut self) -> Self {
+        self.settings.skips_busy = true;
+        self
+    }
+
+    /// The lock of the current slot; `None` if there is nothing to do in it.
+    async fn begin_slot(
+        self,
+        length: Duration,
+        scope: Scope,
+    ) -> Result<Option<AcquiredLock>, LockedError> {
+        let (tenure, settings) = (self.tenure()?.clone(), self.settings);
+        let period = Period::new(length).map_err(AcquireError::from)?;
+        let once = with_settings!(tenure.mutex(&*self.name).once(period), settings);
+        let once = match settings.wait {
+            None if settings.skips_busy => once.wait(Duration::ZERO),
+            _ => once,
+        };
+        match once.begin().await {
+            Ok(Begun::Run(run)) => {
+                let hold = AnyGuard::Slot(Box::new(run));
+                Ok(Some(AcquiredLock { hold, tenure, scope }))
+            }
+            Ok(Begun::Skipped(_)) => Ok(None),
+            Err(error) if settings.skips_busy && error.is_busy() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     pub(super) async fn lock(mut self, scope: Scope) -> Result<AcquiredLock, AcquireError> {
         let tenure = self.tenure()?.clone();
         let waits = self.settings.wait.or_else(|| {
@@ -192,12 +232,15 @@ impl Plan {
     pub(super) async fn lock_or_skip(
         self,
         scope: Scope,
-    ) -> Result<Option<AcquiredLock>, AcquireError> {
+    ) -> Result<Option<AcquiredLock>, LockedError> {
+        if let Some(length) = self.settings.once_per {
+            return self.begin_slot(length, scope).await;
+        }
         if self.settings.wait.is_some() {
             return match self.lock(scope).await {
                 Ok(acquired) => Ok(Some(acquired)),
                 Err(AcquireError::TimedOut(_)) => Ok(None),
-                Err(error) => Err(error),
+                Err(error) => Err(error.into()),
             };
         }
         let tenure = self.tenure()?;

@@ -2,11 +2,11 @@
 
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
 
-use tenure_core::{AcquireError, Lost, Scope};
+use tenure_core::{AcquireError, Scope};
 
 use super::{
     LockedError,
-    current::Current,
+    current::{AnyGuard, Current},
     outcome::{CanFail, CanSkip},
     plan::{AcquiredLock, Plan},
 };
@@ -65,7 +65,11 @@ fn scope() -> Scope {
 }
 
 /// Polls `body` while the hold lasts, and releases the lock when it is done.
-async fn run<B: Future>(acquired: AcquiredLock, body: B) -> Result<B::Output, Lost> {
+async fn run<B>(acquired: AcquiredLock, body: B) -> Result<B::Output, LockedError>
+where
+    B: Future,
+    B::Output: CanFail,
+{
     let AcquiredLock { hold, tenure, scope } = acquired;
     let hold = Arc::new(hold);
     let output = {
@@ -79,32 +83,44 @@ async fn run<B: Future>(acquired: AcquiredLock, body: B) -> Result<B::Output, Lo
     };
     hold.check()?;
     if let Some(hold) = Arc::into_inner(hold) {
-        hold.release().await;
+        end(hold, output.is_done()).await?;
     }
     Ok(output)
 }
 
 /// Calls `body`, and releases the lock when it is done.
-fn run_blocking<O>(acquired: AcquiredLock, body: impl FnOnce() -> O) -> Result<O, Lost> {
+fn run_blocking<O: CanFail>(
+    acquired: AcquiredLock,
+    body: impl FnOnce() -> O,
+) -> Result<O, LockedError> {
     let AcquiredLock { hold, tenure, scope } = acquired;
     let hold = Arc::new(hold);
     let current = Current::new(&hold, tenure);
     let output = scope.run_blocking(|| current.inside_blocking(body));
     hold.check()?;
     if let Some(hold) = Arc::into_inner(hold) {
-        // If this cannot wait, the hold was dropped, which releases it too.
-        let _ = blocking::wait_for(hold.release());
+        // If this cannot wait, the hold was dropped, which releases it too, and leaves a slot open.
+        if let Ok(ended) = blocking::wait_for(end(hold, output.is_done())) {
+            ended?;
+        }
     }
     Ok(output)
 }
 
 /// Blocks until the lock is acquired or not.
-fn wait_for<T: Send>(
+/// Ends a hold under which the work was done, or failed.
+async fn end(mut hold: AnyGuard, is_done: bool) -> Result<(), LockedError> {
+    let finished = if is_done { hold.finish().await } else { Ok(()) };
+    hold.release().await;
+    Ok(finished?)
+}
+
+fn wait_for<T: Send, E: From<AcquireError> + Send>(
     plan: &Plan,
-    acquiring: impl Future<Output = Result<T, AcquireError>> + Send + 'static,
-) -> Result<T, AcquireError> {
+    acquiring: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> Result<T, E> {
     match blocking::wait_for(acquiring) {
         Ok(acquired) => acquired,
-        Err(error) => Err(plan.cannot_block(&error)),
+        Err(error) => Err(plan.cannot_block(&error).into()),
     }
 }

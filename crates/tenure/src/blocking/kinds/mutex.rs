@@ -3,7 +3,7 @@
 use tenure_core::AcquireError;
 
 use super::{inspect::inspect, settings::setters};
-use crate::blocking::{Reentrant, context::BlockingContext, guard::Guard};
+use crate::blocking::{Once, Reentrant, context::BlockingContext, guard::Guard};
 
 /// A lock that at most one guard holds at a time: [`crate::Mutex`] for blocking callers.
 ///
@@ -56,6 +56,20 @@ impl Mutex {
     /// ```
     pub fn reentrant(self) -> Reentrant {
         Reentrant::new(self.context, self.handle.reentrant())
+    }
+
+    /// Returns what does work once in each slot of a schedule, under this lock: see [`crate::once`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let day = tenure::once::NamedSlot::new("2026-11-28")?;
+    /// if let Ok(run) = tenure.mutex("report").once(day).begin()? {
+    ///     run.finish()?;
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn once(self, schedule: impl crate::once::Schedule) -> Once {
+        Once::new(self.context, self.handle.once(schedule))
     }
 
     /// Acquires the lock, and blocks until it has it.
