@@ -21,6 +21,8 @@
 //!   served, with bounded runs of hand-overs: [`queue`], [`local`].
 //! - **[S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values) Faults are values.**
 //!   Lost, unknown and busy are different answers: [`renewal`], [`queue`].
+//! - **[S10](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s10-once-per-slot) Once per slot.** At most
+//!   one run of a slot is recorded as finished: [`schedule`].
 
 pub mod all;
 pub mod backoff;

@@ -203,6 +203,9 @@ mod pages {
     #[doc = include_str!("../../../docs/kinds.md")]
     struct Kinds;
 
+    #[doc = include_str!("../../../docs/once.md")]
+    struct Once;
+
     #[cfg(feature = "macros")]
     #[doc = include_str!("../../../docs/errors.md")]
     struct Errors;

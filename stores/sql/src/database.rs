@@ -10,7 +10,16 @@ use tenure_core::{
     store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWrite, SlotsWritten},
 };
 
-use crate::{Notifications, Row, SlotsSnapshot};
+use crate::{Notifications, Row};
+
+/// The record of a name's slots as it was read, and when that was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SlotsSnapshot {
+    /// The server's time, in microseconds since the Unix epoch.
+    pub now: i64,
+    /// The bytes of the record; `None` if there is none, or its time is over.
+    pub record: Option<Vec<u8>>,
+}
 
 /// A name as it was read.
 #[derive(Clone, Debug, Default)]

@@ -30,13 +30,12 @@ pub use config::tls_url::TlsSettings;
 pub use config::url::UrlParts;
 pub use database::{
     AbandonedCallState, ClaimedLock, Database, ExtendedLease, FastPathResult, FromOptions,
-    GrantRequest, IdleRow, ListedRow, RowSnapshot, SweepCursor, SweepPage,
+    GrantRequest, IdleRow, ListedRow, RowSnapshot, SlotsSnapshot, SweepCursor, SweepPage,
 };
 pub use notifications::Notifications;
 pub use random::random_part;
 pub use row::reservation::state_of;
 pub use row::{Corrupt, NextWaiter, Row, SoleHolder};
-pub use store::slots::SlotsSnapshot;
 pub use store::sweep::{COVERED, DatabaseSource, NextSweep, PAGE, SweepOutcome, keep_swept};
 pub use store::sweep_budget::SweepBudget;
 pub use store::{CONNECTION, SqlStore};

@@ -64,7 +64,7 @@ impl Mutex {
     /// Makes it the lock of work that is done once in each slot of a schedule, by whichever process gets there first. See
     /// [`Once`].
     pub fn once(self, schedule: impl Schedule) -> Once {
-        Once::new(self, Arc::new(schedule))
+        Once::new(self.target, self.options, Arc::new(schedule))
     }
 
     pub(super) fn into_parts(self) -> (LockTarget, Options) {

@@ -13,11 +13,11 @@ const ROOT: &[&str] = &[
     "Guard WriteGuard AllGuard Leadership Handle LockName Token Busy",
     // What goes wrong.
     "AcquireError AllReleaseError Error BadHandle DetachError DowngradeError HandleError",
-    "LatchError InspectError NameError ReleaseError ShutdownError StoreError Fault FaultKind Lost LostReason",
+    "LatchError OnceError InspectError NameError ReleaseError ShutdownError StoreError Fault FaultKind Lost LostReason",
     // #[locked]. The attribute and the module of what is asked under it have one name.
     "locked LockedError",
     // What is looked up, made by hand, or for tests.
-    "asking blocking clock config detached entropy error inspect kinds observe options reentrant schema store",
+    "asking blocking clock config detached entropy error inspect kinds observe once options reentrant schema store",
     // What is about one store.
     "mysql postgres redis zookeeper",
 ];

@@ -31,6 +31,7 @@ const AS_IT_IS: &[(&str, &str)] = &[
     ("queue/ask.rs Position", "a number, as a store keeps it"),
     ("store/mod.rs Reason", "a store says it in a constant"),
     ("store/mod.rs Reasons", "a store says them in a constant"),
+    ("store/slot_records.rs SlotsWrite", "a store heeds each part of it"),
     ("store/slot_records.rs StoredSlots", "a store answers each part of it"),
     ("store/mod.rs Renewal", "a store heeds each part of it, and a quorum passes each on"),
     ("queue/take_over.rs TakeOver", "a store heeds each part of it"),

@@ -4,3 +4,4 @@ pub(crate) mod rows;
 pub(crate) mod schema;
 pub(crate) mod slots;
 pub(crate) mod statements;
+pub(crate) mod time;

@@ -2,7 +2,7 @@
 //!
 //! Databases that an earlier version set up lack it. So it is only looked for when a record is read or written.
 
-use crate::tables::{rows::hex, statements::NOW};
+use crate::tables::{rows::hex, time::NOW};
 
 /// How many records whose time is over a write takes away at most.
 const TAKEN_AWAY: u32 = 16;

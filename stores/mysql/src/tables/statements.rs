@@ -8,7 +8,7 @@
 use tenure_core::{LockName, store::Renewal};
 use tenure_sql::{COVERED, PAGE};
 
-use crate::tables::{rows::hex, slots::SlotStatements};
+use crate::tables::{rows::hex, slots::SlotStatements, time::NOW};
 
 /// All of them.
 #[derive(Debug)]
@@ -36,9 +36,6 @@ pub(crate) struct Statements {
     pub(crate) slots: SlotStatements,
 }
 
-/// The server's time when the statement began. No time zone, and no summer time, changes it.
-pub(crate) const NOW: &str =
-    "timestampdiff(microsecond, timestamp'1970-01-01 00:00:00', utc_timestamp(6))";
 /// Times from here on fit no token.
 const LIMIT: &str = "9007199254740992";
 /// A label that is put in.

@@ -2,16 +2,7 @@
 
 use tenure_core::{Fault, FaultKind, LockName, store::StoredSlots};
 
-use crate::{Database, SqlStore};
-
-/// The record of a name's slots as it was read, and when that was.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SlotsSnapshot {
-    /// The server's time, in microseconds since the Unix epoch.
-    pub now: i64,
-    /// The bytes of the record; `None` if there is none, or its time is over.
-    pub record: Option<Vec<u8>>,
-}
+use crate::{Database, SlotsSnapshot, SqlStore};
 
 impl<D: Database + ?Sized> SqlStore<D> {
     pub(crate) async fn slots(&self, name: &LockName) -> Result<StoredSlots, Fault> {

@@ -9,7 +9,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use tenure_proto::schedule::{Mark, Schedule, Skipped, Slot, SlotRules};
 
 pub use self::run::SlotRun;
-use super::{Mutex, target::LockTarget};
+use super::target::LockTarget;
 use crate::{
     Busy, Fault,
     options::{Options, setters},
@@ -50,7 +50,7 @@ pub struct SkippedSlot {
     pub why: Skipped,
 }
 
-/// Work that is done once in each slot of a schedule, from [`Mutex::once`].
+/// Work that is done once in each slot of a schedule, from [`Mutex::once`](crate::Mutex::once).
 ///
 /// Several hosts start the same job, each a little earlier or later than the others. Each calls [`begin`](Self::begin).
 /// One of them gets [`Begun::Run`], does the work and calls [`SlotRun::finish`]. The others wait for it, and then get
@@ -88,8 +88,7 @@ pub struct Once {
 }
 
 impl Once {
-    pub(super) fn new(mutex: Mutex, schedule: Arc<dyn Schedule>) -> Self {
-        let (target, options) = mutex.into_parts();
+    pub(super) fn new(target: LockTarget, options: Options, schedule: Arc<dyn Schedule>) -> Self {
         // The record is checked by the owner, which therefore no other task may have.
         let options = Options { apart: true, ..options };
         let (rules, overlap) = (SlotRules::default(), Overlap::default());
