@@ -31,7 +31,7 @@ pub(crate) struct SlotSettings {
 #[derive(Clone, Debug)]
 enum Divides {
     Period(Period),
-    Cron(Cron),
+    Cron(Box<Cron>),
     Named(NamedSlot),
 }
 
@@ -50,7 +50,7 @@ impl SlotSettings {
             }
             (_, Some(pattern), _) => {
                 let cron = Cron::new(pattern, args.tz.as_deref().unwrap_or("UTC"));
-                Divides::Cron(cron.map_err(|error| refused(&error))?)
+                Divides::Cron(Box::new(cron.map_err(|error| refused(&error))?))
             }
             (.., Some(name)) => {
                 Divides::Named(NamedSlot::new(name).map_err(|error| refused(&error))?)
@@ -82,7 +82,7 @@ impl SlotSettings {
         let mutex = tenure.mutex(name.as_str());
         let mut once = match &self.divides {
             Divides::Period(period) => mutex.once(period.clone()),
-            Divides::Cron(cron) => mutex.once(cron.clone()),
+            Divides::Cron(cron) => mutex.once((**cron).clone()),
             Divides::Named(named) => mutex.once(named.clone()),
         };
         if let Some(early) = self.early {

@@ -73,7 +73,7 @@ pub(crate) struct CommonArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a command while holding a lock
-    Run(Run),
+    Run(Box<Run>),
     /// Acquire a lock that outlives this command, and print its handle
     Lock(Lock),
     /// Extend a lock by its handle

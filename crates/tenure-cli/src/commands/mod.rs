@@ -69,7 +69,7 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
             let codes = settings::codes(asking.busy_exit_code, &asking.ends, &config);
             let skipped = args.slots.skipped_exit_code.unwrap_or(codes.skipped);
             voice.tell_with(ExitCodes { skipped, ..codes });
-            block_on(run::run(args, &config, voice))
+            block_on(run::run(*args, &config, voice))
         }
         Command::Lock(args) => {
             let config = load(&common, voice)?;

@@ -14,7 +14,7 @@ use tenure_core::{
 use crate::{
     decisions::decide::{CancelFlag, Decision, DecisionResult},
     disk::{patience::Backoff, slots::ReadBuffer},
-    files::slot_records::{self, RecordPlace, Replaced},
+    files::slot_records::{self, RecordPlace, RecordReplacement},
     inner::Inner,
 };
 
@@ -66,9 +66,9 @@ impl Inner {
             let replace = when_held(owner, |now| place.replace(&record, write, now));
             match self.decide_blocking(name, &replace, given_up)?.transpose()? {
                 None => return Ok(SlotsWritten::NotHeld),
-                Some(Replaced::Replaced) => break,
-                Some(Replaced::Changed) => return Ok(SlotsWritten::Changed),
-                Some(Replaced::Locked) => {
+                Some(RecordReplacement::Done) => break,
+                Some(RecordReplacement::Changed) => return Ok(SlotsWritten::Changed),
+                Some(RecordReplacement::Locked) => {
                     let pause = patience.pause().ok_or_else(|| place.stays_locked())?;
                     std::thread::sleep(pause);
                 }

@@ -63,8 +63,8 @@ pub(crate) struct RecordPlace<'a> {
 
 /// Whether a record took its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Replaced {
-    Replaced,
+pub(crate) enum RecordReplacement {
+    Done,
     /// The record that is there is neither the one to be replaced nor the new one. Nothing was changed.
     Changed,
     /// Another process has the record that is there locked, to remove it. Nothing was changed.
@@ -105,7 +105,7 @@ impl<'a> RecordPlace<'a> {
         record: &TemporaryFile<'_>,
         write: &SlotsWrite,
         now: u64,
-    ) -> Result<Replaced, Fault> {
+    ) -> Result<RecordReplacement, Fault> {
         let path = self.dir.path_of(&self.file);
         let there = open(&self.dir, &self.file)?;
         let (mut locked, mut room) = (None, ReadBuffer::new());
@@ -116,17 +116,17 @@ impl<'a> RecordPlace<'a> {
             None => None,
         };
         if !write.replaces(known.filter(|known| known.until > now).map(|known| known.text)) {
-            return Ok(Replaced::Changed);
+            return Ok(RecordReplacement::Changed);
         }
         if let Some(there) = &there {
             let tried = FileLock::try_take(there).map_err(|why| error::io("lock", &path, why))?;
-            let Some(taken) = tried else { return Ok(Replaced::Locked) };
+            let Some(taken) = tried else { return Ok(RecordReplacement::Locked) };
             locked = Some(taken);
         }
         let replaced = record.replace(&self.file);
         drop(locked);
         replaced.map_err(|why| error::io("write", &path, why))?;
-        Ok(Replaced::Replaced)
+        Ok(RecordReplacement::Done)
     }
 
     /// Returns when the record in its place will outlive a loss of power. Another process may have created the
