@@ -124,7 +124,7 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `config` | yes | `Tenure::from_env()`: a store and settings from a configuration file and environment variables |
-//! | `cron` | no | [`Cron`](once::Cron): work once per slot of a cron pattern, in a time zone |
+//! | `cron` | no | `once::Cron`: work once per slot of a cron pattern, in a time zone |
 //! | `embedded` | yes | `file:` URLs: several processes on one machine, without a server |
 //! | `macros` | yes | the attribute [`#[locked]`](macro@locked) |
 //! | `redis` | no | `redis:` and `unix:` URLs: one Redis or Valkey server |
