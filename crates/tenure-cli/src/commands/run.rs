@@ -103,7 +103,10 @@ impl Run<'_> {
 
         // A copy of the handle is no use to the command, and a secret that leaks.
         let handle = args.attach.then_some(VARIABLE);
-        let without: Vec<_> = handle.into_iter().chain(args.hold.hidden_variable()).collect();
+        // Nor is the slot of a command around this one.
+        let slot = plan.slots.is_none().then_some("TENURE_SLOT");
+        let without: Vec<_> =
+            handle.into_iter().chain(slot).chain(args.hold.hidden_variable()).collect();
         let held = signals
             .unless_ended(acquire_or_attach(&tenure, attaching, names, &plan, &wait, voice))
             .await;

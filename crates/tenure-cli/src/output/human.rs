@@ -218,6 +218,9 @@ fn sentence(event: &Event<'_>) -> String {
         Event::SlotBegins { name, slot, schedule, tries } => {
             format!("{name} runs for the slot {slot} ({schedule}), try {tries}")
         }
+        Event::SlotStaysOpen { name, slot } => {
+            format!("the slot {slot} of {name} stays open, as its command was told to end")
+        }
         Event::SlotFinished { name, slot } => format!("the slot {slot} of {name} is finished"),
         Event::Serving { address } => format!("metrics are at http://{address}/metrics"),
         Event::ExportDown { why } => {

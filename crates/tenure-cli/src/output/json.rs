@@ -102,6 +102,9 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
         Event::SlotBegins { name, slot, schedule, tries } => json!({
             "event": "slot_begins", "lock": name, "slot": slot, "schedule": schedule, "tries": tries,
         }),
+        Event::SlotStaysOpen { name, slot } => {
+            json!({ "event": "slot_stays_open", "lock": name, "slot": slot })
+        }
         Event::SlotFinished { name, slot } => {
             json!({ "event": "slot_finished", "lock": name, "slot": slot })
         }

@@ -177,6 +177,11 @@ pub(crate) enum Event<'a> {
         name: &'a str,
         slot: &'a str,
     },
+    /// Its command was told to end, and ended with 0.
+    SlotStaysOpen {
+        name: &'a str,
+        slot: &'a str,
+    },
     Serving {
         address: SocketAddr,
     },
@@ -352,6 +357,7 @@ impl Reporter {
             | Event::CampaignFailed { .. }
             | Event::MetricsNotWritten { .. }
             | Event::ReasonNotTold { .. }
+            | Event::SlotStaysOpen { .. }
             | Event::FileStays { .. }
             | Event::ExportDown { .. }
             | Event::ExportUp

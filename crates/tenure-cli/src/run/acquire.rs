@@ -70,7 +70,7 @@ pub(crate) async fn acquire(
     let waiting = Arc::new(WaitDisplay::new(voice, &join_names(names.iter().copied())));
     let asking = Acquisition { tenure, plan, wait, waiting: &waiting };
     if let (Some(slots), [name]) = (&plan.slots, names) {
-        return asking.begin_slot(slots, name).await;
+        return asking.begin_slot_while_full(slots, name).await;
     }
     match asking.retry_while_full(names).await {
         Ok(Some(held)) => Ok(held),
@@ -132,6 +132,25 @@ impl Acquisition<'_> {
             (LockKind::Candidate, [name]) => self.acquire_leadership(name).await,
             (LockKind::All, _) | (_, [] | [_, _, ..]) => self.acquire_all(names).await,
             (_, [name]) => self.acquire_one(name).await,
+        }
+    }
+
+    /// The lock of a slot, asked for again while the queue is full and the wait lasts.
+    async fn begin_slot_while_full(
+        self,
+        slots: &SlotSettings,
+        name: &LockName,
+    ) -> Result<AnyGuard, Failure> {
+        let (mut pauses, entropy) =
+            (Backoff::new(FULL_PAUSES.0, FULL_PAUSES.1), OsEntropy::default());
+        loop {
+            match self.begin_slot(slots, name).await {
+                Err(Failure::Busy { why, .. })
+                    if why.is_full_queue() && !self.wait.is_none() && !self.wait.is_over() => {}
+                outcome => return outcome,
+            }
+            let pause = pauses.next(entropy.jitter());
+            tokio::time::sleep(self.wait.left().map_or(pause, |left| left.min(pause))).await;
         }
     }
 

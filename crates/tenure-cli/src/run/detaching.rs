@@ -83,16 +83,12 @@ pub(crate) enum NotDetached {
 }
 
 impl EndAction {
-    /// Lets go of the hold. One that was lost is not detached. If the command succeeded, its slot is marked before.
+    /// Lets go of the hold. One that was lost is not detached.
     pub(crate) async fn release_or_detach(
         self,
-        mut held: AnyGuard,
+        held: AnyGuard,
         is_lost: bool,
-        succeeded: bool,
     ) -> Result<EndOutcome, NotReleased> {
-        if succeeded {
-            held.mark_slot().await?;
-        }
         match self {
             Self::Detach(lease, file) if !is_lost => match detach(held, lease, Some(file)).await {
                 Ok(stays) => Ok(EndOutcome::Detached(stays)),
@@ -125,14 +121,12 @@ impl From<NotDetached> for NotReleased {
     fn from(not: NotDetached) -> Self {
         match not {
             NotDetached::Refused(DetachError::Lost(lost), _) => {
-                Self { lost: Some(lost.reason), why: String::new(), unmarked: false }
+                Self { lost: Some(lost.reason), why: String::new() }
             }
-            NotDetached::Refused(error, _) => {
-                Self { lost: None, why: format!("{error:#}"), unmarked: false }
-            }
+            NotDetached::Refused(error, _) => Self { lost: None, why: format!("{error:#}") },
             NotDetached::Unwritten(why) => {
                 let why = format!("{}, so the lock is released", why.line());
-                Self { lost: None, why, unmarked: false }
+                Self { lost: None, why }
             }
         }
     }

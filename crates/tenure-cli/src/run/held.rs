@@ -7,7 +7,7 @@ use tenure::{
     detached::Detach, inspect::Identity, once::SlotRun,
 };
 
-use crate::slots::slot_text;
+use crate::{explanation::Explanation, slots::slot_text};
 
 /// The guard of one lock or of several.
 #[derive(Debug)]
@@ -25,8 +25,14 @@ pub(crate) struct NotReleased {
     pub(crate) lost: Option<LostReason>,
     /// What else went wrong, in words; empty if nothing else did.
     pub(crate) why: String,
-    /// Whether the slot is not certainly marked as finished, though its command succeeded.
-    pub(crate) unmarked: bool,
+}
+
+/// Why a slot whose command succeeded is not marked as finished.
+#[derive(Debug)]
+pub(crate) struct NotMarked {
+    /// Why the lock had been lost before, if it had.
+    pub(crate) lost: Option<LostReason>,
+    pub(crate) why: Explanation,
 }
 
 impl AnyGuard {
@@ -146,6 +152,12 @@ impl AnyGuard {
         }
     }
 
+    /// The names of its locks, with commas between them.
+    pub(crate) fn name(&self) -> String {
+        let names: Vec<_> = self.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
+        names.join(",")
+    }
+
     /// The slot that it is for, and which run of that slot this is.
     pub(crate) fn slot(&self) -> Option<(String, u32)> {
         let Self::Slot(run) = self else { return None };
@@ -153,19 +165,19 @@ impl AnyGuard {
     }
 
     /// Marks its slot as finished, if it is for one.
-    pub(crate) async fn mark_slot(&mut self) -> Result<(), NotReleased> {
+    pub(crate) async fn mark_slot(&mut self) -> Result<(), NotMarked> {
         let Self::Slot(run) = self else { return Ok(()) };
-        match run.mark().await {
-            Ok(()) => Ok(()),
-            Err(OnceError::Lost(lost)) => {
-                Err(NotReleased { lost: Some(lost.reason), why: String::new(), unmarked: false })
+        let Err(error) = run.mark().await else { return Ok(()) };
+        let slot = slot_text(run.slot());
+        let (lost, what) = match &error {
+            OnceError::Lost(lost) => {
+                (Some(lost.reason), format!("the slot {slot} stays open, as its lock was lost"))
             }
-            Err(error) => {
-                let slot = slot_text(run.slot());
-                let why = format!("the slot {slot} may not be marked as finished: {error:#}");
-                Err(NotReleased { lost: None, why, unmarked: true })
-            }
-        }
+            _ => (None, format!("the slot {slot} may not be marked as finished")),
+        };
+        let error = tenure::Error::from(error);
+        let why = Explanation::new(what).because(&error);
+        Err(NotMarked { lost, why: why.advise("another host may run it again") })
     }
 
     pub(crate) async fn release(self) -> Result<(), NotReleased> {
@@ -180,7 +192,7 @@ impl AnyGuard {
         if failures.is_empty() {
             return Ok(());
         }
-        let mut not = NotReleased { lost: None, why: String::new(), unmarked: false };
+        let mut not = NotReleased { lost: None, why: String::new() };
         for failure in failures {
             match failure {
                 ReleaseError::Lost(lost) => not.lost = not.lost.or(Some(lost.reason)),

@@ -173,6 +173,7 @@ impl Supervisor<'_> {
         let obeys = self.plan.obeys_requests;
         self.voice.event(&Event::ReleaseRequested { name: self.name, by, obeys });
         if obeys {
+            self.told_to_end |= self.plan.slots.is_some();
             self.tell(&GuardianOrder::Signal(Signal::SIGTERM as i32)).await?;
         }
         Ok(())

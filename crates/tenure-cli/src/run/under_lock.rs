@@ -15,7 +15,7 @@ use super::{
     child::{GuardedCommand, LaunchOptions, NotStarted},
     detaching::{EndAction, EndOutcome},
     ending::{CommandEnd, EndCause, ProcessExit, TerminationPolicy},
-    held::{AnyGuard, NotReleased},
+    held::{AnyGuard, NotMarked, NotReleased},
     interrupt::FatalSignal,
     signals::{Signals, TELLING},
     supervise::{SupervisionOutcome, Supervisor},
@@ -208,7 +208,7 @@ impl LockedCommand<'_> {
 
 /// Lets go of the locks and finds the exit code.
 async fn release_locks(
-    held: AnyGuard,
+    mut held: AnyGuard,
     at_end: EndAction,
     name: &str,
     outcome: SupervisionOutcome,
@@ -227,14 +227,15 @@ async fn release_locks(
     let (failure, by) = (held.last_renewal_error(), held.broken_by());
     let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
     let detaches = matches!(at_end, EndAction::Detach(..));
-    let slot = held.slot().map(|(slot, _)| slot);
     let was_lost = seen.is_some() || ended.cause != EndCause::Itself;
-    let succeeded = !was_lost && ended.how.code() == Some(0);
-    let parted = at_end.release_or_detach(held, was_lost, succeeded).await;
+    let marked = mark_slot(&mut held, &outcome, was_lost, voice).await;
+    let parted = at_end.release_or_detach(held, was_lost).await;
+    let unmarked = marked.as_ref().err().and_then(|not| not.lost);
     let late = parted.as_ref().err().and_then(|not| not.lost);
-    let lost = late.or(seen);
-    // Without the lock there is nothing that could stay held.
-    let is_lost = is_lost(ended, lost, in_time) || (detaches && lost.is_some());
+    let lost = unmarked.or(late).or(seen);
+    // Without the lock there is nothing that could stay held, and no slot that could be marked.
+    let needs_lock = detaches || unmarked.is_some();
+    let is_lost = is_lost(ended, lost, in_time) || (needs_lock && lost.is_some());
     // What was said of one that was not started yet held for one that runs.
     if is_lost && (seen.is_none() || !ran) {
         let reason = lost.unwrap_or(LostReason::Deadline);
@@ -248,14 +249,16 @@ async fn release_locks(
         voice.event(&Event::Lost { name, reason, by, failure, fate });
     }
     let codes = voice.codes();
-    let code = if is_lost { codes.lost } else { ended.how.code().unwrap_or(codes.lost) };
+    let code = match ended.how.code() {
+        _ if is_lost => codes.lost,
+        // Its success is not recorded.
+        _ if marked.is_err() => codes.failed,
+        code => code.unwrap_or(codes.lost),
+    };
     if ran {
         voice.event(&Event::Ended { name, code, signal, ran: ran_for });
     }
     let is_away = parted.as_ref().is_err_and(|not| !not.why.is_empty());
-    if let Some(slot) = slot.filter(|_| succeeded && parted.is_ok()) {
-        voice.event(&Event::SlotFinished { name, slot: &slot });
-    }
     match parted {
         Ok(EndOutcome::Released) => {
             let held = Some(began.elapsed());
@@ -263,9 +266,6 @@ async fn release_locks(
         }
         Ok(EndOutcome::Detached(stays)) => voice.event(&stays.event()),
         Err(NotReleased { why, .. }) if why.is_empty() => {}
-        Err(NotReleased { why, unmarked: true, .. }) => {
-            return Err(Failure::Failed(Explanation::of_line(&why)));
-        }
         Err(NotReleased { why, .. }) if detaches && !is_lost => {
             return Err(Failure::Failed(Explanation::of_line(&why)));
         }
@@ -273,10 +273,41 @@ async fn release_locks(
             voice.event(&Event::ReleaseFailed { name, why: &why, is_lost })
         }
     }
+    if let Err(NotMarked { why, .. }) = marked {
+        let failure = if is_lost { Failure::Lost(why) } else { Failure::Failed(why) };
+        return Err(failure);
+    }
     let for_the_lock = ended.cause != EndCause::Itself && !told_to_end;
     let interrupt = FatalSignal::from_command_exit(ended.how, had_terminal, sent);
     let may_stay = is_away && !told_to_end && interrupt.is_none();
     Ok(RunOutcome { code, for_the_lock, is_lost, interrupt, may_stay })
+}
+
+/// Marks the slot of a command that succeeded as finished. One that was told to end has hardly done its work: its slot
+/// stays open, and so does that of a lock which was lost.
+async fn mark_slot(
+    held: &mut AnyGuard,
+    outcome: &SupervisionOutcome,
+    was_lost: bool,
+    voice: &Reporter,
+) -> Result<(), NotMarked> {
+    let Some((slot, _)) = held.slot() else { return Ok(()) };
+    if outcome.ended.how.code() != Some(0) || outcome.ended.cause != EndCause::Itself {
+        return Ok(());
+    }
+    if outcome.told_to_end {
+        voice.event(&Event::SlotStaysOpen { name: &held.name(), slot: &slot });
+        return Ok(());
+    }
+    if was_lost {
+        let lost = outcome.lost.or(Some(LostReason::Deadline));
+        let why =
+            format!("the slot {slot} stays open, as its lock was lost before the command ended");
+        return Err(NotMarked { lost, why: (why, "another host may run it again").into() });
+    }
+    held.mark_slot().await?;
+    voice.event(&Event::SlotFinished { name: &held.name(), slot: &slot });
+    Ok(())
 }
 
 /// Whether the command may have run for a time without the lock, or was ended for its sake.

@@ -77,6 +77,45 @@ fn a_command_whose_lock_was_broken_marks_nothing() {
     assert_eq!(runs(&scene), 1);
 }
 
+/// What succeeded while its lock was lost is not recorded, and that is no success.
+#[test]
+fn a_command_that_succeeds_after_it_lost_its_lock_says_that_its_slot_is_open() {
+    let scene = Scene::new();
+    let metrics = scene.path("run.prom");
+    let options = format!("report --slot-id x --on-lost warn --metrics-file {}", metrics.display());
+    let broken = scene.start(&options, &until_go("held"));
+    scene.line("held");
+    assert_eq!(code(&scene.output(["break", "report", "--yes"])), 0);
+    std::fs::write(scene.path("go"), "").unwrap();
+    let ended = broken.wait();
+    assert_eq!(code(&ended), 123);
+    assert!(text(&ended.stderr).contains("the slot x stays open"), "{}", text(&ended.stderr));
+    let metrics = std::fs::read_to_string(metrics).unwrap();
+    assert!(!metrics.contains("last_success"), "{metrics}");
+}
+
+/// systemd stops it in the middle, and it ends in order.
+#[test]
+fn a_command_that_was_told_to_end_leaves_its_slot_open() {
+    let scene = Scene::new();
+    let job = "trap 'exit 0' TERM; echo $TENURE_SLOT > held; while :; do sleep 0.01; done";
+    let told = scene.start("report --slot-id x", job);
+    scene.line("held");
+    told.signal(Signal::SIGTERM);
+    let ended = told.wait();
+    assert_eq!(code(&ended), 0);
+    assert!(text(&ended.stderr).contains("stays open"), "{}", text(&ended.stderr));
+    assert_eq!(code(&scene.run("report --slot-id x", WORK)), 0);
+}
+
+#[test]
+fn the_slot_of_a_command_around_is_not_that_of_one_within() {
+    let scene = Scene::new();
+    let mut within = scene.run_command("inner", "echo \"${TENURE_SLOT-none}\" > slot");
+    assert_eq!(code(&within.env("TENURE_SLOT", "outer").output().unwrap()), 0);
+    assert_eq!(scene.line("slot"), "none");
+}
+
 #[test]
 fn tries_are_bounded_and_a_mark_at_the_start_is_final() {
     let scene = Scene::new();

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
-    Begun, LostReason, ManualClock, MemoryStore, Once, OnceError, Overlap, SlotRun, Tenure,
+    Begun, FaultKind, LostReason, ManualClock, MemoryStore, Once, OnceError, Overlap, SlotRun,
+    Tenure,
     schedule::{Mark, NamedSlot, Period, Skipped},
 };
 use tokio::task::JoinHandle;
@@ -190,13 +191,17 @@ async fn a_run_that_lasts_into_the_next_slot() {
     let long = run(&report(&one)).await;
     let token = long.token();
     pass(MINUTE, &clock).await;
-    assert_eq!(skips(&report(&other)).await, Skipped::Overlaps { token });
+    let skips = begin(&report(&other));
+    assert!(!ends_within(Duration::from_secs(9), &skips, &clock).await, "it may be dead");
+    assert!(ends_within(MINUTE / 2, &skips, &clock).await);
+    let Begun::Skipped(skipped) = skips.await.unwrap().unwrap() else { panic!("it is held") };
+    assert_eq!(skipped.why, Skipped::Overlaps { token });
     let waiting = begin(&report(&other).overlap(Overlap::Wait));
     settle().await;
     assert_eq!(waiters(&store, "report").await, 1);
     long.finish().await.unwrap();
     let Begun::Run(next) = waiting.await.unwrap().unwrap() else { panic!("its slot is open") };
-    assert_eq!((next.slot().starts(), next.tries()), (Some(BEGIN + 30_000_000), 1));
+    assert!(next.slot().starts() > Some(BEGIN) && next.tries() == 1, "{next:?}");
 }
 
 #[tokio::test]
@@ -209,6 +214,119 @@ async fn a_run_of_an_earlier_slot_is_replaced_if_that_is_asked_for() {
     let error = long.finish().await.unwrap_err();
     assert!(error.is_lost(), "{error:#}");
     next.finish().await.unwrap();
+}
+
+/// Its lease ends a while after the slot has begun.
+#[tokio::test]
+async fn a_dead_run_of_an_earlier_slot_is_waited_for() {
+    let (one, engine, store, clock) = on_manual_clock();
+    clock.set_wall(BEGIN);
+    let dead = run(&report(&one)).await;
+    drop(engine);
+    let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
+    let (other, engine) = builder.build_inline();
+    tokio::spawn(engine);
+    clock.advance(Duration::from_secs(29));
+    clock.set_wall(BEGIN + 31_000_000);
+    let next = begin(&report(&other));
+    assert!(ends_within(Duration::from_secs(5), &next, &clock).await);
+    let Begun::Run(next) = next.await.unwrap().unwrap() else { panic!("its slot is open") };
+    assert_eq!(next.slot().starts(), Some(BEGIN + 30_000_000));
+    drop(dead);
+}
+
+/// It marked its slot, and did not release yet.
+#[tokio::test]
+async fn a_run_that_is_about_to_release_is_no_overlap() {
+    let (one, other, store, clock) = two();
+    let mut ends = run(&report(&one)).await;
+    pass(MINUTE, &clock).await;
+    ends.mark().await.unwrap();
+    let next = begin(&report(&other));
+    settle().await;
+    assert_eq!(waiters(&store, "report").await, 1);
+    drop(ends);
+    assert!(matches!(next.await.unwrap().unwrap(), Begun::Run(_)));
+}
+
+/// What ran is kept from others for that time, and what did not run is not.
+#[tokio::test]
+async fn a_slot_that_is_skipped_or_fails_to_begin_keeps_the_lock_for_no_time() {
+    let (one, other, _, _) = two();
+    let keeps = |tenure: &Tenure| report(tenure).hold_at_least(MINUTE * 5);
+    run(&report(&one)).await.finish().await.unwrap();
+    assert!(matches!(skips(&keeps(&other)).await, Skipped::Finished { .. }));
+    let hourly = one.mutex("report").once(Period::new(MINUTE * 60).unwrap());
+    hourly.hold_at_least(MINUTE * 5).begin().await.unwrap_err();
+    let (tenure, flawed, clock) = on_flawed();
+    clock.set_wall(BEGIN);
+    flawed.flaws(|flaws| flaws.slots = Some(Flaw::Fails(FaultKind::Unsupported)));
+    keeps(&tenure).begin().await.unwrap_err();
+    let dropped = {
+        flawed.flaws(|flaws| flaws.slots = Some(Flaw::Silent));
+        begin(&keeps(&tenure))
+    };
+    settle().await;
+    dropped.abort();
+    settle().await;
+    flawed.flaws(|flaws| *flaws = Default::default());
+    run(&report(&tenure)).await.finish().await.unwrap();
+}
+
+/// A run of the next slot began by the time that the answer is asked for again.
+#[tokio::test]
+async fn a_finish_that_arrived_is_known_also_when_the_next_slot_runs() {
+    let (tenure, flawed, clock) = on_flawed();
+    clock.set_wall(BEGIN);
+    let held = run(&report(&tenure)).await;
+    flawed.flaws(|flaws| flaws.slots = Some(Flaw::Unanswered));
+    let finish = tokio::spawn(held.finish());
+    settle().await;
+    let seen = tenure.inspect("report").await.unwrap();
+    tenure.evict_seen("report", &seen).await.unwrap();
+    flawed.flaws(|flaws| *flaws = Default::default());
+    clock.set_wall(BEGIN + 31_000_000);
+    let _next = run(&report(&tenure)).await;
+    assert!(ends_within(MINUTE / 2, &finish, &clock).await);
+    finish.await.unwrap().unwrap();
+}
+
+/// The start is noted, and the hold is over when that is asked again.
+#[tokio::test]
+async fn a_run_whose_lock_is_broken_as_it_begins_does_not_begin() {
+    let (tenure, flawed, clock) = on_flawed();
+    clock.set_wall(BEGIN);
+    flawed.flaws(|flaws| flaws.slots = Some(Flaw::Unanswered));
+    let begins = begin(&report(&tenure));
+    settle().await;
+    let seen = tenure.inspect("report").await.unwrap();
+    tenure.evict_seen("report", &seen).await.unwrap();
+    flawed.flaws(|flaws| *flaws = Default::default());
+    assert!(ends_within(MINUTE / 2, &begins, &clock).await);
+    assert!(begins.await.unwrap().unwrap_err().is_lost());
+}
+
+#[tokio::test]
+async fn a_slot_that_a_clock_ahead_finished_is_an_error_until_it_is_replaced() {
+    let (one, other, _, clock) = two();
+    clock.set_wall(BEGIN + 7_200_000_000);
+    run(&report(&one)).await.finish().await.unwrap();
+    clock.set_wall(BEGIN);
+    let error = report(&other).begin().await.unwrap_err();
+    assert!(format!("{error:#}").contains("begins in the future"), "{error:#}");
+    run(&report(&other).replace_schedule()).await.finish().await.unwrap();
+    assert!(matches!(skips(&report(&one)).await, Skipped::Finished { .. }));
+}
+
+#[tokio::test]
+async fn slots_with_names_are_not_replaced_and_their_tries_are_counted_apart() {
+    let (one, other, _, _) = two();
+    let on = |tenure: &Tenure, day| tenure.mutex("report").once(NamedSlot::new(day).unwrap());
+    drop(run(&on(&one, "a").tries(1)).await);
+    drop(run(&on(&one, "b").tries(1)).await);
+    assert_eq!(skips(&on(&other, "a").tries(1)).await, Skipped::TriesSpent { tries: 1 });
+    let error = on(&one, "c").overlap(Overlap::Replace).begin().await.unwrap_err();
+    assert!(format!("{error:#}").contains("no order"), "{error:#}");
 }
 
 /// A holder that does something else under the same name is waited for.

@@ -48,8 +48,9 @@ pub struct Finished {
 pub struct SlotRecord {
     /// The [text](super::Schedule::text) of the schedule.
     pub schedule: Box<str>,
-    /// The run that was started last.
-    pub started: Option<Started>,
+    /// The last run of each slot that is known to have been started, the last one first: one if slots have an order,
+    /// otherwise some.
+    pub started: Vec<Started>,
     /// The slots that are finished, the last one first: one if slots have an order, otherwise some.
     pub finished: Vec<Finished>,
 }
@@ -66,22 +67,31 @@ pub struct BadRecord {
 impl SlotRecord {
     /// The maximum length of a record as text, in bytes.
     pub const MAX: usize = 4_096;
-    /// The number of named slots that are known to be finished.
-    pub const MOST_NAMED: usize = 32;
+    /// The number of named slots that are known to be started or finished.
+    pub const MOST_NAMED: usize = 16;
 
     /// Makes the record of a name of which nothing is known.
     #[must_use]
     pub fn new(schedule: &str) -> Self {
-        Self { schedule: schedule.into(), started: None, finished: Vec::new() }
+        Self { schedule: schedule.into(), started: Vec::new(), finished: Vec::new() }
     }
 
     /// Notes that a run of `slot` begins, under this token.
     pub fn start(&mut self, slot: &Slot, token: Token) {
-        let before = self.started.as_ref().filter(|started| started.slot == slot.id);
+        let before = self.started.iter().find(|started| started.slot == slot.id);
         // A start that is noted once more, as no answer came.
         let again = before.is_some_and(|started| started.token == token);
         let tries = before.map_or(0, |started| started.tries).saturating_add(u32::from(!again));
-        self.started = Some(Started { slot: slot.id.clone(), token, tries });
+        self.started.retain(|started| started.slot != slot.id);
+        self.started.insert(0, Started { slot: slot.id.clone(), token, tries });
+        self.started.truncate(most(&slot.id));
+    }
+
+    /// Returns how many runs of this slot were started.
+    #[must_use]
+    pub fn tries(&self, slot: &SlotId) -> u32 {
+        let started = self.started.iter().find(|started| started.slot == *slot);
+        started.map_or(0, |started| started.tries)
     }
 
     /// Notes that `slot` is finished, by the run with this token. A slot before the last finished one changes nothing.
@@ -90,8 +100,7 @@ impl SlotRecord {
             return;
         }
         self.finished.insert(0, Finished { slot: slot.id.clone(), token });
-        let most = if matches!(slot.id, SlotId::At(_)) { 1 } else { Self::MOST_NAMED };
-        self.finished.truncate(most);
+        self.finished.truncate(most(&slot.id));
     }
 
     /// Returns the token of the run that finished this slot, or a later one.
@@ -116,7 +125,7 @@ impl SlotRecord {
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!("{VERSION}\nschedule {}\n", self.schedule);
-        if let Some(Started { slot, token, tries }) = &self.started {
+        for Started { slot, token, tries } in &self.started {
             let _ = writeln!(text, "started {token} {tries} {}", id_to_text(slot));
         }
         for Finished { slot, token } in &self.finished {
@@ -131,6 +140,14 @@ impl SlotRecord {
     /// [`BadRecord`] for anything that [`SlotRecord::to_text`] does not write.
     pub fn read(text: &str) -> Result<Self, BadRecord> {
         parsed(text).ok_or_else(|| BadRecord { begins: text.chars().take(40).collect() })
+    }
+}
+
+/// How many slots are known: those that have an order need the last one alone.
+const fn most(slot: &SlotId) -> usize {
+    match slot {
+        SlotId::At(_) => 1,
+        SlotId::Named(_) => SlotRecord::MOST_NAMED,
     }
 }
 
@@ -160,7 +177,7 @@ fn parsed(text: &str) -> Option<SlotRecord> {
             "started" => {
                 let (tries, slot) = rest.split_once(' ')?;
                 let (tries, slot) = (tries.parse().ok()?, id_from_text(slot)?);
-                record.started = Some(Started { slot, token, tries });
+                record.started.push(Started { slot, token, tries });
             }
             "finished" => record.finished.push(Finished { slot: id_from_text(rest)?, token }),
             _ => return None,
@@ -191,14 +208,14 @@ mod tests {
     #[test]
     fn the_tries_of_a_slot_are_counted_and_a_repeated_start_once() {
         let mut record = SlotRecord::new("every");
-        let tries = |record: &SlotRecord| record.started.as_ref().map(|started| started.tries);
         record.start(&minute(1), token(5));
         record.start(&minute(1), token(5));
-        assert_eq!(tries(&record), Some(1));
+        assert_eq!(record.tries(&minute(1).id), 1);
         record.start(&minute(1), token(6));
-        assert_eq!(tries(&record), Some(2));
+        assert_eq!(record.tries(&minute(1).id), 2);
         record.start(&minute(2), token(7));
-        assert_eq!(tries(&record), Some(1), "another slot");
+        assert_eq!(record.tries(&minute(2).id), 1, "another slot");
+        assert_eq!(record.started.len(), 1);
     }
 
     #[test]
@@ -225,12 +242,23 @@ mod tests {
     }
 
     #[test]
+    fn the_tries_of_named_slots_are_counted_beside_each_other() {
+        let mut record = SlotRecord::new("named");
+        for number in 1..=2 {
+            for name in ["a", "b"] {
+                record.start(&named(name), token(number));
+            }
+        }
+        assert_eq!((record.tries(&named("a").id), record.tries(&named("b").id)), (2, 2));
+    }
+
+    #[test]
     fn the_longest_record_fits_and_is_read_as_it_was_written() {
         let mut record = SlotRecord::new(&"s".repeat(200));
         for number in 0..SlotRecord::MOST_NAMED {
             let name = format!("{number:0>64}");
             record.finish(&named(&name), Token::from_raw(i64::MAX.unsigned_abs()).unwrap());
-            record.start(&named(&name), token(1));
+            record.start(&named(&name), Token::from_raw(i64::MAX.unsigned_abs()).unwrap());
         }
         let text = record.to_text();
         assert!(text.len() <= SlotRecord::MAX, "{}", text.len());

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Slot, SlotId, SlotRecord};
+use super::{Slot, SlotId, SlotRecord, Started};
 use crate::{
     Token,
     rule::{Rule, kept},
 };
+
+/// How far a clock may go back, in microseconds, before that is noticed.
+const AHEAD: u64 = 60_000_000;
 
 /// When a slot is marked as finished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,22 +105,43 @@ impl SlotRecord {
         if since.zip(rules.retry_within).is_some_and(|(since, within)| since > within) {
             return Some(Skipped::TooLate);
         }
-        let started = self.started.as_ref().filter(|started| started.slot == slot.id)?;
-        let spent = rules.tries.is_some_and(|most| started.tries >= most);
-        (spent && kept(Rule::TriesCounted)).then_some(Skipped::TriesSpent { tries: started.tries })
+        let tries = self.tries(&slot.id);
+        let spent = rules.tries.is_some_and(|most| tries >= most);
+        (spent && kept(Rule::TriesCounted)).then_some(Skipped::TriesSpent { tries })
     }
 
     /// Returns what those do who hold the lock with these tokens, as far as this record says.
     ///
     /// Between its grant and the note of its start a holder is not known. It counts as one that runs this slot: should
-    /// it die, its slot is not missed.
+    /// it die, its slot is not missed. So does one that finished its slot, and is about to release. Of named slots, each
+    /// other one counts as earlier.
     #[must_use]
-    pub fn running(&self, slot: &SlotId, holders: &[Token]) -> Running {
-        match &self.started {
-            Some(started) if started.slot != *slot && holders.contains(&started.token) => {
-                Running::AnEarlierSlot(started.token)
+    pub fn running(&self, slot: &SlotId, holders: &[Token], rules: &SlotRules) -> Running {
+        let is_earlier = |started: &SlotId| match (started, slot) {
+            (SlotId::At(started), SlotId::At(slot)) => started < slot,
+            (started, slot) => started != slot,
+        };
+        let is_over = |token| {
+            let marked = self.finished.iter().any(|finished| finished.token == token);
+            marked && rules.mark == Mark::AtEnd
+        };
+        match self.started.first() {
+            Some(Started { slot: started, token, .. })
+                if is_earlier(started) && holders.contains(token) && !is_over(*token) =>
+            {
+                Running::AnEarlierSlot(*token)
             }
             _ => Running::ThisSlot,
+        }
+    }
+
+    /// Returns when the last finished slot begins, if that is long after `now`: then the store's clock was ahead.
+    #[must_use]
+    pub fn finished_ahead(&self, now: u64) -> Option<u64> {
+        let last = self.finished.first().map(|finished| &finished.slot)?;
+        match last {
+            SlotId::At(start) if *start > now.saturating_add(AHEAD) => Some(*start),
+            _ => None,
         }
     }
 }
@@ -168,10 +192,27 @@ mod tests {
     fn only_a_holder_that_noted_its_start_can_be_seen_to_run_an_earlier_slot() {
         let mut record = SlotRecord::new("every");
         record.start(&minute(1), token(1));
-        let running = |number, holder| record.running(&minute(number).id, &[token(holder)]);
-        assert_eq!(running(2, 1), Running::AnEarlierSlot(token(1)));
-        assert_eq!(running(1, 1), Running::ThisSlot);
-        assert_eq!(running(2, 2), Running::ThisSlot, "it has not noted its start");
+        let rules = SlotRules::default();
+        let running = |record: &SlotRecord, number, holder| {
+            record.running(&minute(number).id, &[token(holder)], &rules)
+        };
+        assert_eq!(running(&record, 2, 1), Running::AnEarlierSlot(token(1)));
+        assert_eq!(running(&record, 1, 1), Running::ThisSlot);
+        assert_eq!(running(&record, 2, 2), Running::ThisSlot, "it has not noted its start");
+        assert_eq!(running(&record, 0, 1), Running::ThisSlot, "a later slot is not replaced");
+        record.finish(&minute(1), token(1));
+        assert_eq!(running(&record, 2, 1), Running::ThisSlot, "it is about to release");
+        let at_start = SlotRules { mark: Mark::AtStart, ..rules };
+        let marked = record.running(&minute(2).id, &[token(1)], &at_start);
+        assert_eq!(marked, Running::AnEarlierSlot(token(1)), "it was marked before its work");
+    }
+
+    #[test]
+    fn a_slot_that_was_finished_by_a_clock_ahead_is_noticed() {
+        let mut record = SlotRecord::new("every");
+        record.finish(&minute(10), token(1));
+        assert_eq!(record.finished_ahead(540 * SECOND), None, "the clock went back by a minute");
+        assert_eq!(record.finished_ahead(539 * SECOND), Some(600 * SECOND));
     }
 
     #[test]

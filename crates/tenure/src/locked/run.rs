@@ -2,7 +2,10 @@
 
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
 
-use tenure_core::{AcquireError, Scope};
+use tenure_core::{
+    AcquireError, Fault, FaultKind, OnceError, Scope,
+    error::{LockAddress, StoreFailure},
+};
 
 use super::{
     LockedError,
@@ -95,16 +98,30 @@ fn run_blocking<O: CanFail>(
 ) -> Result<O, LockedError> {
     let AcquiredLock { hold, tenure, scope } = acquired;
     let hold = Arc::new(hold);
+    let address = LockAddress::new(hold.name().clone(), tenure.store().location());
     let current = Current::new(&hold, tenure);
     let output = scope.run_blocking(|| current.inside_blocking(body));
     hold.check()?;
     if let Some(hold) = Arc::into_inner(hold) {
+        let marks = output.is_done() && matches!(hold, AnyGuard::Slot(_));
         // If this cannot wait, the hold was dropped, which releases it too, and leaves a slot open.
-        if let Ok(ended) = blocking::wait_for(end(hold, output.is_done())) {
-            ended?;
+        match blocking::wait_for(end(hold, output.is_done())) {
+            Ok(ended) => ended?,
+            Err(error) if marks => return Err(not_marked(address, &error)),
+            Err(_) => {}
         }
     }
     Ok(output)
+}
+
+/// The work was done, and its slot is not marked.
+fn not_marked(address: LockAddress, error: &std::io::Error) -> LockedError {
+    let what =
+        format!("the slot is not marked as finished, as nothing can wait for that: {error:#}");
+    let fault =
+        Fault::new(FaultKind::Unreachable, what, "see how many threads this process may have");
+    let failure = Box::new(StoreFailure::new(address, fault));
+    LockedError::Once(OnceError::InDoubt(failure))
 }
 
 /// Blocks until the lock is acquired or not.

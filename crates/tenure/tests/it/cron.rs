@@ -100,6 +100,53 @@ fn a_year_of_nights_in_three_time_zones() {
     }
 }
 
+/// Two fixed times a day, each of them once, also where a clock is changed.
+#[test]
+fn lists_of_fixed_times_are_once_a_day_each() {
+    for zone in ZONES {
+        let year = year_of(zone);
+        let at = |hour: i64, minute: i64| {
+            let mut last = None;
+            let passed = year.iter().filter(move |shown| shown.minute >= hour * 60 + minute);
+            let first: Vec<_> = passed
+                .filter(|shown| {
+                    last.replace((shown.month, shown.day)) != Some((shown.month, shown.day))
+                })
+                .map(|shown| shown.utc)
+                .collect();
+            first
+        };
+        let expected = [at(1, 30), at(2, 30), at(14, 30)].concat();
+        let cron = Cron::new("30 1-2,14 * * *", zone).unwrap();
+        same(&cron, expected.into_iter());
+    }
+}
+
+/// Each half second of the nights in which the clocks are changed.
+#[test]
+fn no_slot_begins_in_the_future() {
+    for (pattern, zone) in
+        [("0 * * * *", ZONES[0]), ("30 2 * * *", ZONES[1]), ("*/5 * * * *", ZONES[2])]
+    {
+        let cron = Cron::new(pattern, zone).unwrap();
+        for hour in [
+            1_774_742_400_u64,
+            1_792_886_400,
+            1_772_928_000,
+            1_793_491_200,
+            1_775_278_800,
+            1_790_992_800,
+        ] {
+            for half in 0..28_800_u64 {
+                let now = hour * 1_000_000 + half * 500_000;
+                let slot = cron.slot_at(now).unwrap();
+                let (start, ends) = (slot.starts().unwrap(), slot.ends.unwrap());
+                assert!(start <= now && now < ends, "{cron}: {slot:?} at {now}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_year_of_quarters_goes_on_by_the_clock_on_the_wall() {
     for zone in ZONES {

@@ -44,7 +44,10 @@ async fn what_is_shown_of_locks_and_stores_is_written_by_the_names_of_the_comman
     let permit = tenure.semaphore("uploads", 3).label("web-1").acquire().await.unwrap();
     let seen = tenure.inspect("uploads").await.unwrap();
     let left = seen.holders[0].left.unwrap().as_millis();
+    let me = seen.holders[0].identity();
     let holder = json!({
+        "host": me.host, "user": me.user, "pid": me.pid, "service": me.service,
+        "operation": me.operation, "reason": me.reason,
         "label": "web-1", "token": permit.token().to_string(), "since_us": seen.holders[0].since,
         "left_ms": u64::try_from(left).unwrap(), "kind": "semaphore",
         "mode": { "permits": 1, "of": 3 }, "lingering": false,

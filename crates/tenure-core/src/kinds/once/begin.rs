@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_proto::{
-    Token,
+    Timestamp, Token, Ttl,
     queue::Mode,
     rule::{Rule, kept},
     schedule::{Mark, Meant, Running, Skipped, Slot, SlotRecord, meant},
@@ -11,26 +11,40 @@ use tenure_proto::{
 
 use super::{
     Begun, Once, Overlap, SkippedSlot, SlotRun,
-    record::{Look, look, write},
+    record::{Look, look, note_start},
+    unstarted::UnstartedRun,
 };
 use crate::{
     AcquireError, Fault, FaultKind, Guard, InspectError, LockName, error::OnceError,
     options::Options, oversight,
 };
 
+/// How much later than its lease the lock of a dead run is given to the next.
+const MARGIN: Duration = Duration::from_millis(500);
+
+/// A slot that is to be run, unless something is found that says no.
+type Open<T> = Result<T, Skipped>;
+
+/// The run of an earlier slot that still goes on, and what is left of its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct EarlierRun {
+    token: Token,
+    left: Duration,
+}
+
 impl Once {
     /// Begins the work of the current slot, or says why it is not to be done.
     ///
     /// If another process does the work of the same slot now, this waits for it, and then either skips or tries the work
-    /// again. The wait ends with the slot, or with the [`wait`](Mutex::wait) of the lock.
+    /// again. The wait ends with the slot, or with the [`wait`](Self::wait) of the lock. A caller that is early waits for
+    /// its slot, whatever that wait is.
     ///
     /// # Errors
-    /// [`OnceError`]: the lock is busy, the store failed, or another schedule is in use for this name.
+    /// [`OnceError`]: the lock is busy, the store failed, another schedule is in use for this name, or its record is of a
+    /// clock that was ahead.
     ///
     /// # Cancel safety
-    /// Cancel-safe: a lock that was acquired is released. A run that had just begun counts as a try.
-    ///
-    /// [`Mutex::wait`]: crate::Mutex::wait
+    /// Cancel-safe: a lock that was acquired is released. A run whose start was noted counts as a try.
     pub async fn begin(&self) -> Result<Begun, OnceError> {
         let name = &self.target.usable_name()?.clone();
         let capabilities = self.target.context().store.capabilities();
@@ -38,6 +52,13 @@ impl Once {
             return Err(self.refused(name, reason.into()).into());
         }
         let (slot, seen) = self.wait_for_slot(name).await?;
+        if self.overlap == Overlap::Replace && slot.starts().is_none() {
+            let what =
+                "slots that have names have no order, so no run of one replaces that of another";
+            let help = "leave out the replacement, or use slots that begin at a time";
+            let fault = Fault::new(FaultKind::Misconfigured, what, help);
+            return Err(self.refused(name, fault).into());
+        }
         let skipped = |why| Begun::Skipped(SkippedSlot { slot: slot.clone(), why });
         if let Some(why) = self.skipped(name, &slot, &seen)? {
             return Ok(skipped(why));
@@ -87,15 +108,23 @@ impl Once {
         seen: &'a Look,
     ) -> Result<Option<&'a SlotRecord>, OnceError> {
         let Some(record) = &seen.record else { return Ok(None) };
-        match record.check_schedule(self.schedule.text()) {
-            Ok(()) => Ok(Some(record)),
-            Err(_) if self.replaces_schedule => Ok(None),
+        let (what, help) = match record.check_schedule(self.schedule.text()) {
             Err(other) => {
                 let help = "use one schedule for each name, or replace the other one on purpose";
-                let fault = Fault::new(FaultKind::Misconfigured, other.to_string(), help);
-                Err(self.refused(name, fault).into())
+                (other.to_string(), help)
             }
+            Ok(()) if record.finished_ahead(seen.now).is_some() => {
+                let what = "the last slot that was finished begins in the future: the clock of the \
+                            store was ahead, or was set back";
+                let help = "set the clock right; or replace the schedule, which forgets that slot";
+                (what.to_owned(), help)
+            }
+            Ok(()) => return Ok(Some(record)),
+        };
+        if self.replaces_schedule {
+            return Ok(None);
         }
+        Err(self.refused(name, Fault::new(FaultKind::Misconfigured, what, help)).into())
     }
 
     /// Acquires the lock, or says why the slot is skipped while another one has it.
@@ -104,7 +133,7 @@ impl Once {
         name: &LockName,
         slot: &Slot,
         seen: &Look,
-    ) -> Result<Result<Guard, Skipped>, OnceError> {
+    ) -> Result<Open<Guard>, OnceError> {
         let tried = self.target.clone().try_lock(Mode::Exclusive, self.options.clone()).await;
         match tried {
             Ok(Some(guard)) => return Ok(Ok(guard)),
@@ -114,43 +143,67 @@ impl Once {
             Err(error) => return Err(error.into()),
         }
         let context = self.target.context();
-        let seen = match self.find_overlap(name, slot).await? {
-            Some(token) if self.overlap == Overlap::Skip => {
-                return Ok(Err(Skipped::Overlaps { token }));
+        let mut seen = seen.clone();
+        let mut earlier = self.find_earlier_run(name, slot).await?;
+        if let Some(EarlierRun { token, .. }) = earlier
+            && self.overlap == Overlap::Replace
+        {
+            seen = look(context, name).await?;
+            if let Some(why) = self.skipped(name, slot, &seen)? {
+                return Ok(Err(why));
             }
-            Some(token) if self.overlap == Overlap::Replace => {
-                self.end_run(name, token).await?;
-                look(context, name).await?
+            self.end_run(name, token).await?;
+            earlier = None;
+        }
+        let most = self.options.wait.or_else(|| context.defaults_of(name).wait);
+        let until = most.map_or(Timestamp::NEVER, |wait| context.now().saturating_add(wait));
+        loop {
+            let left = slot.left(seen.now).filter(|_| kept(Rule::SlotEnds));
+            // Whoever is to skip waits for the end of the earlier run's lease: that run may be dead.
+            let skips = earlier.filter(|_| self.overlap == Overlap::Skip);
+            let lease = skips.map(|run| run.left.saturating_add(MARGIN));
+            let patience = most.map(|_| until.since(context.now()));
+            let wait = [left, patience, lease].into_iter().flatten().min();
+            let options = Options { wait, ..self.options.clone() };
+            let timed_out = match self.target.clone().lock(Mode::Exclusive, options).await {
+                Ok(guard) => return Ok(Ok(guard)),
+                Err(error @ AcquireError::TimedOut(_)) => error,
+                Err(error) => return Err(error.into()),
+            };
+            seen = look(context, name).await?;
+            if let Some(why) = self.skipped(name, slot, &seen)? {
+                return Ok(Err(why));
             }
-            _ => seen.clone(),
-        };
-        let left = slot.left(seen.now).filter(|_| kept(Rule::SlotEnds));
-        let wait = match (self.options.wait, left) {
-            (Some(wait), Some(left)) => Some(wait.min(left)),
-            (wait, left) => wait.or(left),
-        };
-        let is_slot = wait.is_some() && wait != self.options.wait;
-        let options = Options { wait, ..self.options.clone() };
-        match self.target.clone().lock(Mode::Exclusive, options).await {
-            Ok(guard) => Ok(Ok(guard)),
-            Err(AcquireError::TimedOut(_)) if is_slot => Ok(Err(Skipped::Ended)),
-            Err(error) => Err(error.into()),
+            earlier = self.find_earlier_run(name, slot).await?;
+            let alive = skips.filter(|run| earlier.is_some_and(|now| now.token == run.token));
+            match alive {
+                // It was renewed, or there is no time to see that.
+                Some(EarlierRun { token, .. }) => return Ok(Err(Skipped::Overlaps { token })),
+                None if context.now() >= until => return Err(timed_out.into()),
+                None => {}
+            }
         }
     }
 
-    /// The token of a run of an earlier slot that still has the lock.
-    async fn find_overlap(&self, name: &LockName, slot: &Slot) -> Result<Option<Token>, OnceError> {
+    /// The run of an earlier slot that still has the lock.
+    async fn find_earlier_run(
+        &self,
+        name: &LockName,
+        slot: &Slot,
+    ) -> Result<Option<EarlierRun>, OnceError> {
         let context = self.target.context();
         // First the holder: a run that began since is in the record then.
-        let holders = oversight::inspect(context, name).await?.holders;
+        let mut holders = oversight::inspect(context, name).await?.holders;
+        holders.retain(|holder| !holder.lingering);
         let seen = look(context, name).await?;
         let Some(record) = self.record_of_schedule(name, &seen)? else { return Ok(None) };
-        let present = holders.iter().filter(|holder| !holder.lingering);
-        let tokens: Vec<_> = present.filter_map(|holder| holder.token).collect();
-        match record.running(&slot.id, &tokens) {
-            Running::AnEarlierSlot(token) => Ok(Some(token)),
-            Running::ThisSlot => Ok(None),
-        }
+        let tokens: Vec<_> = holders.iter().filter_map(|holder| holder.token).collect();
+        let Running::AnEarlierSlot(token) = record.running(&slot.id, &tokens, &self.rules) else {
+            return Ok(None);
+        };
+        let left = holders.iter().find(|holder| holder.token == Some(token));
+        let left = left.and_then(|holder| holder.left).unwrap_or(Ttl::DEFAULT.get());
+        Ok(Some(EarlierRun { token, left }))
     }
 
     /// Takes the lock from the run with this token.
@@ -169,22 +222,26 @@ impl Once {
         name: &LockName,
         slot: &Slot,
         before: Look,
-    ) -> Result<Result<SlotRun, Skipped>, OnceError> {
+    ) -> Result<Open<SlotRun>, OnceError> {
         let context = self.target.context();
+        // Also if this is dropped or fails at any point.
+        let unstarted = UnstartedRun::new(&guard);
         let seen = if kept(Rule::SlotReadUnderLock) { look(context, name).await? } else { before };
         if let Some(why) = self.skipped(name, slot, &seen)? {
-            guard.cancel_hold_at_least();
+            drop(unstarted);
             // If this fails, the lease ends by itself.
             drop(guard.release().await);
             return Ok(Err(why));
         }
         let known = self.record_of_schedule(name, &seen)?.cloned();
         let mut record = known.unwrap_or_else(|| SlotRecord::new(self.schedule.text()));
-        record.start(slot, guard.token());
+        let token = unstarted.token();
+        record.start(slot, token);
         if self.rules.mark == Mark::AtStart {
-            record.finish(slot, guard.token());
+            record.finish(slot, token);
         }
-        write(&guard, slot, seen.text.clone(), &record, seen.now).await?;
+        note_start(&unstarted, slot, seen.text.clone(), &record, seen.now).await?;
+        unstarted.started();
         Ok(Ok(SlotRun::new(guard, slot.clone(), record, seen.now)))
     }
 

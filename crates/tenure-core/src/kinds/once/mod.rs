@@ -3,6 +3,7 @@
 mod begin;
 mod record;
 mod run;
+mod unstarted;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -26,7 +27,8 @@ pub enum Overlap {
     Skip,
     /// It waits, until its own slot ends.
     Wait,
-    /// It takes the lock from that work, and waits until its own slot ends.
+    /// It takes the lock from that work, and waits until its own slot ends. Slots that have names refuse this, as they
+    /// have no order.
     Replace,
 }
 
@@ -97,8 +99,8 @@ impl Once {
 
     setters!();
 
-    /// Sets how early before a slot a caller may come that means this slot: it waits for the beginning. Default: a tenth
-    /// of the slot, but at most 30 s.
+    /// Sets how early before a slot a caller may come that means this slot: it waits for the beginning. At most half of
+    /// the slot; default: a tenth of it, but at most 30 s.
     ///
     /// A host whose clock runs ahead starts before the boundary. It would find the slot before finished, skip, and miss
     /// its own.
@@ -131,8 +133,8 @@ impl Once {
         self
     }
 
-    /// Replaces another schedule that is in use for this name, instead of refusing this one. What that one finished
-    /// is forgotten.
+    /// Replaces another schedule that is in use for this name, instead of refusing this one, and also a record of a clock
+    /// that was ahead. What was finished is forgotten.
     pub fn replace_schedule(mut self) -> Self {
         self.replaces_schedule = true;
         self
@@ -153,8 +155,8 @@ impl Once {
 
     /// How early a caller of this slot may come.
     fn tolerance(&self, slot: &Slot) -> Duration {
-        let usual = || slot.length().map_or(Duration::ZERO, |length| length / 10);
-        self.early.unwrap_or_else(|| usual().min(LONGEST_EARLY))
+        let length = slot.length().unwrap_or_default();
+        self.early.map_or_else(|| (length / 10).min(LONGEST_EARLY), |early| early.min(length / 2))
     }
 }
 

@@ -40,39 +40,85 @@ pub(super) async fn look(context: &StoreContext, name: &LockName) -> Result<Look
     Ok(Look { text: stored.text, record, now: stored.now })
 }
 
-/// Writes the record in place of `before` while the lock is held. What was not confirmed is looked up.
-pub(super) async fn write(
+/// Notes the start of a run in place of `before`, while the lock is held. A hold that is over by then runs nothing,
+/// whatever became of the note.
+pub(super) async fn note_start(
     guard: &Guard,
     slot: &Slot,
     before: Option<String>,
     record: &SlotRecord,
     now: u64,
 ) -> Result<(), OnceError> {
+    match write(guard, slot, before, record, now).await? {
+        Outcome::Written => Ok(()),
+        Outcome::Over { .. } => Err(taken(guard).into()),
+    }
+}
+
+/// Notes that a slot is finished, while the lock is held. What was not confirmed is looked up: it may have been written
+/// before the hold ended.
+pub(super) async fn note_finish(
+    guard: &Guard,
+    slot: &Slot,
+    before: Option<String>,
+    record: &SlotRecord,
+    now: u64,
+) -> Result<(), OnceError> {
+    let Outcome::Over { in_doubt } = write(guard, slot, before, record, now).await? else {
+        return Ok(());
+    };
+    let seen = match look(guard.held().lease().context(), guard.name()).await {
+        Ok(seen) => seen.record,
+        Err(_) if !in_doubt => return Err(taken(guard).into()),
+        Err(error) => return Err(OnceError::in_doubt(taken(guard), error)),
+    };
+    let by = seen.and_then(|record| record.finished_by(&slot.id));
+    if by == Some(guard.token()) { Ok(()) } else { Err(taken(guard).into()) }
+}
+
+/// What became of a write.
+enum Outcome {
+    Written,
+    /// The hold was over. If it is in doubt, an earlier call may have written the record.
+    Over {
+        in_doubt: bool,
+    },
+}
+
+async fn write(
+    guard: &Guard,
+    slot: &Slot,
+    before: Option<String>,
+    record: &SlotRecord,
+    now: u64,
+) -> Result<Outcome, OnceError> {
     let (lease, name) = (guard.held().lease(), guard.name());
     let (context, owner) = (lease.context(), lease.owner());
     let (text, keep) = (record.to_text(), SlotRecord::kept_for(slot, now));
-    let mut write = SlotsWrite { before, text, keep };
+    let (mut write, mut in_doubt) = (SlotsWrite { before, text, keep }, false);
     loop {
         let until = guard.deadline();
-        let call = || context.store.write_slots(name, &owner, &write);
-        match retry_until(context, name, until, None, call).await {
-            Ok(SlotsWritten::Written) => return Ok(()),
-            Ok(SlotsWritten::NotHeld) => {
-                // An earlier call may have written it, before the hold ended.
-                let seen = look(context, name).await;
-                let is_written = seen.is_ok_and(|seen| seen.text.as_ref() == Some(&write.text));
-                return if is_written { Ok(()) } else { Err(taken(guard).into()) };
-            }
+        let mut calls = 0_u32;
+        let call = || {
+            calls = calls.saturating_add(1);
+            context.store.write_slots(name, &owner, &write)
+        };
+        let answer = retry_until(context, name, until, None, call).await;
+        in_doubt |= calls > 1;
+        match answer {
+            Ok(SlotsWritten::Written) => return Ok(Outcome::Written),
+            Ok(SlotsWritten::NotHeld) => return Ok(Outcome::Over { in_doubt }),
             Ok(SlotsWritten::Changed) => {
                 // Nobody else writes while this lock is held. It may have been kept no longer.
                 let seen = look(context, name).await?;
                 if seen.text.is_some() || write.before.is_none() {
-                    return Err(taken(guard).into());
+                    return Ok(Outcome::Over { in_doubt });
                 }
                 write.before = None;
             }
             Err(error) if !error.is_transient() => return Err(error.into()),
             Err(error) => {
+                in_doubt = true;
                 if let Err(lost) = guard.check() {
                     return Err(OnceError::in_doubt(lost, error));
                 }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use tenure_proto::schedule::{Slot, SlotRecord};
 
-use super::record::write;
+use super::record::note_finish;
 use crate::{Guard, error::OnceError};
 
 /// A run of a slot. It has everything of the [`Guard`] of its lock.
@@ -35,7 +35,7 @@ impl SlotRun {
     /// Returns how many runs of this slot have begun, this one included.
     #[must_use]
     pub fn tries(&self) -> u32 {
-        self.record.started.as_ref().map_or(1, |started| started.tries)
+        self.record.tries(&self.slot.id)
     }
 
     /// Marks the slot as finished, and releases the lock. When this returns `Ok`, the store has recorded the slot.
@@ -68,7 +68,7 @@ impl SlotRun {
         let mut record = self.record.clone();
         record.finish(&self.slot, self.guard.token());
         let before = Some(self.record.to_text());
-        write(&self.guard, &self.slot, before, &record, self.started).await?;
+        note_finish(&self.guard, &self.slot, before, &record, self.started).await?;
         self.record = record;
         Ok(())
     }
