@@ -58,7 +58,7 @@ pub(crate) enum Overlap {
     Skip,
     /// Wait for that run until this slot ends
     Wait,
-    /// Break the lock of that run, which ends it
+    /// Break the lock of that run, which ends it; not with --slot-id
     Replace,
 }
 
