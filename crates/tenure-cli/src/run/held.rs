@@ -158,7 +158,7 @@ impl AnyGuard {
         match run.mark().await {
             Ok(()) => Ok(()),
             Err(OnceError::Lost(lost)) => {
-                Err(NotReleased { lost: Some(lost.reason), why: String::new(), unmarked: false })
+                Err(NotReleased { lost: Some(lost.reason), why: String::new(), unmarked: true })
             }
             Err(error) => {
                 let slot = slot_text(run.slot());

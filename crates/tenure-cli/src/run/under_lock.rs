@@ -233,8 +233,9 @@ async fn release_locks(
     let parted = at_end.release_or_detach(held, was_lost, succeeded).await;
     let late = parted.as_ref().err().and_then(|not| not.lost);
     let lost = late.or(seen);
-    // Without the lock there is nothing that could stay held.
-    let is_lost = is_lost(ended, lost, in_time) || (detaches && lost.is_some());
+    let unmarked = parted.as_ref().is_err_and(|not| not.unmarked);
+    // Without the lock there is nothing that could stay held, and another process may run the slot again.
+    let is_lost = is_lost(ended, lost, in_time) || ((detaches || unmarked) && lost.is_some());
     // What was said of one that was not started yet held for one that runs.
     if is_lost && (seen.is_none() || !ran) {
         let reason = lost.unwrap_or(LostReason::Deadline);
@@ -253,7 +254,7 @@ async fn release_locks(
         voice.event(&Event::Ended { name, code, signal, ran: ran_for });
     }
     let is_away = parted.as_ref().is_err_and(|not| !not.why.is_empty());
-    if let Some(slot) = slot.filter(|_| succeeded && parted.is_ok()) {
+    if let Some(slot) = slot.filter(|_| succeeded && !unmarked) {
         voice.event(&Event::SlotFinished { name, slot: &slot });
     }
     match parted {

@@ -21,7 +21,7 @@ use crate::{
     journal::JOB,
 };
 
-const POLL: Duration = Duration::from_millis(2);
+const POLL: Duration = Duration::from_millis(4);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a host starts.
@@ -176,15 +176,26 @@ impl Call {
         self.event("slot_finished").is_some()
     }
 
-    /// Whether it was killed or frozen, or lost its lock.
+    /// Whether it was killed or frozen, lost its lock, or had no answer of the store in time.
     pub(crate) fn is_broken(&self) -> bool {
-        self.struck.is_some() || self.code == 123
+        self.struck.is_some() || self.is_lost() || self.is_unanswered()
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.code == 123
+    }
+
+    /// Whether it gave up, as the store did not answer: a machine that does many other things may be as slow.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        let told =
+            |event: &Value| ["in_doubt", "unreachable"].map(Value::from).contains(&event["kind"]);
+        self.code == 125 && self.event("error").is_some_and(told)
     }
 
     /// Until when it may have kept others from the lock.
     pub(crate) fn in_the_way_until(&self) -> Duration {
-        let lease = self.struck.map_or(Duration::ZERO, |struck| struck + self.ttl);
-        self.ended.max(lease)
+        let unsure = self.struck.or(self.is_unanswered().then_some(self.ended));
+        self.ended.max(unsure.map_or(Duration::ZERO, |since| since + self.ttl))
     }
 
     /// By how many seconds the clock was off that it reported its first event by.

@@ -24,6 +24,8 @@ pub(crate) struct Figures {
     failed: usize,
     /// Calls whose lock was lost.
     lost: usize,
+    /// Calls that gave up, as the store did not answer.
+    unanswered: usize,
     /// Slots with a line at the end.
     done: usize,
     /// Those with a run after that, as the one that wrote it crashed before the slot was marked.
@@ -90,7 +92,8 @@ impl Figures {
     }
 
     fn check_call(&mut self, call: &Call, slots: &BTreeMap<u64, Vec<Run<'_>>>) {
-        self.lost += usize::from(call.code == 123);
+        self.lost += usize::from(call.is_lost());
+        self.unanswered += usize::from(call.is_unanswered());
         self.struck += usize::from(call.struck.is_some());
         let skipped = call.skipped();
         if let Some(("finished", token)) = skipped {
@@ -106,11 +109,14 @@ impl Figures {
         {
             self.wrong.push(format!("its clock is {seen} s off: {}", told(call)));
         }
+        if call.code == 0 && !call.is_marked() {
+            self.wrong.push(format!("success without a mark: {}", told(call)));
+        }
         if call.is_broken() {
             return;
         }
         let as_meant = match call.code {
-            0 => call.is_marked(),
+            0 => true,
             1 => call.fails && call.reported_slot().is_some(),
             122 => skipped.is_some(),
             _ => false,
@@ -163,7 +169,12 @@ impl Figures {
                 self.kept += 1;
             } else {
                 self.missed += 1;
-                self.wrong.push(format!("the slot {slot} was missed"));
+                let here = done
+                    .calls
+                    .iter()
+                    .filter(|call| call.reported_slot().map(seconds) == Some(slot));
+                let here: Vec<_> = here.map(told).collect();
+                self.wrong.push(format!("the slot {slot} was missed: {}", here.join("\n")));
             }
         }
     }
@@ -200,12 +211,12 @@ fn told(call: &Call) -> String {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { slots, calls, runs, struck, struck_runs, failed, lost, .. } = self;
+        let Self { slots, calls, runs, struck, struck_runs, failed, lost, unanswered, .. } = self;
         let Self { done, repeated, in_vain, kept, missed, wrong, .. } = self;
         writeln!(f, "{slots} slots, {calls} calls, {runs} runs")?;
         writeln!(
             f,
-            "  {struck} calls killed or frozen, {struck_runs} of them in a run; {failed} runs failed, {lost} locks lost"
+            "  {struck} calls killed or frozen, {struck_runs} of them in a run; {failed} runs failed, {lost} locks lost, {unanswered} calls unanswered"
         )?;
         writeln!(f, "  {done} slots done, {repeated} of them again after a crash")?;
         writeln!(f, "  {in_vain} tried in vain, {kept} kept by an earlier run, {missed} missed")?;
