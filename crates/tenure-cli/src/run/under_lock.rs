@@ -230,12 +230,14 @@ async fn release_locks(
     let slot = held.slot().map(|(slot, _)| slot);
     let was_lost = seen.is_some() || ended.cause != EndCause::Itself;
     let succeeded = !was_lost && ended.how.code() == Some(0);
+    let was_open = held.has_open_slot() && ended.how.code() == Some(0);
     let parted = at_end.release_or_detach(held, was_lost, succeeded).await;
     let late = parted.as_ref().err().and_then(|not| not.lost);
     let lost = late.or(seen);
-    let unmarked = parted.as_ref().is_err_and(|not| not.unmarked);
-    // Without the lock there is nothing that could stay held, and another process may run the slot again.
-    let is_lost = is_lost(ended, lost, in_time) || ((detaches || unmarked) && lost.is_some());
+    let is_marked = succeeded && !parted.as_ref().is_err_and(|not| not.unmarked);
+    // Without the lock there is nothing that could stay held, and another process runs a slot that is still open.
+    let is_open = was_open && !is_marked;
+    let is_lost = is_lost(ended, lost, in_time) || ((detaches || is_open) && lost.is_some());
     // What was said of one that was not started yet held for one that runs.
     if is_lost && (seen.is_none() || !ran) {
         let reason = lost.unwrap_or(LostReason::Deadline);
@@ -254,7 +256,7 @@ async fn release_locks(
         voice.event(&Event::Ended { name, code, signal, ran: ran_for });
     }
     let is_away = parted.as_ref().is_err_and(|not| !not.why.is_empty());
-    if let Some(slot) = slot.filter(|_| succeeded && !unmarked) {
+    if let Some(slot) = slot.filter(|_| is_marked) {
         voice.event(&Event::SlotFinished { name, slot: &slot });
     }
     match parted {

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     process::{Child, Command, Stdio},
     thread::sleep,
-    time::{Duration, Instant},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use nix::{
@@ -198,12 +198,11 @@ impl Call {
         self.ended.max(unsure.map_or(Duration::ZERO, |since| since + self.ttl))
     }
 
-    /// By how many seconds the clock was off that it reported its first event by.
-    pub(crate) fn seen_shift(&self) -> Option<(f64, i64)> {
-        let time = self.events.first()?["time"].as_str()?;
-        let time = humantime::parse_rfc3339(time).ok()?;
-        let time = time.duration_since(std::time::UNIX_EPOCH).ok()?;
-        Some((time.as_secs_f64() - self.started.as_secs_f64(), self.shift))
+    /// When it reported its first event, in seconds since 1970, by its clock set right.
+    #[allow(clippy::cast_precision_loss, reason = "it is small")]
+    pub(crate) fn came(&self) -> Option<f64> {
+        let time = humantime::parse_rfc3339(self.events.first()?["time"].as_str()?).ok()?;
+        Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs_f64() - self.shift as f64)
     }
 
     pub(crate) fn events(&self) -> &[Value] {
