@@ -161,12 +161,13 @@ impl Figures {
             if runs.iter().any(|run| run.is_done) {
                 continue;
             }
+            let crashed = done.calls.iter().any(|call| crashed_in(call, slot));
             let odd = runs.iter().find(|run| !run.call.is_broken() && !run.call.fails);
             if let Some(run) = odd {
                 self.wrong.push(format!("a run without an end: {}", told(run.call)));
-            } else if !runs.is_empty() {
+            } else if !runs.is_empty() || crashed {
                 self.in_vain += 1;
-                self.given_up += usize::from(runs.iter().all(|run| !run.call.is_broken()));
+                self.given_up += usize::from(!crashed);
             } else if done.calls.iter().any(|call| is_in_the_way(call, slot)) {
                 self.kept += 1;
             } else {
@@ -178,6 +179,12 @@ impl Figures {
             }
         }
     }
+}
+
+/// Whether this call began a run of this slot and crashed, perhaps before the first line of its job.
+fn crashed_in(call: &Call, slot: u64) -> bool {
+    let ran = call.skipped().is_none() && call.reported_slot().map(seconds) == Some(slot);
+    ran && call.is_broken()
 }
 
 /// Whether this call, of an earlier slot, still had the lock in this slot or may have had it: it ran, or was killed or
