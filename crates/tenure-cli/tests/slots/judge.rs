@@ -199,8 +199,8 @@ fn is_in_the_way(call: &Call, slot: u64) -> bool {
     may_hold && call.started < begins + Duration::from_secs(1) && call.in_the_way_until() > begins
 }
 
-/// Whether it came to the store in the second half of its slot, and waited until that ended: on a machine that does many
-/// other things, all calls of a slot may be so late.
+/// Whether it came to the store in the second half of its slot, and waited until that ended: on a slow machine all calls
+/// of a slot may be so late.
 fn is_late(call: &Call) -> bool {
     let begins = Duration::from_secs(call.reported_slot().map_or(0, seconds));
     let waited = call.skipped().is_some_and(|(why, _)| why == "ended");

@@ -1,5 +1,5 @@
 //! `tenure run --once-per 1s` on ten hosts, judged by what the job did: its lines in a journal, with faults and without,
-//! and with clocks that are wrong. `TENURE_SLOTS=2000` has so many slots, and `TENURE_SLOTS_SEED` repeats what was drawn.
+//! and with wrong clocks. `TENURE_SLOTS=2000` has so many slots, and `TENURE_SLOTS_SEED` repeats what was drawn.
 
 #![cfg(target_os = "linux")]
 #![allow(
