@@ -164,6 +164,11 @@ impl AnyGuard {
         Some((slot_text(run.slot()), run.tries()))
     }
 
+    /// Whether it is for a slot that is not marked as finished.
+    pub(crate) fn has_open_slot(&self) -> bool {
+        matches!(self, Self::Slot(run) if !run.is_marked())
+    }
+
     /// Marks its slot as finished, if it is for one.
     pub(crate) async fn mark_slot(&mut self) -> Result<(), NotMarked> {
         let Self::Slot(run) = self else { return Ok(()) };

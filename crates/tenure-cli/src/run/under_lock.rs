@@ -292,7 +292,8 @@ async fn mark_slot(
     voice: &Reporter,
 ) -> Result<(), NotMarked> {
     let Some((slot, _)) = held.slot() else { return Ok(()) };
-    if outcome.ended.how.code() != Some(0) || outcome.ended.cause != EndCause::Itself {
+    let succeeded = outcome.ended.how.code() == Some(0);
+    if !succeeded || outcome.ended.cause != EndCause::Itself || !held.has_open_slot() {
         return Ok(());
     }
     if outcome.told_to_end {

@@ -116,6 +116,25 @@ fn the_slot_of_a_command_around_is_not_that_of_one_within() {
     assert_eq!(scene.line("slot"), "none");
 }
 
+/// Another run of the slot begins when the lease ends: the first one must not exit as if the slot were marked.
+#[test]
+fn a_command_in_time_whose_slot_was_not_marked_in_time_exits_as_lost() {
+    let scene = Scene::new();
+    let slot = "report --slot-id x";
+    let ends = format!("{}; echo ends > ends", until_go("held"));
+    let first = scene.start(&format!("{slot} --ttl 4s"), &ends);
+    scene.line("held");
+    first.signal(Signal::SIGSTOP);
+    std::fs::write(scene.path("go"), "").unwrap();
+    scene.line("ends");
+    let second = scene.start(slot, WORK);
+    assert_eq!(code(&second.wait()), 0);
+    first.signal(Signal::SIGCONT);
+    let late = first.wait();
+    assert_eq!(code(&late), 123, "{}", text(&late.stderr));
+    assert_eq!(runs(&scene), 1);
+}
+
 #[test]
 fn tries_are_bounded_and_a_mark_at_the_start_is_final() {
     let scene = Scene::new();

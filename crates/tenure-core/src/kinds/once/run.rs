@@ -38,6 +38,12 @@ impl SlotRun {
         self.record.tries(&self.slot.id)
     }
 
+    /// Returns whether this run has marked its slot as finished.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        self.record.finished_by(&self.slot.id) == Some(self.guard.token())
+    }
+
     /// Marks the slot as finished, and releases the lock. When this returns `Ok`, the store has recorded the slot.
     ///
     /// # Errors
@@ -62,7 +68,7 @@ impl SlotRun {
     /// # Cancel safety
     /// If this is dropped, the slot may be marked or not.
     pub async fn mark(&mut self) -> Result<(), OnceError> {
-        if self.record.finished_by(&self.slot.id) == Some(self.guard.token()) {
+        if self.is_marked() {
             return Ok(());
         }
         let mut record = self.record.clone();
