@@ -11,7 +11,7 @@ use tenure_proto::{
 
 use super::{
     Begun, Once, Overlap, SkippedSlot, SlotRun,
-    record::{Look, look, write},
+    record::{Look, look, taken, write},
 };
 use crate::{
     AcquireError, Fault, FaultKind, Guard, InspectError, LockName, error::OnceError,
@@ -77,7 +77,9 @@ impl Once {
         slot: &Slot,
         seen: &Look,
     ) -> Result<Option<Skipped>, OnceError> {
-        let Some(record) = self.record_of_schedule(name, seen)? else { return Ok(None) };
+        let known = self.record_of_schedule(name, seen)?.cloned();
+        // A slot can be over of which nothing is known.
+        let record = known.unwrap_or_else(|| SlotRecord::new(self.schedule.text()));
         Ok(record.skipped(slot, seen.now, &self.rules))
     }
 
@@ -184,7 +186,10 @@ impl Once {
         if self.rules.mark == Mark::AtStart {
             record.finish(slot, guard.token());
         }
-        write(&guard, slot, seen.text.clone(), &record, seen.now).await?;
+        // Another process may do the work of the slot by now, or have done it.
+        if !write(&guard, slot, seen.text.clone(), &record, seen.now).await? {
+            return Err(taken(&guard).into());
+        }
         Ok(Ok(SlotRun::new(guard, slot.clone(), record, seen.now)))
     }
 

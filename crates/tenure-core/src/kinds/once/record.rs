@@ -40,14 +40,15 @@ pub(super) async fn look(context: &StoreContext, name: &LockName) -> Result<Look
     Ok(Look { text: stored.text, record, now: stored.now })
 }
 
-/// Writes the record in place of `before` while the lock is held. What was not confirmed is looked up.
+/// Writes the record in place of `before` while the lock is held. What was not confirmed is looked up. Returns whether
+/// the lock was still held when the store answered.
 pub(super) async fn write(
     guard: &Guard,
     slot: &Slot,
     before: Option<String>,
     record: &SlotRecord,
     now: u64,
-) -> Result<(), OnceError> {
+) -> Result<bool, OnceError> {
     let (lease, name) = (guard.held().lease(), guard.name());
     let (context, owner) = (lease.context(), lease.owner());
     let (text, keep) = (record.to_text(), SlotRecord::kept_for(slot, now));
@@ -56,12 +57,12 @@ pub(super) async fn write(
         let until = guard.deadline();
         let call = || context.store.write_slots(name, &owner, &write);
         match retry_until(context, name, until, None, call).await {
-            Ok(SlotsWritten::Written) => return Ok(()),
+            Ok(SlotsWritten::Written) => return Ok(guard.check().is_ok()),
             Ok(SlotsWritten::NotHeld) => {
                 // An earlier call may have written it, before the hold ended.
                 let seen = look(context, name).await;
                 let is_written = seen.is_ok_and(|seen| seen.text.as_ref() == Some(&write.text));
-                return if is_written { Ok(()) } else { Err(taken(guard).into()) };
+                return if is_written { Ok(false) } else { Err(taken(guard).into()) };
             }
             Ok(SlotsWritten::Changed) => {
                 // Nobody else writes while this lock is held. It may have been kept no longer.
@@ -87,7 +88,7 @@ pub(super) async fn write(
 }
 
 /// The store says that the hold is over.
-fn taken(guard: &Guard) -> Lost {
+pub(super) fn taken(guard: &Guard) -> Lost {
     let known = guard.check().err();
     let lease = guard.held().lease();
     known.unwrap_or_else(|| lease.context().lost(guard.name(), guard.token(), LostReason::Taken))
