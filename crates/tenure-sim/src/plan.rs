@@ -182,6 +182,11 @@ impl Plan {
         // What a long lease keeps taken is free too late.
         let may_stall = matches!(self.locks, LockKind::Mutex | LockKind::ReadWrite);
         let may_stall = may_stall && self.leases != LeaseLengths::Long;
+        // Some runs last into the next slot.
+        let (longest_stay, halvings) = match self.locks {
+            LockKind::Slots(slots) => (slots.period * 3 / 2, 4),
+            _ => (Duration::from_secs(2), 8),
+        };
         ClientOptions {
             locks: self.locks,
             quiet: self.quiet,
@@ -193,8 +198,8 @@ impl Plan {
             runs: 100,
             detaches: self.detaches,
             longest_detached: self.longest_lease(),
-            longest_stay: Duration::from_secs(2),
-            halvings: 8,
+            longest_stay,
+            halvings,
             stalls: may_stall.then(|| self.bound()),
             alone: true,
             unseen_losses: false,

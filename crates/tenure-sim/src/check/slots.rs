@@ -5,7 +5,11 @@ use tenure_core::{
     schedule::{Mark, Skipped, SlotId},
 };
 
-use super::{Checker, SlotCall, checker::State, state::BegunRun};
+use super::{
+    Checker, SlotCall,
+    checker::State,
+    state::{BegunRun, SkippedAt},
+};
 
 /// A run that is to be marked as finished.
 #[derive(Clone, Debug)]
@@ -62,9 +66,9 @@ impl Checker {
         }
     }
 
-    /// A caller is not to do the work of a slot.
-    pub fn slot_skipped(&self, call: &SlotCall, skipped: &SkippedSlot) {
-        let now = self.clock.now();
+    /// A caller is not to do the work of a slot. Something last went wrong for its process at `trouble`.
+    pub fn slot_skipped(&self, call: &SlotCall, skipped: &SkippedSlot, trouble: Timestamp) {
+        let (now, wall) = (self.clock.now(), self.clock.wall());
         let mut state = self.lock();
         let SkippedSlot { slot, why, .. } = skipped;
         state.history.record(now, format_args!("{} of {} is skipped: {why:?}", slot.id, call.name));
@@ -73,7 +77,8 @@ impl Checker {
             Skipped::Finished { token } => Some(*token),
             _ => None,
         };
-        if let Some(wrong) = state.slots.skips(call, by) {
+        let skip = SkippedAt { slot, by, wall, smooth: trouble < call.sent };
+        if let Some(wrong) = state.slots.skips(call, &skip) {
             self.broken(&mut state, "S10", wrong);
         }
     }

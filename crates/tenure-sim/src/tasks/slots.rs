@@ -129,7 +129,7 @@ pub(crate) async fn begin(
         None => stage.tally.count(Kind::AcquireDropped),
         Some(Ok(begun)) => {
             if let Begun::Skipped(skipped) = &begun {
-                stage.check.slot_skipped(call, skipped);
+                stage.check.slot_skipped(call, skipped, context.last_trouble());
             }
             return Some(begun);
         }
@@ -194,7 +194,7 @@ impl Worker<'_> {
         self.finished(&finishing, outcome.as_ref()).await;
         let guard: Arc<Guard> = Arc::new(run.into_guard());
         check.goes_on(hold, &guard, Mode::Exclusive).await;
-        for _ in 0..random.below(4) {
+        for _ in 0..random.below(5) {
             if guard.check().is_err() {
                 break;
             }
@@ -225,13 +225,13 @@ impl Worker<'_> {
 async fn work(worker: &Worker<'_>, run: SlotRun, random: &mut Random) {
     let run = Arc::new(run);
     let hold = worker.report(&run).await;
-    let ending = random.below(10);
-    if ending < 9 {
+    // Now and then there is little to do.
+    if random.happens(750) {
         stay(worker.context, &run, hold, &worker.terms, random).await;
     }
-    match ending {
-        0..=4 => worker.finish(run, hold, random).await,
-        5..=6 => worker.mark_and_stay(run, hold, random).await,
+    match random.below(10) {
+        0..=3 => worker.finish(run, hold, random).await,
+        4..=6 => worker.mark_and_stay(run, hold, random).await,
         _ => {
             worker.context.note("fails in its slot");
             if let Some(run) = Arc::into_inner(run) {

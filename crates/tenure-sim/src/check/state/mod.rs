@@ -14,5 +14,5 @@ pub(super) use forgotten::Forgotten;
 pub(super) use latches::{Call, Known, Latches, Wipe, present_arrivals};
 pub(super) use observers::{Observer, Observers};
 pub(super) use queues::Queues;
-pub(super) use slots::{BegunRun, Slots};
+pub(super) use slots::{BegunRun, SkippedAt, Slots};
 pub(super) use tokens::Tokens;

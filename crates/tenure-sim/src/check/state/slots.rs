@@ -82,6 +82,18 @@ pub(in crate::check) struct BegunRun<'a> {
     pub(in crate::check) smooth: bool,
 }
 
+/// A slot that was skipped just now.
+#[derive(Debug)]
+pub(in crate::check) struct SkippedAt<'a> {
+    pub(in crate::check) slot: &'a Slot,
+    /// The run that is said to have finished it.
+    pub(in crate::check) by: Option<Token>,
+    /// The store's time of day.
+    pub(in crate::check) wall: u64,
+    /// Whether no call of the caller's process went wrong since the call to begin.
+    pub(in crate::check) smooth: bool,
+}
+
 impl Slots {
     /// The store forgets all records.
     pub(in crate::check) fn forget(&mut self, now: Timestamp) {
@@ -134,16 +146,32 @@ impl Slots {
         wrong
     }
 
-    /// A slot is skipped as the run with the token `by` finished it. What is wrong with that, if anything is.
-    pub(in crate::check) fn skips(&mut self, call: &SlotCall, by: Option<Token>) -> Option<String> {
-        let schedule = self.wrong_schedule(call).filter(|_| !self.is_stale(call.sent));
+    /// A slot is skipped. What is wrong with that, if anything is.
+    pub(in crate::check) fn skips(
+        &mut self,
+        call: &SlotCall,
+        skip: &SkippedAt<'_>,
+    ) -> Option<String> {
+        let SkippedAt { slot, by, wall, smooth } = *skip;
+        let stale = self.is_stale(call.sent);
+        let schedule = self.wrong_schedule(call).filter(|_| !stale);
         let known = self.of(&call.name);
         // A run that is marked at its start may have been dropped before it began.
         let invented =
             by.filter(|by| call.rules.mark == Mark::AtEnd && !known.finishing.contains(by));
-        schedule.or_else(|| {
-            invented.map(|by| format!("a slot was skipped for {by}, which did not finish it"))
-        })
+        let drift = slot.length().unwrap_or_default() / 50;
+        let late = slot.ends.is_some_and(|ends| {
+            let last = ends.saturating_add(u64::try_from(drift.as_micros()).unwrap_or(u64::MAX));
+            smooth && !stale && wall > last.saturating_add(MARGIN)
+        });
+        let id = &slot.id;
+        schedule
+            .or_else(|| {
+                invented.map(|by| format!("{id} was skipped for {by}, which did not finish it"))
+            })
+            .or_else(|| {
+                late.then(|| format!("a caller waited until {wall} for {id}, which was over"))
+            })
     }
 
     /// A run is to be marked as finished.
