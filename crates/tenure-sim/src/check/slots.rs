@@ -7,7 +7,7 @@ use tenure_core::{
 
 use super::{
     Checker, SlotCall,
-    checker::State,
+    checker::{State, TICK},
     state::{BegunRun, SkippedAt},
 };
 
@@ -113,8 +113,9 @@ impl Checker {
         state.slots.finishes(&name, token);
         let lossless = self.lossless(&state);
         let hold = state.holds.get(hold);
-        // An operator's victim may get its lease back by a late copy of its acquire.
-        let gone = lossless && hold.is_some_and(|hold| hold.gone && !hold.orphaned);
+        // A late copy of its acquire may give its owner another lease.
+        let is_prompt = state.latches.late <= TICK;
+        let gone = lossless && is_prompt && hold.is_some_and(|hold| hold.gone && !hold.orphaned);
         let deadline = hold.and_then(|hold| hold.deadline()).unwrap_or(Timestamp::ZERO);
         Finishing { name, slot, token, sent, deadline, gone }
     }
