@@ -134,8 +134,11 @@ impl Caller<'_> {
 
     async fn skips(&self, wanted: &str) {
         let begun = begin(&self.context, &self.once(), &self.call(), None).await;
-        let is_finished = |begun: &Begun| matches!(begun, Begun::Skipped(skipped) if matches!(skipped.why, Skipped::Finished { .. }));
-        if !begun.as_ref().is_some_and(is_finished) {
+        let why = match &begun {
+            Some(Begun::Skipped(skipped)) => Some(skipped.why),
+            _ => None,
+        };
+        if !matches!(why, Some(Skipped::Finished { .. })) {
             self.missed(wanted, &begun);
         }
     }
