@@ -90,7 +90,7 @@ impl Checker {
         }
         let now = self.clock.now();
         let mut state = self.lock();
-        state.history.record(now, format_args!("{} does not begin: {error:#}", call.name));
+        state.history.record(now, format_args!("{} does not begin: {}", call.name, reason(error)));
         let is_refused = matches!(error, OnceError::Record(_)) && !error.is_transient();
         let wrong = if is_refused {
             state.counts.schedules_refused += 1;
@@ -142,7 +142,9 @@ impl Checker {
         let now = self.clock.now();
         let mut state = self.lock();
         let Finishing { name, slot, token, sent, deadline, .. } = finishing;
-        state.history.record(now, format_args!("{token} does not finish {slot}: {error:#}"));
+        state
+            .history
+            .record(now, format_args!("{token} does not finish {slot}: {}", reason(error)));
         let wrong = match error {
             OnceError::Lost(_) => now < *deadline && self.lossless(&state),
             error => trouble < *sent && self.is_unexplained(&state, error),
@@ -179,5 +181,15 @@ impl Checker {
             OnceError::Lost(lost) => lost.reason != LostReason::MaxHold && self.lossless(state),
             _ => true,
         }
+    }
+}
+
+/// The same in each run of a seed, unlike the message, which has the number of the store.
+fn reason(error: &OnceError) -> String {
+    match error {
+        OnceError::Acquire(_) => "the lock was not acquired".to_owned(),
+        OnceError::Record(_) => "the record was not read or written, or refused".to_owned(),
+        OnceError::Lost(lost) => format!("lost, {:?}", lost.reason),
+        _ => "in doubt".to_owned(),
     }
 }
