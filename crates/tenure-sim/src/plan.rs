@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::client::{ClientOptions, LONGEST_GRACE, LockKind};
+use tenure_core::schedule::{Mark, SlotRules};
+
+use super::client::{ClientOptions, LONGEST_GRACE, LockKind, SlotHabits};
 use tenure_testkit::{Random, fault::Faults};
 
 /// Everything that is decided before a run begins. Each seed leaves out some of the faults, so that
@@ -153,6 +155,7 @@ impl Plan {
                 count: 1 + u32::try_from(random.below(4)).unwrap_or(0),
                 keep: Duration::from_secs(*random.choose(&[24 * 60 * 60, 24 * 60 * 60, 1, 3])),
             },
+            18..=22 => LockKind::Slots(draw_slots(&mut random)),
             _ => locks,
         };
         let plan = Self { locks, ..plan };
@@ -164,6 +167,12 @@ impl Plan {
             LockKind::Latch { .. } => {
                 Self { data_loss: random.happens(300), evictions: random.happens(300), ..plan }
             }
+            // Long enough for several slots. A handle knows of no slot.
+            LockKind::Slots(_) => Self {
+                chaos: random.length(Duration::from_secs(1), Duration::from_secs(6)),
+                detaches: 0,
+                ..plan
+            },
             _ => plan,
         }
     }
@@ -173,6 +182,11 @@ impl Plan {
         // What a long lease keeps taken is free too late.
         let may_stall = matches!(self.locks, LockKind::Mutex | LockKind::ReadWrite);
         let may_stall = may_stall && self.leases != LeaseLengths::Long;
+        // Some runs last into the next slot.
+        let (longest_stay, halvings) = match self.locks {
+            LockKind::Slots(slots) => (slots.period * 3 / 2, 4),
+            _ => (Duration::from_secs(2), 8),
+        };
         ClientOptions {
             locks: self.locks,
             quiet: self.quiet,
@@ -184,8 +198,8 @@ impl Plan {
             runs: 100,
             detaches: self.detaches,
             longest_detached: self.longest_lease(),
-            longest_stay: Duration::from_secs(2),
-            halvings: 8,
+            longest_stay,
+            halvings,
             stalls: may_stall.then(|| self.bound()),
             alone: true,
             unseen_losses: false,
@@ -224,4 +238,17 @@ impl Plan {
             if self.leases == LeaseLengths::Long { lease / 2 } else { lease + LONGEST_GRACE };
         ended + self.faults.delay * 2 + Duration::from_secs(15)
     }
+}
+
+/// What callers that work once per slot agree on.
+fn draw_slots(random: &mut Random) -> SlotHabits {
+    let period = Duration::from_secs(*random.choose(&[1, 1, 2, 3]));
+    let mut rules = SlotRules::default();
+    rules.tries = *random.choose(&[None, None, Some(1), Some(2), Some(3)]);
+    rules.retry_within = random.happens(250).then(|| period / *random.choose(&[10, 2]));
+    if random.happens(250) {
+        rules.mark = Mark::AtStart;
+    }
+    let (replaces, other_schedule) = (random.happens(250), random.happens(200));
+    SlotHabits { period, rules, replaces, other_schedule }
 }

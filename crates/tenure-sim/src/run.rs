@@ -104,6 +104,7 @@ async fn course(world: &Arc<World>, processes: &mut Vec<Process>, random: &mut R
     if plan.locks == LockKind::Election {
         finale::election::play(world, processes, random).await;
     }
+    finale::slots::play(world, processes, random).await;
     for process in processes.iter().filter(|process| !process.has_crashed()) {
         if let Err(error) = process.context.tenure.shutdown(plan.longest_lease()).await {
             stage.check.not_shut_down(process.context.number, &error);

@@ -7,7 +7,7 @@ use tenure_core::{Clock, Store, Timestamp, proto::queue::Snapshot};
 
 use super::{
     chaos::{Chaos, choose, cut_off, until},
-    client::Process,
+    client::{LockKind, Process},
     process,
     world::World,
 };
@@ -126,12 +126,15 @@ async fn lose_data(world: &World) {
 
 fn set_back(world: &World, random: &mut Random) {
     let (clock, stage) = (&world.stage.clock, &world.stage);
-    let back = 1_000 << random.below(14);
+    // A caller waits for the beginning of its slot, however far the time of day is set back.
+    let steps = if matches!(world.plan.locks, LockKind::Slots(_)) { 10 } else { 14 };
+    let back = 1_000 << random.below(steps);
     // The same goes for a store that lost its data before.
     let wall = clock.wall().saturating_add_signed(-back);
     if !stage.check.has_lost_data() || world.may_lose_data(wall) {
         stage.tally.count(Kind::WallSetBack);
         stage.check.note(0, "the time of day is set back");
+        stage.check.wall_set_back();
         clock.set_wall_by(-back);
     }
 }

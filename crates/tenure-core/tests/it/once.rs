@@ -186,6 +186,15 @@ async fn too_late_is_too_late() {
 }
 
 #[tokio::test]
+async fn too_late_is_too_late_also_for_the_first_run_of_all() {
+    let (one, _, _, clock) = two();
+    let late = report(&one).retry_within(Duration::from_secs(29));
+    assert_eq!(skips(&late).await, Skipped::TooLate);
+    clock.advance(MINUTE / 2);
+    drop(run(&late).await);
+}
+
+#[tokio::test]
 async fn a_run_that_lasts_into_the_next_slot() {
     let (one, other, store, clock) = two();
     let long = run(&report(&one)).await;
@@ -436,6 +445,27 @@ async fn a_finish_that_is_not_confirmed_is_in_doubt_and_not_done() {
     flawed.flaws(|flaws| *flaws = Default::default());
     clock.set_wall(BEGIN);
     assert!(matches!(skips(&report(&tenure)).await, Skipped::Finished { .. }), "it had arrived");
+}
+
+/// The process stands still after its start was noted.
+#[tokio::test]
+async fn a_run_whose_lock_was_lost_before_it_began_does_not_begin() {
+    let (tenure, flawed, clock) = on_flawed();
+    clock.set_wall(BEGIN);
+    flawed.flaws(|flaws| flaws.slots = Some(Flaw::Unanswered));
+    let begun = begin(&report(&tenure));
+    settle().await;
+    // The first call is given up, and the next one is about to be made.
+    clock.advance(Duration::from_secs(5));
+    settle().await;
+    assert!(!begun.is_finished());
+    flawed.flaws(|flaws| *flaws = Default::default());
+    clock.advance(MINUTE);
+    settle().await;
+    let error = begun.await.unwrap().unwrap_err();
+    assert!(error.is_lost(), "{error:?}");
+    let again = run(&report(&tenure)).await;
+    assert_eq!(again.tries(), 1, "another slot");
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::{
     Counts, StoreOracle, Violation,
     history::History,
-    state::{Forgotten, Latches, Observers, Queues, Tokens},
+    state::{Forgotten, Latches, Observers, Queues, Slots, Tokens},
     watched::HoldRecord,
 };
 use crate::clock::SimClock;
@@ -39,6 +39,9 @@ pub(super) struct State {
     pub(super) queues: Queues,
     pub(super) observers: Observers,
     pub(super) latches: Latches,
+    pub(super) slots: Slots,
+    /// How many calls are under way that may take the lock from a run of a slot.
+    pub(super) replacing: u32,
     pub(super) data_lost: bool,
     /// When leases were last lost with the data or taken away.
     pub(super) leases_gone: Option<Timestamp>,
@@ -62,6 +65,8 @@ impl Checker {
             queues: Queues::default(),
             observers: Observers::default(),
             latches: Latches::default(),
+            slots: Slots::default(),
+            replacing: 0,
             data_lost: false,
             leases_gone: None,
             forgotten: Forgotten::default(),
@@ -93,7 +98,8 @@ impl Checker {
     pub(super) fn lossless(&self, state: &State) -> bool {
         // A slow clock counts a lease for somewhat longer.
         let over = self.longest_lease * 11 / 10;
-        state.leases_gone.is_none_or(|lost| self.clock.now().since(lost) > over)
+        let over = |lost| self.clock.now().since(lost) > over;
+        state.replacing == 0 && state.leases_gone.is_none_or(over)
     }
 
     pub(super) fn broken(&self, state: &mut State, promise: &'static str, what: String) {

@@ -31,6 +31,14 @@ pub struct Counts {
     pub let_through: u64,
     /// Waiters at a latch whose wait was over before all had arrived.
     pub held_up: u64,
+    /// Runs of slots that began.
+    pub slot_runs: u64,
+    /// Slots that were confirmed as finished.
+    pub slots_finished: u64,
+    /// Callers that were to skip a slot.
+    pub slots_skipped: u64,
+    /// Callers with another schedule than that of the record.
+    pub schedules_refused: u64,
     /// Writers that became readers.
     pub downgrades: u64,
     /// Holds that were passed on inside a process.
@@ -68,6 +76,10 @@ impl AddAssign for Counts {
         self.counted += other.counted;
         self.let_through += other.let_through;
         self.held_up += other.held_up;
+        self.slot_runs += other.slot_runs;
+        self.slots_finished += other.slots_finished;
+        self.slots_skipped += other.slots_skipped;
+        self.schedules_refused += other.schedules_refused;
         self.downgrades += other.downgrades;
         self.passes += other.passes;
         self.detached += other.detached;

@@ -7,7 +7,7 @@ use tenure_core::Timestamp;
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which promise, `"S1"` to `"S9"`.
+    /// Which promise, `"S1"` to `"S10"`.
     pub promise: &'static str,
     /// What was seen.
     pub what: String,

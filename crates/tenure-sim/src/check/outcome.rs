@@ -119,6 +119,7 @@ impl Checker {
         let mut state = self.lock();
         state.history.record(now, format_args!("the store loses its data"));
         state.data_lost = true;
+        state.slots.forget(now);
         state.leases_gone = Some(now);
         state.forgotten.all(self.keeper.last_token_time());
         for hold in &mut state.holds {

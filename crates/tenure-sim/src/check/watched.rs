@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Weak, time::Duration};
 
-use tenure_core::{Guard, LockName, LostReason, Timestamp, Token, proto::queue::Mode};
+use tenure_core::{Guard, LockName, LostReason, SlotRun, Timestamp, Token, proto::queue::Mode};
 
 use crate::clock::SimClock;
 
@@ -22,6 +22,16 @@ impl GuardStatus for Guard {
 
     fn deadline(&self) -> Option<Timestamp> {
         Some(Self::deadline(self))
+    }
+}
+
+impl GuardStatus for SlotRun {
+    fn is_held(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    fn deadline(&self) -> Option<Timestamp> {
+        Some(Guard::deadline(self))
     }
 }
 

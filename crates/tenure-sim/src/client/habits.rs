@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tenure_core::schedule::SlotRules;
+
 /// What a plan says to each client.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientOptions {
@@ -61,4 +63,19 @@ pub enum LockKind {
     },
     /// Elections, with observers in every process.
     Election,
+    /// Mutexes of work that is done once in each slot of a schedule.
+    Slots(SlotHabits),
+}
+
+/// What all callers that work once per slot agree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotHabits {
+    /// The length of the slots.
+    pub period: Duration,
+    /// Which runs of a slot are allowed.
+    pub rules: SlotRules,
+    /// Whether some callers take the lock from runs of earlier slots.
+    pub replaces: bool,
+    /// Whether some callers have another schedule.
+    pub other_schedule: bool,
 }

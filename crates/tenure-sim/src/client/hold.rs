@@ -108,7 +108,7 @@ async fn downgrade(
 }
 
 /// Works step by step, watching for the loss of the hold and writing now and then.
-async fn stay(
+pub(crate) async fn stay(
     context: &ProcessContext,
     guard: &Guard,
     hold: usize,
@@ -191,7 +191,7 @@ async fn run(context: &ProcessContext, guard: &Guard, hold: usize, random: &mut 
     }
 }
 
-async fn leave(
+pub(crate) async fn leave(
     context: &ProcessContext,
     guard: Guard,
     (hold, valid): (usize, bool),

@@ -19,13 +19,13 @@ mod told;
 pub use asking::{AskIdentity, acquire};
 pub use context::ProcessContext;
 pub use ground::{CrashPoint, SimulationHooks};
-pub use habits::{ClientOptions, LockKind};
+pub use habits::{ClientOptions, LockKind, SlotHabits};
 pub use hold::{hold, hold_both};
 pub use process::Process;
 pub use stage::SharedContext;
 pub use take_up::take_up;
 pub use terms::{LONGEST_GRACE, Terms};
 
-pub(super) use hold::{STEP, write};
+pub(super) use hold::{STEP, leave, stay, write};
 pub(super) use terms::with_terms;
 pub(super) use told::{loss_report, report_hold};

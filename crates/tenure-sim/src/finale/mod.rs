@@ -2,3 +2,4 @@
 
 pub(super) mod election;
 pub(super) mod latch;
+pub(super) mod slots;

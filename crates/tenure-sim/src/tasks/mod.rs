@@ -8,6 +8,7 @@ pub(super) mod election;
 pub(super) mod latch;
 mod reentrant;
 mod several;
+pub(super) mod slots;
 
 use super::{
     Plan,
@@ -26,7 +27,10 @@ pub(super) async fn work(
     let plan = &world.plan;
     let random = &mut random;
     for _ in 0..plan.rounds {
-        let longest = Duration::from_millis(if plan.quick { 4 } else { 200 });
+        let longest = match plan.locks {
+            LockKind::Slots(habits) => habits.period / 2,
+            _ => Duration::from_millis(if plan.quick { 4 } else { 200 }),
+        };
         let Some(name) = context.next_round(longest, random).await else { return };
         if plan.detaches > 0 && take_up(&context, random).await {
             continue;
@@ -36,6 +40,9 @@ pub(super) async fn work(
             LockKind::Election => election::round(&context, index, &name, &terms, random).await,
             LockKind::Reentrant => reentrant::round(&context, index, &name, &terms, random).await,
             LockKind::Latch { .. } => latch::round(&context, &name, random).await,
+            LockKind::Slots(_) => {
+                slots::round(&context, &world, index, &name, &terms, random).await;
+            }
             _ if terms.together => several::round(&context, index, &terms, random).await,
             LockKind::Mutex | LockKind::ReadWrite | LockKind::Semaphore { .. } => {
                 let asked = AskIdentity::new(&context, index, &name);
@@ -54,7 +61,9 @@ fn draw(plan: &Plan, random: &mut Random) -> Terms {
         |random: &mut Random, choices: &[u64]| Duration::from_millis(*random.choose(choices));
     let ttl = millis(random, plan.leases.lengths());
     let mode = match plan.locks {
-        LockKind::Mutex | LockKind::Reentrant | LockKind::Election => Mode::Exclusive,
+        LockKind::Mutex | LockKind::Reentrant | LockKind::Election | LockKind::Slots(_) => {
+            Mode::Exclusive
+        }
         LockKind::ReadWrite if random.happens(600) => Mode::Shared,
         LockKind::ReadWrite => Mode::Exclusive,
         LockKind::Latch { .. } => Mode::Shared,

@@ -26,12 +26,20 @@ fn simulation_of_many_seeds_breaks_no_promise() {
     assert!(counts.holds > seeds, "too little happened: {counts:?}");
     let modes = [counts.readers, counts.permits, counts.downgrades];
     let kinds = [counts.entries, counts.news, counts.looks, counts.arrivals, counts.counted];
+    let slots = [counts.slot_runs, counts.slots_finished, counts.slots_skipped];
     assert!(
-        modes.iter().chain(&kinds).all(|count| *count > seeds / 50),
+        modes.iter().chain(&kinds).chain(&slots).all(|count| *count > seeds / 50),
         "too little happened: {counts:?}"
     );
     let handed = [counts.detached, counts.attached];
-    let rare = [counts.passes, counts.losses, counts.in_doubt, counts.fenced_off, counts.overlaps];
+    let rare = [
+        counts.passes,
+        counts.losses,
+        counts.in_doubt,
+        counts.fenced_off,
+        counts.overlaps,
+        counts.schedules_refused,
+    ];
     let of_scopes = [counts.levels, counts.kept_out, counts.scopeless];
     let of_latches = [counts.let_through, counts.held_up];
     assert!(

@@ -98,7 +98,9 @@ impl Once {
         slot: &Slot,
         seen: &Look,
     ) -> Result<Option<Skipped>, OnceError> {
-        let Some(record) = self.record_of_schedule(name, seen)? else { return Ok(None) };
+        let known = self.record_of_schedule(name, seen)?.cloned();
+        // A slot can be over of which nothing is known.
+        let record = known.unwrap_or_else(|| SlotRecord::new(self.schedule.text()));
         Ok(record.skipped(slot, seen.now, &self.rules))
     }
 

@@ -50,7 +50,8 @@ pub(super) async fn note_start(
     now: u64,
 ) -> Result<(), OnceError> {
     match write(guard, slot, before, record, now).await? {
-        Outcome::Written => Ok(()),
+        // The answer may be late, and another process run the slot by now.
+        Outcome::Written => guard.check().map(drop).map_err(Into::into),
         Outcome::Over { .. } => Err(taken(guard).into()),
     }
 }
