@@ -110,11 +110,6 @@ impl Explanation {
         self
     }
 
-    /// Whether the queue of the lock was full.
-    pub(crate) fn is_full_queue(&self) -> bool {
-        self.facts.kind == Some("full")
-    }
-
     pub(crate) fn kind(mut self, kind: Option<&'static str>) -> Self {
         self.facts.kind = kind;
         self

@@ -131,7 +131,7 @@ pub(crate) fn skipped_word(why: Skipped) -> &'static str {
 }
 
 /// Why a slot is skipped.
-pub(crate) fn skipped(name: &str, skipped: &SkippedSlot) -> Failure {
+pub(crate) fn skipped(name: &LockName, store: &str, skipped: &SkippedSlot) -> Failure {
     let slot = slot_text(&skipped.slot);
     let why = match skipped.why {
         Skipped::Finished { token } => format!("was finished by the run with token {token}"),
@@ -144,8 +144,9 @@ pub(crate) fn skipped(name: &str, skipped: &SkippedSlot) -> Failure {
         _ => "has nothing to do".to_owned(),
     };
     let word = skipped_word(skipped.why);
+    let why = Explanation::new(format!("nothing to do for {name}: the slot {slot} {why}"));
     Failure::Skipped {
-        why: Explanation::new(format!("nothing to do for {name}: the slot {slot} {why}")),
+        why: why.held_by(name.as_str(), store.to_owned(), None).kind(None),
         slot,
         word,
     }

@@ -63,7 +63,9 @@ async fn campaign_and_run(
     };
     let away = |why: &str| voice.event(&Event::StoreUnreachable { name, why });
     signals.unless_ended(wait.open(&tenure.store().location(), plan.ttl, look, away)).await?;
-    let (names, without) = ([&args.name], Vec::from_iter(args.hold.hidden_variable()));
+    // Nor is the slot of a command around this one.
+    let without = args.hold.hidden_variable().into_iter().chain(["TENURE_SLOT"]);
+    let (names, without) = ([&args.name], Vec::from_iter(without));
     let under_lock = LockedCommand {
         names: &names,
         command: &args.hold.command,

@@ -70,7 +70,7 @@ pub(crate) async fn acquire(
     let waiting = Arc::new(WaitDisplay::new(voice, &join_names(names.iter().copied())));
     let asking = Acquisition { tenure, plan, wait, waiting: &waiting };
     if let (Some(slots), [name]) = (&plan.slots, names) {
-        return asking.begin_slot_while_full(slots, name).await;
+        return asking.begin_slot(slots, name).await;
     }
     match asking.retry_while_full(names).await {
         Ok(Some(held)) => Ok(held),
@@ -135,25 +135,6 @@ impl Acquisition<'_> {
         }
     }
 
-    /// The lock of a slot, asked for again while the queue is full and the wait lasts.
-    async fn begin_slot_while_full(
-        self,
-        slots: &SlotSettings,
-        name: &LockName,
-    ) -> Result<AnyGuard, Failure> {
-        let (mut pauses, entropy) =
-            (Backoff::new(FULL_PAUSES.0, FULL_PAUSES.1), OsEntropy::default());
-        loop {
-            match self.begin_slot(slots, name).await {
-                Err(Failure::Busy { why, .. })
-                    if why.is_full_queue() && !self.wait.is_none() && !self.wait.is_over() => {}
-                outcome => return outcome,
-            }
-            let pause = pauses.next(entropy.jitter());
-            tokio::time::sleep(self.wait.left().map_or(pause, |left| left.min(pause))).await;
-        }
-    }
-
     /// The lock of a slot, if there is something to do in it.
     async fn begin_slot(self, slots: &SlotSettings, name: &LockName) -> Result<AnyGuard, Failure> {
         let once = as_planned!(slots.on(self.tenure, name), self.plan);
@@ -165,7 +146,7 @@ impl Acquisition<'_> {
         let once = if let Some(left) = left { once.wait(left) } else { once };
         match once.begin().await {
             Ok(Begun::Run(run)) => Ok(AnyGuard::Slot(Box::new(run))),
-            Ok(Begun::Skipped(why)) => Err(skipped(name.as_str(), &why)),
+            Ok(Begun::Skipped(why)) => Err(skipped(name, &self.tenure.store().location(), &why)),
             Err(OnceError::Acquire(AcquireError::TimedOut(_))) if self.wait.is_none() => {
                 let why = who_has_one(self.tenure, &[name]).await;
                 Err(Failure::Busy { why, tried: true, away: false })

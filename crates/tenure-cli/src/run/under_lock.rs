@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nix::sys::signal::Signal;
 use tenure::{
     LockName, LostReason, Tenure,
     clock::{Clock, SystemClock},
@@ -17,12 +18,12 @@ use super::{
     ending::{CommandEnd, EndCause, ProcessExit, TerminationPolicy},
     held::{AnyGuard, NotMarked, NotReleased},
     interrupt::FatalSignal,
-    signals::{Signals, TELLING},
+    signals::{FINAL, Signals, TELLING},
     supervise::{SupervisionOutcome, Supervisor},
     terminal::Terminal,
 };
 use crate::{
-    exit::Failure,
+    exit::{Failure, by_signal},
     explanation::Explanation,
     output::{CommandFate, Event, Reporter},
     settings::{LockKind, RunSettings},
@@ -100,7 +101,7 @@ impl LockedCommand<'_> {
     /// Runs the command and lets go of the lock when nothing of it is left.
     pub(crate) async fn run(
         self,
-        held: AnyGuard,
+        mut held: AnyGuard,
         signals: &mut Signals,
         waited: Duration,
         at_end: EndAction,
@@ -148,6 +149,7 @@ impl LockedCommand<'_> {
             Err(NotStarted::Lost(loss)) => {
                 let (ended, lost) = (CommandEnd::before_it_began(), Some(loss.reason));
                 let outcome = SupervisionOutcome { ended, lost, told_to_end: false, sent: None };
+                let outcome = (outcome, Ok(()));
                 return release_locks(held, at_end, name, outcome, false, began, voice).await;
             }
             Err(NotStarted::System(error)) => {
@@ -176,18 +178,27 @@ impl LockedCommand<'_> {
             (Some(terminal), Some(group)) => terminal.take_back_from(group),
             _ => false,
         };
-        let outcome = match outcome {
+        let mut outcome = match outcome {
             Ok(outcome) => outcome,
             Err(failure) => {
+                if plan.frees_on_failure {
+                    held.cancel_hold_at_least();
+                }
                 child.dismiss().await;
                 return Err(failure);
             }
         };
-        if plan.frees_on_failure && outcome.ended.how.code() != Some(0) {
+        if plan.slots.is_some() {
+            // The command may have got it as well, and have ended for it before it was seen here.
+            outcome.told_to_end |= signals.pending().await.iter().any(|came| FINAL.contains(came));
+        }
+        let marked = mark_slot(&mut held, &outcome, voice).await;
+        let failed = outcome.ended.how.code() != Some(0) || held.has_open_slot();
+        if plan.frees_on_failure && failed {
             held.cancel_hold_at_least();
         }
         // Nothing of the command is left, so whoever is next need not wait for those who saw to that.
-        let end = release_locks(held, at_end, name, outcome, had_terminal, began, voice);
+        let end = release_locks(held, at_end, name, (outcome, marked), had_terminal, began, voice);
         tokio::join!(end, child.dismiss()).0
     }
 
@@ -208,10 +219,10 @@ impl LockedCommand<'_> {
 
 /// Lets go of the locks and finds the exit code.
 async fn release_locks(
-    mut held: AnyGuard,
+    held: AnyGuard,
     at_end: EndAction,
     name: &str,
-    outcome: SupervisionOutcome,
+    (outcome, marked): (SupervisionOutcome, Result<(), NotMarked>),
     had_terminal: bool,
     began: Instant,
     voice: &Reporter,
@@ -228,7 +239,7 @@ async fn release_locks(
     let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
     let detaches = matches!(at_end, EndAction::Detach(..));
     let was_lost = seen.is_some() || ended.cause != EndCause::Itself;
-    let marked = mark_slot(&mut held, &outcome, was_lost, voice).await;
+    let stays_open = told_to_end && ended.how.code() == Some(0) && held.has_open_slot();
     let parted = at_end.release_or_detach(held, was_lost).await;
     let unmarked = marked.as_ref().err().and_then(|not| not.lost);
     let late = parted.as_ref().err().and_then(|not| not.lost);
@@ -253,6 +264,7 @@ async fn release_locks(
         _ if is_lost => codes.lost,
         // Its success is not recorded.
         _ if marked.is_err() => codes.failed,
+        _ if stays_open => by_signal(Signal::SIGTERM as i32),
         code => code.unwrap_or(codes.lost),
     };
     if ran {
@@ -288,7 +300,6 @@ async fn release_locks(
 async fn mark_slot(
     held: &mut AnyGuard,
     outcome: &SupervisionOutcome,
-    was_lost: bool,
     voice: &Reporter,
 ) -> Result<(), NotMarked> {
     let Some((slot, _)) = held.slot() else { return Ok(()) };
@@ -300,8 +311,8 @@ async fn mark_slot(
         voice.event(&Event::SlotStaysOpen { name: &held.name(), slot: &slot });
         return Ok(());
     }
-    if was_lost {
-        let lost = outcome.lost.or(Some(LostReason::Deadline));
+    if outcome.lost.is_some() {
+        let lost = outcome.lost;
         let why =
             format!("the slot {slot} stays open, as its lock was lost before the command ended");
         return Err(NotMarked { lost, why: (why, "another host may run it again").into() });

@@ -103,7 +103,7 @@ fn a_command_that_was_told_to_end_leaves_its_slot_open() {
     scene.line("held");
     told.signal(Signal::SIGTERM);
     let ended = told.wait();
-    assert_eq!(code(&ended), 0);
+    assert_eq!(code(&ended), 143);
     assert!(text(&ended.stderr).contains("stays open"), "{}", text(&ended.stderr));
     assert_eq!(code(&scene.run("report --slot-id x", WORK)), 0);
 }
@@ -176,8 +176,10 @@ fn a_run_that_lasts_into_the_next_slot_is_left_alone_or_replaced() {
     let long = scene.start("report --once-per 2s", &until_go("held"));
     scene.line("held");
     eventually("the next slot skips", || {
-        let later = scene.run("report --once-per 2s --json --no-wait", WORK);
-        events(&later.stderr).iter().any(|event| event["reason"] == "overlaps")
+        let later = scene.run("report --once-per 2s --json", WORK);
+        let skipped =
+            |event: &serde_json::Value| event["event"] == "skipped" && event["lock"] == "report";
+        events(&later.stderr).iter().any(skipped)
     });
     assert_eq!(runs(&scene), 0);
     let next = scene.run("report --once-per 2s --overlap replace --retry-within 2s", WORK);

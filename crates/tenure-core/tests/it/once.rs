@@ -302,7 +302,7 @@ async fn a_finish_that_arrived_is_known_also_when_the_next_slot_runs() {
 
 /// The start is noted, and the hold is over when that is asked again.
 #[tokio::test]
-async fn a_run_whose_lock_is_broken_as_it_begins_does_not_begin() {
+async fn a_run_whose_lock_is_broken_as_it_begins_begins_under_a_new_one() {
     let (tenure, flawed, clock) = on_flawed();
     clock.set_wall(BEGIN);
     flawed.flaws(|flaws| flaws.slots = Some(Flaw::Unanswered));
@@ -312,7 +312,8 @@ async fn a_run_whose_lock_is_broken_as_it_begins_does_not_begin() {
     tenure.evict_seen("report", &seen).await.unwrap();
     flawed.flaws(|flaws| *flaws = Default::default());
     assert!(ends_within(MINUTE / 2, &begins, &clock).await);
-    assert!(begins.await.unwrap().unwrap_err().is_lost());
+    let Begun::Run(run) = begins.await.unwrap().unwrap() else { panic!("its slot is open") };
+    assert_eq!((run.check().unwrap(), run.tries()), (run.token(), 2));
 }
 
 #[tokio::test]
@@ -462,8 +463,8 @@ async fn a_run_whose_lock_was_lost_before_it_began_does_not_begin() {
     flawed.flaws(|flaws| *flaws = Default::default());
     clock.advance(MINUTE);
     settle().await;
-    let error = begun.await.unwrap().unwrap_err();
-    assert!(error.is_lost(), "{error:?}");
+    let Begun::Skipped(skipped) = begun.await.unwrap().unwrap() else { panic!("its slot is over") };
+    assert_eq!(skipped.why, Skipped::Ended);
     let again = run(&report(&tenure)).await;
     assert_eq!(again.tries(), 1, "another slot");
 }

@@ -22,6 +22,16 @@ pub struct Period {
     text: String,
 }
 
+/// The units of a length, the longest first, in microseconds.
+const UNITS: [(u64, &str); 6] = [
+    (86_400_000_000, "d"),
+    (3_600_000_000, "h"),
+    (60_000_000, "m"),
+    (1_000_000, "s"),
+    (1_000, "ms"),
+    (1, "us"),
+];
+
 impl Period {
     /// The shortest period.
     pub const MIN: Duration = Duration::from_secs(1);
@@ -35,7 +45,9 @@ impl Period {
     pub fn new(length: Duration) -> Result<Self, OutOfRange> {
         let length = in_range("once_per", length, Self::MIN, Self::MAX)?;
         let micros = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
-        Ok(Self { micros, text: format!("every {micros} us") })
+        let (unit, name) =
+            UNITS.into_iter().find(|(unit, _)| micros % unit == 0).unwrap_or((1, "us"));
+        Ok(Self { micros, text: format!("every {}{name}", micros / unit) })
     }
 
     /// Returns the length.

@@ -75,6 +75,8 @@ where
 {
     let AcquiredLock { hold, tenure, scope } = acquired;
     let hold = Arc::new(hold);
+    let address = LockAddress::new(hold.name().clone(), tenure.store().location());
+    let has_slot = matches!(*hold, AnyGuard::Slot(_));
     let output = {
         let current = Current::new(&hold, tenure);
         let (mut lost, mut work) = (pin!(hold.lost()), pin!(scope.run(current.inside(body))));
@@ -85,8 +87,13 @@ where
         .await?
     };
     hold.check()?;
-    if let Some(hold) = Arc::into_inner(hold) {
-        end(hold, output.is_done()).await?;
+    match Arc::into_inner(hold) {
+        Some(hold) => end(hold, output.is_done()).await?,
+        // Something that the work left behind looks at the hold right now.
+        None if has_slot && output.is_done() => {
+            return Err(not_marked(address, "its hold is in use"));
+        }
+        None => {}
     }
     Ok(output)
 }
@@ -99,32 +106,33 @@ fn run_blocking<O: CanFail>(
     let AcquiredLock { hold, tenure, scope } = acquired;
     let hold = Arc::new(hold);
     let address = LockAddress::new(hold.name().clone(), tenure.store().location());
+    let has_slot = matches!(*hold, AnyGuard::Slot(_));
     let current = Current::new(&hold, tenure);
     let output = scope.run_blocking(|| current.inside_blocking(body));
     hold.check()?;
-    if let Some(hold) = Arc::into_inner(hold) {
-        let marks = output.is_done() && matches!(hold, AnyGuard::Slot(_));
+    let marks = has_slot && output.is_done();
+    match Arc::into_inner(hold) {
         // If this cannot wait, the hold was dropped, which releases it too, and leaves a slot open.
-        match blocking::wait_for(end(hold, output.is_done())) {
+        Some(hold) => match blocking::wait_for(end(hold, output.is_done())) {
             Ok(ended) => ended?,
-            Err(error) if marks => return Err(not_marked(address, &error)),
+            Err(error) if marks => return Err(not_marked(address, &format!("{error:#}"))),
             Err(_) => {}
-        }
+        },
+        // Something that the work left behind looks at the hold right now.
+        None if marks => return Err(not_marked(address, "its hold is in use")),
+        None => {}
     }
     Ok(output)
 }
 
 /// The work was done, and its slot is not marked.
-fn not_marked(address: LockAddress, error: &std::io::Error) -> LockedError {
-    let what =
-        format!("the slot is not marked as finished, as nothing can wait for that: {error:#}");
-    let fault =
-        Fault::new(FaultKind::Unreachable, what, "see how many threads this process may have");
-    let failure = Box::new(StoreFailure::new(address, fault));
-    LockedError::Once(OnceError::InDoubt(failure))
+fn not_marked(address: LockAddress, why: &str) -> LockedError {
+    let what = format!("the slot is not marked as finished: {why}");
+    let help = "let all of the work end before its function does";
+    let failure = StoreFailure::new(address, Fault::new(FaultKind::Unreachable, what, help));
+    LockedError::Once(OnceError::InDoubt(Box::new(failure)))
 }
 
-/// Blocks until the lock is acquired or not.
 /// Ends a hold under which the work was done, or failed.
 async fn end(mut hold: AnyGuard, is_done: bool) -> Result<(), LockedError> {
     let finished = if is_done { hold.finish().await } else { Ok(()) };
@@ -132,6 +140,7 @@ async fn end(mut hold: AnyGuard, is_done: bool) -> Result<(), LockedError> {
     Ok(finished?)
 }
 
+/// Blocks until the lock is acquired or not.
 fn wait_for<T: Send, E: From<AcquireError> + Send>(
     plan: &Plan,
     acquiring: impl Future<Output = Result<T, E>> + Send + 'static,

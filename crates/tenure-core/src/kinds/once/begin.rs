@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_proto::{
     Timestamp, Token, Ttl,
-    queue::Mode,
+    queue::{Mode, Snapshot},
     rule::{Rule, kept},
     schedule::{Mark, Meant, Running, Skipped, Slot, SlotRecord, meant},
 };
@@ -15,21 +15,50 @@ use super::{
     unstarted::UnstartedRun,
 };
 use crate::{
-    AcquireError, Fault, FaultKind, Guard, InspectError, LockName, error::OnceError,
-    options::Options, oversight,
+    AcquireError, Fault, FaultKind, Guard, InspectError, LockName,
+    context::StoreContext,
+    error::OnceError,
+    options::Options,
+    oversight,
+    retry_until::{PATIENCE, retry_until},
 };
 
 /// How much later than its lease the lock of a dead run is given to the next.
 const MARGIN: Duration = Duration::from_millis(500);
+/// How soon it is seen again who has the lock, if that is not known.
+const AGAIN: Duration = Duration::from_secs(5);
+/// Between two asks for a place in a full queue.
+const FULL: Duration = Duration::from_secs(1);
+/// How often a run begins anew whose lock was lost before anything ran.
+const ATTEMPTS: u32 = 3;
 
 /// A slot that is to be run, unless something is found that says no.
 type Open<T> = Result<T, Skipped>;
 
-/// The run of an earlier slot that still goes on, and what is left of its lease.
+/// Who has the lock that a slot needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct EarlierRun {
-    token: Token,
-    left: Duration,
+enum Holder {
+    /// A run of this slot, or of a later one.
+    ThisSlot,
+    /// The run of an earlier slot with this token, and what is left of its lease.
+    Earlier { token: Token, left: Duration },
+    /// A run that has not noted its start yet, or something else.
+    Unknown,
+}
+
+impl Holder {
+    fn is_earlier(&self, run: Token) -> bool {
+        matches!(self, Self::Earlier { token, .. } if *token == run)
+    }
+}
+
+async fn inspect(
+    context: &StoreContext,
+    name: &LockName,
+    until: Timestamp,
+) -> Result<Snapshot, InspectError> {
+    let until = until.min(context.now().saturating_add(PATIENCE));
+    retry_until(context, name, until, None, || context.store.inspect(name)).await
 }
 
 impl Once {
@@ -51,7 +80,10 @@ impl Once {
         if let Some(reason) = capabilities.missing_slot_records() {
             return Err(self.refused(name, reason.into()).into());
         }
-        let (slot, seen) = self.wait_for_slot(name).await?;
+        let context = self.target.context();
+        let most = self.options.wait.or_else(|| context.defaults_of(name).wait);
+        let patience = || most.map_or(Timestamp::NEVER, |wait| context.now().saturating_add(wait));
+        let slot = self.wait_for_slot(name, patience()).await?;
         if self.overlap == Overlap::Replace && slot.starts().is_none() {
             let what =
                 "slots that have names have no order, so no run of one replaces that of another";
@@ -59,24 +91,45 @@ impl Once {
             let fault = Fault::new(FaultKind::Misconfigured, what, help);
             return Err(self.refused(name, fault).into());
         }
+        let until = patience();
+        let mut attempts = ATTEMPTS;
+        loop {
+            let begun = self.begin_in(name, &slot, until).await;
+            attempts = attempts.saturating_sub(1);
+            match begun {
+                // It was lost before anything ran, so the slot is to be run still.
+                Err(OnceError::Lost(_)) if attempts > 0 => {}
+                begun => return begun,
+            }
+        }
+    }
+
+    /// Begins the work of this slot, if the lock is granted until then.
+    async fn begin_in(
+        &self,
+        name: &LockName,
+        slot: &Slot,
+        until: Timestamp,
+    ) -> Result<Begun, OnceError> {
         let skipped = |why| Begun::Skipped(SkippedSlot { slot: slot.clone(), why });
-        if let Some(why) = self.skipped(name, &slot, &seen)? {
+        let seen = look(self.target.context(), name, until).await?;
+        if let Some(why) = self.skipped(name, slot, &seen)? {
             return Ok(skipped(why));
         }
-        let guard = match self.acquire(name, &slot, &seen).await? {
+        let guard = match self.acquire(name, slot, &seen, until).await? {
             Ok(guard) => guard,
             Err(why) => return Ok(skipped(why)),
         };
-        match self.start(guard, name, &slot, seen).await? {
+        match self.start(guard, name, slot, seen).await? {
             Ok(run) => Ok(Begun::Run(run)),
             Err(why) => Ok(skipped(why)),
         }
     }
 
     /// Waits for the slot that the caller means, by the store's clock.
-    async fn wait_for_slot(&self, name: &LockName) -> Result<(Slot, Look), OnceError> {
+    async fn wait_for_slot(&self, name: &LockName, until: Timestamp) -> Result<Slot, OnceError> {
         let context = self.target.context();
-        let mut seen = look(context, name).await?;
+        let seen = look(context, name, until).await?;
         let current = self.schedule.slot_at(seen.now).ok_or_else(|| self.no_slot(name))?;
         let tolerance = self.tolerance(&current);
         let Meant { slot, begins_in, .. } =
@@ -84,11 +137,11 @@ impl Once {
         let mut left = begins_in;
         while !left.is_zero() {
             context.clock.sleep_until(context.now().saturating_add(left)).await;
-            seen = look(context, name).await?;
+            let seen = look(context, name, Timestamp::NEVER).await?;
             let begins = slot.starts().unwrap_or_default();
             left = Duration::from_micros(begins.saturating_sub(seen.now));
         }
-        Ok((slot, seen))
+        Ok(slot)
     }
 
     /// Why the work of the slot is not to be done, by this record.
@@ -112,7 +165,8 @@ impl Once {
         let Some(record) = &seen.record else { return Ok(None) };
         let (what, help) = match record.check_schedule(self.schedule.text()) {
             Err(other) => {
-                let help = "use one schedule for each name, or replace the other one on purpose";
+                let help = "use one schedule for each name; to change it, replace the other one once \
+                            (--replace-schedule)";
                 (other.to_string(), help)
             }
             Ok(()) if record.finished_ahead(seen.now).is_some() => {
@@ -130,11 +184,15 @@ impl Once {
     }
 
     /// Acquires the lock, or says why the slot is skipped while another one has it.
+    ///
+    /// It waits in slices: until the slot ends, until the caller's patience ends, and until it is time to see again who
+    /// has the lock.
     async fn acquire(
         &self,
         name: &LockName,
         slot: &Slot,
         seen: &Look,
+        until: Timestamp,
     ) -> Result<Open<Guard>, OnceError> {
         let tried = self.target.clone().try_lock(Mode::Exclusive, self.options.clone()).await;
         match tried {
@@ -144,77 +202,106 @@ impl Once {
             Err(error) if error.is_transient() => {}
             Err(error) => return Err(error.into()),
         }
-        let context = self.target.context();
-        let mut seen = seen.clone();
-        let mut earlier = self.find_earlier_run(name, slot).await?;
-        if let Some(EarlierRun { token, .. }) = earlier
-            && self.overlap == Overlap::Replace
-        {
-            seen = look(context, name).await?;
-            if let Some(why) = self.skipped(name, slot, &seen)? {
-                return Ok(Err(why));
-            }
-            self.end_run(name, token).await?;
-            earlier = None;
-        }
-        let most = self.options.wait.or_else(|| context.defaults_of(name).wait);
-        let until = most.map_or(Timestamp::NEVER, |wait| context.now().saturating_add(wait));
+        let (context, mut now) = (self.target.context(), seen.now);
         loop {
-            let left = slot.left(seen.now).filter(|_| kept(Rule::SlotEnds));
-            // Whoever is to skip waits for the end of the earlier run's lease: that run may be dead.
-            let skips = earlier.filter(|_| self.overlap == Overlap::Skip);
-            let lease = skips.map(|run| run.left.saturating_add(MARGIN));
-            let patience = most.map(|_| until.since(context.now()));
-            let wait = [left, patience, lease].into_iter().flatten().min();
+            let holder = self.find_holder(name, slot, until).await?;
+            if let (Holder::Earlier { token, .. }, Overlap::Replace) = (&holder, self.overlap) {
+                let seen = look(context, name, until).await?;
+                if let Some(why) = self.skipped(name, slot, &seen)? {
+                    return Ok(Err(why));
+                }
+                self.end_run(name, *token, until).await?;
+            }
+            let left = slot.left(now).filter(|_| kept(Rule::SlotEnds));
+            let patience = (until < Timestamp::NEVER).then(|| until.since(context.now()));
+            let slice = self.slice(&holder);
+            let wait = [left, patience, slice].into_iter().flatten().min();
             let options = Options { wait, ..self.options.clone() };
-            let timed_out = match self.target.clone().lock(Mode::Exclusive, options).await {
+            let error = match self.target.clone().lock(Mode::Exclusive, options).await {
                 Ok(guard) => return Ok(Ok(guard)),
-                Err(error @ AcquireError::TimedOut(_)) => error,
-                Err(error) => return Err(error.into()),
+                Err(error) => error,
             };
-            seen = look(context, name).await?;
+            let is_over = context.now() >= until;
+            match &error {
+                AcquireError::TimedOut(_) => {}
+                // There is room again in a while.
+                AcquireError::Full(_) if !is_over => {
+                    let soon = context.now().saturating_add(FULL);
+                    context.clock.sleep_until(soon.min(until)).await;
+                }
+                // The end of a slice cuts an answer short, and the look below waits for the store.
+                error if error.is_transient() && !is_over => {}
+                _ => return Err(error.into()),
+            }
+            let seen = look(context, name, until).await?;
+            now = seen.now;
             if let Some(why) = self.skipped(name, slot, &seen)? {
                 return Ok(Err(why));
             }
-            earlier = self.find_earlier_run(name, slot).await?;
-            let alive = skips.filter(|run| earlier.is_some_and(|now| now.token == run.token));
-            match alive {
-                // It was renewed, or there is no time to see that.
-                Some(EarlierRun { token, .. }) => return Ok(Err(Skipped::Overlaps { token })),
-                None if context.now() >= until => return Err(timed_out.into()),
-                None => {}
+            if let Holder::Earlier { token, .. } = holder
+                && self.overlap == Overlap::Skip
+                && wait == slice
+                && self.find_holder(name, slot, until).await?.is_earlier(token)
+            {
+                // The lease that was seen is over, so it was renewed: that run is alive.
+                return Ok(Err(Skipped::Overlaps { token }));
+            }
+            if is_over {
+                return Err(error.into());
             }
         }
     }
 
-    /// The run of an earlier slot that still has the lock.
-    async fn find_earlier_run(
+    /// How long to wait before it is seen again who has the lock.
+    fn slice(&self, holder: &Holder) -> Option<Duration> {
+        match (holder, self.overlap) {
+            (_, Overlap::Wait) | (Holder::ThisSlot, _) => None,
+            // That run may be dead: then its lease ends.
+            (Holder::Earlier { left, .. }, Overlap::Skip) => Some(left.saturating_add(MARGIN)),
+            (Holder::Earlier { .. } | Holder::Unknown, _) => Some(AGAIN),
+        }
+    }
+
+    /// Who has the lock, as far as the record says.
+    async fn find_holder(
         &self,
         name: &LockName,
         slot: &Slot,
-    ) -> Result<Option<EarlierRun>, OnceError> {
+        until: Timestamp,
+    ) -> Result<Holder, OnceError> {
         let context = self.target.context();
         // First the holder: a run that began since is in the record then.
-        let mut holders = oversight::inspect(context, name).await?.holders;
+        let mut holders = inspect(context, name, until).await?.holders;
         holders.retain(|holder| !holder.lingering);
-        let seen = look(context, name).await?;
-        let Some(record) = self.record_of_schedule(name, &seen)? else { return Ok(None) };
-        let tokens: Vec<_> = holders.iter().filter_map(|holder| holder.token).collect();
-        let Running::AnEarlierSlot(token) = record.running(&slot.id, &tokens, &self.rules) else {
-            return Ok(None);
+        let seen = look(context, name, until).await?;
+        let Some(record) = self.record_of_schedule(name, &seen)? else {
+            return Ok(Holder::Unknown);
         };
-        let left = holders.iter().find(|holder| holder.token == Some(token));
-        let left = left.and_then(|holder| holder.left).unwrap_or(Ttl::DEFAULT.get());
-        Ok(Some(EarlierRun { token, left }))
+        let tokens: Vec<_> = holders.iter().filter_map(|holder| holder.token).collect();
+        if let Running::AnEarlierSlot(token) = record.running(&slot.id, &tokens, &self.rules) {
+            let left = holders.iter().find(|holder| holder.token == Some(token));
+            let left = left.and_then(|holder| holder.left).unwrap_or(Ttl::DEFAULT.get());
+            return Ok(Holder::Earlier { token, left });
+        }
+        let noted = record.started.first().is_some_and(|started| tokens.contains(&started.token));
+        Ok(if noted { Holder::ThisSlot } else { Holder::Unknown })
     }
 
     /// Takes the lock from the run with this token.
-    async fn end_run(&self, name: &LockName, token: Token) -> Result<(), OnceError> {
+    async fn end_run(
+        &self,
+        name: &LockName,
+        token: Token,
+        until: Timestamp,
+    ) -> Result<(), OnceError> {
         let context = self.target.context();
-        let mut seen = oversight::inspect(context, name).await?;
+        let mut seen = inspect(context, name, until).await?;
         seen.holders.retain(|holder| holder.token == Some(token));
-        oversight::evict_seen(context, name, &seen).await?;
-        Ok(())
+        match oversight::evict_seen(context, name, &seen).await {
+            // It is seen again who has the lock.
+            Err(error) if !error.is_transient() => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Notes the start of a run, unless the record says by now that there is nothing to do.
@@ -228,7 +315,11 @@ impl Once {
         let context = self.target.context();
         // Also if this is dropped or fails at any point.
         let unstarted = UnstartedRun::new(&guard);
-        let seen = if kept(Rule::SlotReadUnderLock) { look(context, name).await? } else { before };
+        let seen = if kept(Rule::SlotReadUnderLock) {
+            look(context, name, Timestamp::NEVER).await?
+        } else {
+            before
+        };
         if let Some(why) = self.skipped(name, slot, &seen)? {
             drop(unstarted);
             // If this fails, the lease ends by itself.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_proto::{
-    LostReason,
+    LostReason, Timestamp,
     schedule::{Slot, SlotRecord},
 };
 
@@ -26,9 +26,13 @@ pub(super) struct Look {
     pub(super) now: u64,
 }
 
-/// Reads the record.
-pub(super) async fn look(context: &StoreContext, name: &LockName) -> Result<Look, InspectError> {
-    let until = context.now().saturating_add(PATIENCE);
+/// Reads the record. Tries until then, but for half a minute at most.
+pub(super) async fn look(
+    context: &StoreContext,
+    name: &LockName,
+    until: Timestamp,
+) -> Result<Look, InspectError> {
+    let until = until.min(context.now().saturating_add(PATIENCE));
     let store = &context.store;
     let stored = retry_until(context, name, until, None, || store.read_slots(name)).await?;
     let record = stored.text.as_deref().map(SlotRecord::read).transpose();
@@ -68,13 +72,26 @@ pub(super) async fn note_finish(
     let Outcome::Over { in_doubt } = write(guard, slot, before, record, now).await? else {
         return Ok(());
     };
-    let seen = match look(guard.held().lease().context(), guard.name()).await {
+    let (context, lost) = (guard.held().lease().context(), taken(guard));
+    if !in_doubt {
+        return Err(lost.into());
+    }
+    let seen = match look(context, guard.name(), Timestamp::NEVER).await {
         Ok(seen) => seen.record,
-        Err(_) if !in_doubt => return Err(taken(guard).into()),
-        Err(error) => return Err(OnceError::in_doubt(taken(guard), error)),
+        Err(error) => return Err(OnceError::in_doubt(lost, error)),
     };
-    let by = seen.and_then(|record| record.finished_by(&slot.id));
-    if by == Some(guard.token()) { Ok(()) } else { Err(taken(guard).into()) }
+    match seen.and_then(|record| record.finished_by(&slot.id)) {
+        Some(token) if token == guard.token() => Ok(()),
+        None => Err(lost.into()),
+        Some(_) => {
+            let what = "a later run finished this slot or a later one, so it is not known whether this run did";
+            let fault = Fault::new(FaultKind::InDoubt, what, "nothing needs to be done");
+            Err(OnceError::in_doubt(
+                lost,
+                InspectError::store(context.address(guard.name()), fault),
+            ))
+        }
+    }
 }
 
 /// What became of a write.
@@ -111,7 +128,7 @@ async fn write(
             Ok(SlotsWritten::NotHeld) => return Ok(Outcome::Over { in_doubt }),
             Ok(SlotsWritten::Changed) => {
                 // Nobody else writes while this lock is held. It may have been kept no longer.
-                let seen = look(context, name).await?;
+                let seen = look(context, name, Timestamp::NEVER).await?;
                 if seen.text.is_some() || write.before.is_none() {
                     return Ok(Outcome::Over { in_doubt });
                 }
