@@ -186,8 +186,6 @@ rules! {
     OnlyHolderWritesSlots,
     /// A late copy of an earlier write does not replace the record of the slots.
     LateCopyOfSlotsRefused,
-    /// The record of the slots is read under the lock.
-    SlotReadUnderLock,
 }
 
 #[cfg(feature = "broken-rules")]

@@ -120,7 +120,7 @@ impl Once {
             Ok(guard) => guard,
             Err(why) => return Ok(skipped(why)),
         };
-        match self.start(guard, name, slot, seen).await? {
+        match self.start(guard, name, slot).await? {
             Ok(run) => Ok(Begun::Run(run)),
             Err(why) => Ok(skipped(why)),
         }
@@ -310,16 +310,11 @@ impl Once {
         guard: Guard,
         name: &LockName,
         slot: &Slot,
-        before: Look,
     ) -> Result<Open<SlotRun>, OnceError> {
         let context = self.target.context();
         // Also if this is dropped or fails at any point.
         let unstarted = UnstartedRun::new(&guard);
-        let seen = if kept(Rule::SlotReadUnderLock) {
-            look(context, name, Timestamp::NEVER).await?
-        } else {
-            before
-        };
+        let seen = look(context, name, Timestamp::NEVER).await?;
         if let Some(why) = self.skipped(name, slot, &seen)? {
             drop(unstarted);
             // If this fails, the lease ends by itself.
