@@ -122,7 +122,7 @@ fn lists_of_fixed_times_are_once_a_day_each() {
     }
 }
 
-/// Each half second of the nights in which the clocks are changed.
+/// In the nights in which the clocks are changed.
 #[test]
 fn no_slot_begins_in_the_future() {
     for (pattern, zone) in
@@ -137,7 +137,8 @@ fn no_slot_begins_in_the_future() {
             1_775_278_800,
             1_790_992_800,
         ] {
-            for half in 0..28_800_u64 {
+            // Around each five minutes of four hours, where slots begin and clocks are changed.
+            for half in (1..48_u64).flat_map(|five| five * 600 - 5..five * 600 + 5) {
                 let now = hour * 1_000_000 + half * 500_000;
                 let slot = cron.slot_at(now).unwrap();
                 let (start, ends) = (slot.starts().unwrap(), slot.ends.unwrap());
