@@ -487,6 +487,25 @@ async fn a_call_that_is_dropped_leaves_no_lock_and_no_waiter() {
     assert!(one.mutex("report").try_lock().await.unwrap().is_some());
 }
 
+/// It would ask the store again and again without a pause.
+#[tokio::test]
+async fn a_process_without_room_for_another_hold_fails_at_once() {
+    let tenure = Tenure::builder(Arc::new(MemoryStore::new())).max_holds(1).build();
+    let _other = tenure.mutex("other").lock().await.unwrap();
+    let begun = report(&tenure);
+    let begun = tokio::time::timeout(Duration::from_secs(10), begun.begin()).await;
+    let error = begun.unwrap().unwrap_err();
+    assert!(format!("{error:#}").contains("the maximum"), "{error:#}");
+}
+
+#[tokio::test]
+async fn a_caller_is_early_by_half_of_a_slot_at_most() {
+    let (one, _, _, clock) = two();
+    clock.set_wall(BEGIN - 1_000_000);
+    let late = run(&report(&one).early(MINUTE)).await;
+    assert_eq!(late.slot().starts(), Some(BEGIN - 30_000_000), "it can still run the current slot");
+}
+
 #[tokio::test]
 async fn a_store_that_keeps_no_record_refuses() {
     use crate::flawed::Flawed;

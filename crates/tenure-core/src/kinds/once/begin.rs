@@ -230,7 +230,7 @@ impl Once {
                     context.clock.sleep_until(soon.min(until)).await;
                 }
                 // The end of a slice cuts an answer short, and the look below waits for the store.
-                error if error.is_transient() && !is_over => {}
+                AcquireError::InDoubt(_) | AcquireError::Unreachable(_) if !is_over => {}
                 _ => return Err(error.into()),
             }
             let seen = look(context, name, until).await?;
