@@ -11,7 +11,7 @@ use std::{
 
 use tenure_proto::{
     LostReason, OutOfRange, Owner, Timestamp, Token,
-    queue::{Kind, Mode},
+    queue::{Identity, Kind, Mode},
     rule::{Rule, kept},
 };
 
@@ -19,6 +19,7 @@ use crate::{
     AcquireError, Clock, Entropy, Fault, FaultKind, LockName, Store,
     engine::{Agenda, EngineStarter, ReserveError, Slot, Slots},
     error::{LockAddress, Lost},
+    history::Journal,
     observe::StoreTelemetry,
     options::{Defaults, DefaultsResolver, Options, OwnIdentity, ValidatedSettings},
     pace::SHORT,
@@ -36,6 +37,7 @@ pub(crate) struct StoreContext {
     pub(crate) agenda: Arc<Agenda>,
     pub(crate) slots: Arc<Slots>,
     pub(crate) observer: StoreTelemetry,
+    pub(crate) journal: Arc<Journal>,
     me: OwnIdentity,
     defaults: DefaultsResolver,
     process: u32,
@@ -54,12 +56,13 @@ impl StoreContext {
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
         (agenda, slots): (Arc<Agenda>, Arc<Slots>),
-        observer: StoreTelemetry,
+        (observer, journal): (StoreTelemetry, Arc<Journal>),
         (defaults, me): (DefaultsResolver, OwnIdentity),
     ) -> Self {
         let process = std::process::id();
         Self {
             observer,
+            journal,
             me,
             store,
             clock,
@@ -100,6 +103,11 @@ impl StoreContext {
             self.observer.warn_short_ttl(name, ttl);
         }
         Ok(settings)
+    }
+
+    /// This process, as one that does something to the holders of a lock.
+    pub(crate) fn identity(&self, reason: Option<String>) -> Identity {
+        self.me.because(reason)
     }
 
     /// The lock and its store, for an error.

@@ -17,6 +17,7 @@ mod engine;
 pub mod entropy;
 pub mod error;
 pub mod files;
+pub mod history;
 pub mod kinds;
 mod local;
 mod name_pattern;

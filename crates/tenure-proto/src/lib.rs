@@ -29,6 +29,7 @@ pub mod backoff;
 pub mod cleanup;
 pub mod election;
 mod fingerprint;
+pub mod history;
 pub mod hold;
 mod hold_id;
 pub mod incarnation;

@@ -50,4 +50,4 @@ pub use secret::Secret;
 pub use settings::Settings;
 #[doc(hidden)]
 pub use tenure_core::Fault;
-pub use values::{ValueError, duration, yes_no};
+pub use values::{ValueError, duration, retention, yes_no};

@@ -3,6 +3,7 @@
 use std::{fmt, time::Duration};
 
 use humantime::{DurationError, parse_duration};
+use tenure_core::history::{BadRetention, Retention};
 
 /// Why a value is invalid. It never shows the value, which may be part of a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,30 @@ pub fn duration(text: &str) -> Result<Duration, ValueError> {
         DurationError::NumberOverflow => ValueError::TooLarge,
         _ => ValueError::NotDuration,
     })
+}
+
+/// Parses how much of a history is kept: a number of entries, `100`, or a time, `7d`.
+///
+/// # Errors
+/// A message that says what to write instead.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// assert_eq!(tenure_url::retention("100")?.most(), 100);
+/// assert_eq!(tenure_url::retention("7d")?.time(), Duration::from_secs(7 * 24 * 3_600));
+/// assert!(tenure_url::retention("often").is_err());
+/// # Ok::<(), String>(())
+/// ```
+pub fn retention(text: &str) -> Result<Retention, String> {
+    let out_of_range = |error: BadRetention| error.to_string();
+    if let Ok(most) = text.trim().parse::<u32>() {
+        return Retention::entries(most).map_err(out_of_range);
+    }
+    let time = duration(text).map_err(|_| {
+        format!("{text:?} is neither a number of entries, such as 100, nor a time, such as 7d")
+    })?;
+    Retention::for_time(time).map_err(out_of_range)
 }
 
 /// Parses yes or no. Also accepts `true` and `false`, `on` and `off`, `1` and `0`.

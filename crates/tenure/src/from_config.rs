@@ -1,5 +1,7 @@
 //! Opening the store that a configuration names.
 
+use tenure_core::{Fault, store::no_history};
+
 use crate::{Examination, OpenError, Tenure, config::Config, open::open_for};
 
 impl Tenure {
@@ -49,8 +51,14 @@ impl Tenure {
             .await
             .map_err(|error| with_config_origin(config, error))?;
         let families = config.metric_families().clone();
+        let history = config.history_families().clone();
+        if !history.is_empty() && !store.capabilities().history {
+            let why = store.capabilities().reasons.history;
+            let (url, fault) = (store.location(), why.map_or_else(no_history, Fault::from));
+            return Err(OpenError::Store { url, fault });
+        }
         let config = config.clone();
-        let mut builder = Self::builder(store).metric_families(families);
+        let mut builder = Self::builder(store).metric_families(families).history_families(history);
         if let Some(service) = config.service() {
             builder = builder.service(service);
         }

@@ -179,7 +179,7 @@ pub use tenure_core::{
     DowngradeError, Election, Error, Fault, FaultKind, Guard, Handle, HandleError, InspectError,
     Latch, LatchError, Leaders, Leadership, LockName, Lost, LostReason, Mutex, NameError,
     OnceError, ReleaseError, RwLock, Semaphore, ShutdownError, StoreError, Token, Watcher,
-    WriteGuard, asking, clock, detached, entropy, error, kinds, observe,
+    WriteGuard, asking, clock, detached, entropy, error, history, kinds, observe,
 };
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;
@@ -205,6 +205,9 @@ mod pages {
 
     #[doc = include_str!("../../../docs/once.md")]
     struct Once;
+
+    #[doc = include_str!("../../../docs/history.md")]
+    struct History;
 
     #[cfg(feature = "macros")]
     #[doc = include_str!("../../../docs/errors.md")]

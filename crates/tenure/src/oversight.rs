@@ -2,8 +2,9 @@
 //! health.
 
 use tenure_core::{
-    Error, InspectError, List, StoreError, Watcher,
+    Error, InspectError, List, LockName, StoreError, Watcher,
     asking::{AskRelease, BreakNotice},
+    history::HistoryEntry,
     proto::{
         HoldId,
         queue::{Contender, Identity, Snapshot},
@@ -162,6 +163,67 @@ impl Tenure {
         seen: &Snapshot,
     ) -> Result<Vec<Contender>, InspectError> {
         self.0.evict_seen(name, seen).await
+    }
+
+    /// Returns who held the lock called `name`, from when until when, and how each hold ended: the last one first, and at
+    /// most 1,000 holds. It is empty if no [history](crate::history) of this lock is kept.
+    ///
+    /// A hold that has just ended may be [`Expired`](crate::history::Ending::Expired) for a moment, until what its
+    /// process tells of it has arrived.
+    ///
+    /// # Errors
+    /// [`InspectError`] if the name cannot be used, the store keeps no history, or it did not answer within 30 s.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: this changes nothing.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::Arc;
+    /// use tenure::{Tenure, history::{Ending, HistoryFamilies, Retention}, store::MemoryStore};
+    ///
+    /// let families = HistoryFamilies::new([("report", Retention::entries(10)?)])?;
+    /// let tenure = Tenure::builder(Arc::new(MemoryStore::new())).history_families(families).build();
+    /// tenure.mutex("report").lock().await?.release().await?;
+    /// tenure.flush_history().await;
+    /// for hold in tenure.history("report").await? {
+    ///     println!("{} held it, token {}, {:?}", hold.who, hold.token, hold.ended);
+    ///     assert_eq!(hold.ended, Some(Ending::Released));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn history(
+        &self,
+        name: impl AsRef<str> + Send,
+    ) -> Result<Vec<HistoryEntry>, InspectError> {
+        self.0.history(name).await
+    }
+
+    /// Returns when the store has everything that this process adds to the [history](crate::history) of locks, or when
+    /// tenure gave up on it. At its end, a program waits for that by itself, for up to a second.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    pub async fn flush_history(&self) {
+        self.0.flush_history().await;
+    }
+
+    /// Adds to the [history](crate::history) of the lock called `name`, if it has one, that this process evicted these
+    /// holds, and why. [`Tenure::evict`] and [`Tenure::evict_seen`] add that they were evicted; this adds the reason.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let tenure = tenure::Tenure::open("memory:").await?;
+    /// let stuck = tenure.mutex("backup").lock().await?;
+    /// let seen = tenure.inspect("backup").await?;
+    /// let evicted = tenure.evict_seen("backup", &seen).await?;
+    /// tenure.record_break(stuck.name(), &evicted, Some("it hangs since noon".to_owned()));
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn record_break(&self, name: &LockName, evicted: &[Contender], reason: Option<String>) {
+        self.0.record_break(name, evicted, reason);
     }
 
     /// Asks everything that holds the lock called `name` now to release it, and waits until it does. Await the returned

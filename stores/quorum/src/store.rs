@@ -240,6 +240,11 @@ fn check(members: &[Member], places: &[String], durable: bool) -> Result<(), Fau
     Ok(())
 }
 
+const NO_HISTORY: Reason = Reason {
+    what: "the servers of a quorum keep no history of locks",
+    help: "use one Redis, PostgreSQL, MySQL or the embedded store, or the metrics and logs of the holders",
+};
+
 const NO_SLOT_RECORDS: Reason = Reason {
     what: "the servers of a quorum have no common time of day, by which all hosts would see the same slot",
     help: "use one Redis, PostgreSQL, MySQL or the embedded store to run something once per slot",
@@ -269,6 +274,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
         together: false,
         detach,
         slot_records: false,
+        history: false,
         kinds_may_mix: all(|can| can.kinds_may_mix),
         incarnation: false,
         tells_evictions: telling >= majority(members.len()),
@@ -284,6 +290,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
             fifo: Some(NO_QUEUE),
             detach: (!detach).then_some(NO_DETACHING),
             slot_records: Some(NO_SLOT_RECORDS),
+            history: Some(NO_HISTORY),
         },
     }
 }

@@ -18,6 +18,11 @@ const NO_DETACHING: Reason = Reason {
     help: "release it, and lock again where the work continues; or use another store",
 };
 
+const NO_HISTORY: Reason = Reason {
+    what: "ZooKeeper keeps no history of locks: what is written there burdens every server of it",
+    help: "use Redis, PostgreSQL, MySQL or the embedded store, or the metrics and logs of the holders",
+};
+
 const NO_SLOT_RECORDS: Reason = Reason {
     what: "ZooKeeper tells its clients no time of day, by which all hosts would see the same slot",
     help: "use Redis, PostgreSQL, MySQL or the embedded store to run something once per slot",
@@ -44,6 +49,7 @@ pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
         together: false,
         detach: false,
         slot_records: false,
+        history: false,
         kinds_may_mix: options.layout == Layout::Kazoo,
         incarnation: false,
         tells_evictions: true,
@@ -58,6 +64,7 @@ pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
             permits: (options.layout == Layout::Kazoo).then_some(NO_PERMITS),
             detach: Some(NO_DETACHING),
             slot_records: Some(NO_SLOT_RECORDS),
+            history: Some(NO_HISTORY),
             ..Reasons::NONE
         },
     }

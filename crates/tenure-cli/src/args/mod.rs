@@ -10,7 +10,7 @@ mod values;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use tenure::{LockName, Token, inspect::HoldId};
+use tenure::{LockName, Token, history::Retention, inspect::HoldId};
 
 use crate::pages;
 
@@ -18,7 +18,7 @@ pub(crate) use self::bench::{Bench, Workload};
 pub(crate) use self::detached::{Lock, Renew, Unlock};
 pub(crate) use self::export::Export;
 pub(crate) use self::slots::{Mark, Overlap, SlotArgs};
-use self::values::{duration, hold, lease, name, one_of_several, token};
+use self::values::{duration, hold, lease, name, one_of_several, retention, token};
 
 /// Run any program under a distributed lock.
 #[derive(Debug, Parser)]
@@ -86,6 +86,8 @@ pub(crate) enum Command {
     Ls(Ls),
     /// Show the holders and waiters of a lock
     Show(Show),
+    /// Show who held a lock, from when until when, and how each hold ended
+    History(History),
     /// Ask the holder of a lock to release it, and wait until it does
     AskRelease(AskRelease),
     /// Take a lock away from its holder
@@ -210,6 +212,18 @@ pub(crate) struct HoldArgs {
     /// What to do when somebody asks for the release of the lock
     #[arg(long, value_name = "WHAT", default_value = "warn")]
     pub(crate) on_release_request: OnReleaseRequest,
+    /// Keep a history of the lock: this many entries, or for this time [default of KEEP: 100]
+    ///
+    /// `tenure history` shows it. The configuration file can say it for families of locks.
+    #[arg(
+        long,
+        value_name = "KEEP",
+        value_parser = retention,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "100"
+    )]
+    pub(crate) history: Option<Retention>,
     /// Do not pass TENURE_STORE to the command: it may contain a password
     #[arg(long)]
     pub(crate) hide_store: bool,
@@ -318,6 +332,16 @@ pub(crate) struct Show {
     /// Exit with 1 if the lock is held, and with 0 if it is free
     #[arg(long)]
     pub(crate) exit_code: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct History {
+    /// The lock's name
+    #[arg(value_parser = name)]
+    pub(crate) name: LockName,
+    /// Show only the last N holds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: Option<u32>,
 }
 
 #[derive(Args, Debug)]

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use tenure::{LockName, Token, inspect::HoldId};
+use tenure::{LockName, Token, history::Retention, inspect::HoldId};
 use tenure_core::{NamePattern, proto::Ttl};
 use tenure_url::ValueError;
 
@@ -56,6 +56,11 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         "write an IP address and a port, such as 127.0.0.1:9464 or [::1]:9464".to_owned()
     })
+}
+
+/// How much of a history is kept.
+pub(super) fn retention(text: &str) -> Result<Retention, String> {
+    tenure_url::retention(text)
 }
 
 /// A length of time.

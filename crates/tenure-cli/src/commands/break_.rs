@@ -72,6 +72,7 @@ pub(super) async fn break_(
             None => break (seen, evicted),
         }
     };
+    tenure.record_break(name, &evicted, args.reason.clone());
     write_answer(&if voice.is_json() {
         json::break_answer(name, &evicted)
     } else {

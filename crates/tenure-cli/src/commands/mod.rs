@@ -8,6 +8,7 @@ mod completions;
 mod doctor;
 mod elect;
 mod export;
+mod history;
 mod lock;
 mod ls;
 mod man;
@@ -19,7 +20,11 @@ mod unlock;
 
 use std::{future::Future, pin::Pin, time::Duration};
 
-use tenure::{Fault, LockName, Tenure, config::Config};
+use tenure::{
+    Fault, LockName, Tenure,
+    config::Config,
+    history::{HistoryFamilies, Retention},
+};
 use tenure_url::has_password;
 
 use crate::{
@@ -37,6 +42,8 @@ use crate::{
 const LEAVE: Duration = Duration::from_secs(2);
 /// The same where the store did not answer, and most likely does not now.
 const AWAY: Duration = Duration::from_millis(500);
+/// How long the end may take for what the history lacks.
+const HISTORY: Duration = Duration::from_secs(1);
 /// How long the end may take where nothing is left to be done.
 const SETTLED: Duration = Duration::from_millis(100);
 
@@ -64,7 +71,8 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
     }
     match command {
         Command::Run(args) => {
-            let config = load(&common, voice)?;
+            let mut config = load(&common, voice)?;
+            keep_history(&mut config, args.hold.history, args.names())?;
             let asking = &args.hold.asking;
             let codes = settings::codes(asking.busy_exit_code, &asking.ends, &config);
             let skipped = args.slots.skipped_exit_code.unwrap_or(codes.skipped);
@@ -90,7 +98,8 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
             with_store(&config, |tenure| unlock::unlock(given, tenure, voice))
         }
         Command::Elect(args) => {
-            let config = load(&common, voice)?;
+            let mut config = load(&common, voice)?;
+            keep_history(&mut config, args.hold.history, [&args.name])?;
             let asking = &args.hold.asking;
             voice.tell_with(settings::codes(asking.busy_exit_code, &asking.ends, &config));
             block_on(elect::elect(args, &config, voice))
@@ -100,6 +109,9 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
         }
         Command::Show(args) => {
             with_store(&load(&common, voice)?, |tenure| show::show(args, tenure, voice))
+        }
+        Command::History(args) => {
+            with_store(&load(&common, voice)?, |tenure| history::show_history(args, tenure, voice))
         }
         Command::AskRelease(args) => with_store(&load(&common, voice)?, |tenure| {
             ask_release::ask_release(args, tenure, voice)
@@ -122,6 +134,20 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
     }
 }
 
+/// Keeps a history of these locks, if that is wanted, in place of what the configuration says.
+fn keep_history<'a>(
+    config: &mut Config,
+    kept: Option<Retention>,
+    names: impl IntoIterator<Item = &'a LockName>,
+) -> Result<(), Failure> {
+    let Some(kept) = kept else { return Ok(()) };
+    let families = names.into_iter().map(|name| (name.as_str(), kept));
+    let families = HistoryFamilies::new(families)
+        .map_err(|error| Failure::Usage(Explanation::new(error.to_string())))?;
+    config.use_history(families);
+    Ok(())
+}
+
 /// A store's fault with the lock and the store it is about.
 fn store_failure(tenure: &Tenure, name: &LockName, fault: &Fault) -> Failure {
     Failure::Failed(Explanation::of_fault(name.as_str(), tenure.store().location(), fault))
@@ -142,6 +168,8 @@ fn with_store<F: Future<Output = Result<u8, Failure>>>(
 /// Ends the store's use in order, so that the process leaves nothing behind in it. What was begun
 /// by something that failed is taken back before the process is gone, not one ttl later.
 async fn close_store<T: Sync>(tenure: &Tenure, done: &Result<T, Failure>) {
+    // What was done is in the history before the next command can ask for it.
+    let _ = tokio::time::timeout(HISTORY, tenure.flush_history()).await;
     let within = match done {
         Ok(_) => SETTLED,
         Err(failure) if failure.is_unreachable() => AWAY,

@@ -7,7 +7,7 @@ use super::store_failure;
 use crate::{
     args,
     exit::{self, Failure},
-    output::{Reporter, json, tables, write_answer},
+    output::{Reporter, history, json, tables, write_answer},
 };
 
 pub(super) async fn show(
@@ -22,10 +22,20 @@ pub(super) async fn show(
         [] => None,
         _ => tenure.release_request(&args.name).await.ok().flatten(),
     };
+    // Who had a free lock last, if anybody knows.
+    let last = match &*seen.holders {
+        [] if tenure.store().capabilities().history => {
+            tenure.history(&args.name).await.ok().and_then(|entries| entries.into_iter().next())
+        }
+        _ => None,
+    };
     if voice.is_json() {
-        write_answer(&json::snapshot(&args.name, &seen, asks.as_ref()))?;
+        write_answer(&json::snapshot(&args.name, &seen, asks.as_ref(), last.as_ref()))?;
     } else if !voice.is_quiet() {
         write_answer(&tables::snapshot(&args.name, &seen))?;
+        if let Some(last) = last {
+            write_answer(&history::last_hold(&last))?;
+        }
         if let Some(by) = asks {
             write_answer(&format!("asked to release by {}", plain(&by.to_string())))?;
         }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tenure::{
     Handle, LockName, LostReason, Token,
     asking::ReleaseAnswer,
+    history::{Ending, HistoryEntry},
     inspect::{Contender, Identity, Kind, Mode, Snapshot, Waiting},
     store::{Diagnostic, Listing},
 };
@@ -158,10 +159,40 @@ pub(crate) fn listing(listing: &Listing) -> String {
 }
 
 /// The answer of `show`.
-pub(crate) fn snapshot(name: &LockName, seen: &Snapshot, asks: Option<&Identity>) -> String {
+pub(crate) fn snapshot(
+    name: &LockName,
+    seen: &Snapshot,
+    asks: Option<&Identity>,
+    last: Option<&HistoryEntry>,
+) -> String {
     let mut answer = named(name, seen);
+    answer["last"] = last.map(past_hold).into();
     answer["release_requested_by"] = asks.map(identity).into();
     answer.printed()
+}
+
+/// The answer of `history`.
+pub(crate) fn history(name: &LockName, entries: &[HistoryEntry]) -> String {
+    let entries: Vec<_> = entries.iter().map(past_hold).collect();
+    json!({ "lock": name.as_str(), "entries": entries }).printed()
+}
+
+fn past_hold(entry: &HistoryEntry) -> Value {
+    let Identity { host, user, pid, service, operation, reason, .. } = &entry.who;
+    let lost = match entry.ended {
+        Some(Ending::Lost(why)) => Some(self::reason(why)),
+        _ => None,
+    };
+    json!({
+        "token": entry.token.to_string(), "kind": entry.kind.as_str(),
+        "mode": if entry.shared { "shared" } else { "exclusive" },
+        "label": entry.label, "host": host, "user": user, "pid": pid, "service": service,
+        "operation": operation, "reason": reason,
+        "from": entry.from.map(moment), "until": entry.until.map(moment),
+        "held_ms": entry.held().map(millis),
+        "ended": entry.ended.map(Ending::as_str), "lost": lost, "exit_code": entry.exit_code,
+        "broken_by": entry.broken_by.as_ref().map(identity),
+    })
 }
 
 /// The answer of `break`.
@@ -300,7 +331,7 @@ fn mode(mode: Mode) -> Value {
     }
 }
 
-fn reason(reason: LostReason) -> &'static str {
+pub(super) fn reason(reason: LostReason) -> &'static str {
     match reason {
         LostReason::Taken => "taken",
         LostReason::MaxHold => "max_hold",
@@ -322,7 +353,7 @@ fn millis(length: Duration) -> u64 {
 }
 
 /// A moment as RFC 3339 has it.
-fn moment(micros: u64) -> String {
+pub(super) fn moment(micros: u64) -> String {
     // What lies beyond the year 9999 cannot be written so; the last moment that can is shown.
     let last = Duration::from_secs(253_402_300_799);
     let since = Duration::from_micros(micros).min(last);

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod diagnostics;
 pub(crate) mod handing_over;
+pub(crate) mod history;
 pub(crate) mod human;
 pub(crate) mod json;
 mod rows;

@@ -143,6 +143,15 @@ impl AnyGuard {
         }
     }
 
+    /// Tells the history of its locks how the command ended.
+    pub(crate) fn set_exit_code(&self, exit_code: u8) {
+        match self {
+            Self::One(guard) => guard.set_exit_code(exit_code.into()),
+            Self::Slot(guard) => guard.set_exit_code(exit_code.into()),
+            Self::All(guard) => guard.set_exit_code(exit_code.into()),
+        }
+    }
+
     /// On its way to be held by no process.
     pub(crate) fn detach(self) -> Result<Detach, String> {
         match self {

@@ -234,6 +234,9 @@ async fn release_locks(
         ProcessExit::Code(_) | ProcessExit::NotStarted => None,
     };
     let ran = ended.how != ProcessExit::NotStarted;
+    if let Some(code) = ended.how.code() {
+        held.set_exit_code(code);
+    }
     let in_time = ended.at < held.deadline().as_nanos();
     let (failure, by) = (held.last_renewal_error(), held.broken_by());
     let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();

@@ -264,6 +264,12 @@ impl Guard {
         Some(Identity::clone(&*self.held.lease().broken_by()?))
     }
 
+    /// Sets the exit code of a command that ran under the lock, for the [history](crate::history) of the lock, if one is
+    /// kept. Set it before you release.
+    pub fn set_exit_code(&self, exit_code: i32) {
+        self.held.lease().set_exit_code(self.held.generation(), exit_code);
+    }
+
     /// Runs `work` for as long as the hold lasts. If the hold is lost, `work` is dropped.
     ///
     /// The guard remains afterwards. `work` need not be `Send`; if it is, the returned future is too.

@@ -39,6 +39,7 @@ impl Acquisition {
                     self.released();
                     let lost = context.lost(&self.name, end.token, LostReason::Taken);
                     context.observer.record_late_loss(self.series, &lost);
+                    context.journal.lost_late(&self.name, end.token, context.now());
                     return Err(lost.into());
                 }
                 // If it is not held, an earlier try may have released it.

@@ -10,6 +10,7 @@ mod slots;
 mod starter;
 mod survival;
 mod take_back;
+mod writing_history;
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -23,7 +24,7 @@ use agenda::OneTimeJob;
 pub(crate) use agenda::{Agenda, AgendaKey, Job, WakeOnDrop, WatchedLease, WatchedQueues};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 pub(crate) use reading_notes::UnreadNotes;
-pub(crate) use slots::{ReserveError, Slot, Slots};
+pub(crate) use slots::{ReserveError, Slot, Slots, UnwrittenGuard};
 pub(crate) use starter::EngineStarter;
 use survival::catch_future_panic;
 pub(crate) use survival::catch_panic;
@@ -35,6 +36,7 @@ use crate::{
     Clock, Eviction, Evictions, Fault, FaultKind, Store,
     driver::{Either, first, timeout_at},
     error::{LockAddress, Lost},
+    history::Journal,
     observe::{GAUGES_EVERY, StoreCall, StoreTelemetry, failure},
     outage::Outage,
     pace::RenewalPace,
@@ -67,6 +69,7 @@ pub(crate) struct Engine {
     pub(crate) outage: Mutex<Outage>,
     pub(crate) pace: Mutex<RenewalPace>,
     pub(crate) unread: UnreadNotes,
+    pub(crate) journal: Arc<Journal>,
 }
 
 /// One call to the store that is under way.
@@ -96,6 +99,7 @@ impl Engine {
             let now = self.clock.now();
             self.start_what_is_due(now, calls);
             self.read_notes(&|call| calls.under_way.push(call));
+            self.write_histories(&|call| calls.under_way.push(call));
             let begins = gauges_at == Timestamp::NEVER && self.observer.gauges_are_due();
             let finished = self.is_finished() && calls.under_way.is_empty();
             if begins || now >= gauges_at || (finished && gauges_at != Timestamp::NEVER) {
@@ -293,6 +297,7 @@ impl Engine {
                     let lock = LockAddress { name: job.name.clone(), store: self.store.location() };
                     let lost = Lost::new(lock, token, LostReason::Taken);
                     catch_panic(|| self.observer.record_late_loss(job.observed().0, &lost));
+                    self.journal.lost_late(&job.name, token, self.clock.now());
                 }
             }
             Some(Err(fault)) if fault.kind() != FaultKind::InDoubt => {}
@@ -332,6 +337,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         // A later acquisition must fail, because its lock would not be renewed.
         self.slots.close();
+        self.journal.unwritten().end();
         catch_panic(|| self.observer.leave_gauges());
     }
 }

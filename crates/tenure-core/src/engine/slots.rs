@@ -34,6 +34,8 @@ struct Counts {
     over: usize,
     settled: usize,
     closed: bool,
+    /// How many changes of histories are not written yet.
+    unwritten: usize,
     /// Whether tenure's own thread runs the engine of these slots.
     engine_runs: bool,
     /// How many threads wait, and how much longer they may.
@@ -60,6 +62,7 @@ impl Slots {
             over: 0,
             settled: 0,
             closed: false,
+            unwritten: 0,
             engine_runs: false,
             threads: 0,
             patience: PATIENCE,
@@ -97,7 +100,7 @@ impl Slots {
     /// have to be taken back.
     pub(crate) fn are_drained(&self) -> bool {
         let counts = self.lock();
-        counts.closed && counts.taken == 0
+        counts.closed && counts.taken == 0 && counts.unwritten == 0
     }
 
     /// The number of slots taken by holds and waiters, and by releases and clean-ups that were never answered yet.
@@ -106,9 +109,14 @@ impl Slots {
         (counts.taken - counts.over, counts.over - counts.settled)
     }
 
-    /// Returns when every slot is free or settled.
+    /// Returns when every slot is free or settled, and every change of a history was written or given up.
     pub(crate) async fn wait_until_quiet(&self) {
-        self.wait_until(|counts| counts.taken == counts.settled).await;
+        self.wait_until(|counts| counts.taken == counts.settled && counts.unwritten == 0).await;
+    }
+
+    /// Returns when every change of a history was written or given up, or none is any more.
+    pub(crate) async fn wait_until_written(&self) {
+        self.wait_until(|counts| counts.unwritten == 0).await;
     }
 
     /// Returns when tenure's own thread no longer runs the engine of these slots.
@@ -128,16 +136,23 @@ impl Slots {
         }
     }
 
+    /// Counts a change of a history that is not written yet, until the returned value is dropped.
+    pub(crate) fn mark_unwritten(self: &Arc<Self>) -> UnwrittenGuard {
+        self.lock().unwritten += 1;
+        UnwrittenGuard(self.clone())
+    }
+
     /// Tenure's own thread runs the engine of these slots from now on, until the returned value is dropped.
     pub(crate) fn mark_engine_running(self: &Arc<Self>) -> EngineRunningGuard {
         self.lock().engine_runs = true;
         EngineRunningGuard(self.clone())
     }
 
-    /// Blocks this thread until the store has answered every release and clean-up of tenure's own thread. All such
-    /// waits together take at most a second.
+    /// Blocks this thread until the store has answered every release and clean-up of tenure's own thread, and has every
+    /// change of a history. All such waits together take at most a second.
     pub(crate) fn wait_for_releases(&self) {
-        self.block(PATIENCE, |counts| counts.over == counts.settled || !counts.engine_runs);
+        let is_over = |counts: &Counts| counts.over == counts.settled && counts.unwritten == 0;
+        self.block(PATIENCE, |counts| is_over(counts) || !counts.engine_runs);
     }
 
     /// Blocks this thread for a moment, until tenure's own thread no longer runs the engine of these slots.
@@ -232,6 +247,23 @@ impl Drop for Slot {
         }
         if over {
             self.slots.engine.notify_one();
+        }
+    }
+}
+
+/// A change of a history that is not written yet.
+#[derive(Debug)]
+pub(crate) struct UnwrittenGuard(Arc<Slots>);
+
+impl Drop for UnwrittenGuard {
+    fn drop(&mut self) {
+        let mut counts = self.0.lock();
+        counts.unwritten -= 1;
+        let (last, threads) = (counts.unwritten == 0, counts.threads);
+        drop(counts);
+        if last {
+            self.0.tell(threads);
+            self.0.engine.notify_one();
         }
     }
 }

@@ -19,6 +19,13 @@ impl OwnIdentity {
         Self { identity, label }
     }
 
+    /// The identity of this process, with the reason for something that it does to others.
+    pub(crate) fn because(&self, reason: Option<String>) -> Identity {
+        let mut identity = self.identity.clone();
+        identity.reason = reason;
+        identity
+    }
+
     /// The label of a contender with these fields.
     pub(crate) fn label(
         &self,

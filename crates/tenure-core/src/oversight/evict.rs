@@ -23,7 +23,25 @@ pub(crate) async fn evict(
 ) -> Result<Option<Contender>, InspectError> {
     // Once: the result of a second call would not show what the first one did.
     let asked = ask_once(context, PATIENCE, context.store.evict_hold(name, hold)).await;
-    asked.map_err(|fault| failed(context, name, fault))
+    let evicted = asked.map_err(|fault| failed(context, name, fault))?;
+    record_break(context, name, evicted.as_slice(), None);
+    Ok(evicted)
+}
+
+/// Adds to the history of `name` that this process broke these holds, and why.
+pub(crate) fn record_break(
+    context: &StoreContext,
+    name: &LockName,
+    evicted: &[Contender],
+    reason: Option<String>,
+) {
+    if !context.store.capabilities().history || context.is_forked() {
+        return;
+    }
+    let now = context.now();
+    for holder in evicted {
+        context.journal.broken(name, holder, context.identity(reason.clone()), now);
+    }
 }
 
 /// Evicts all holds of `name` that were `seen` and still exist.

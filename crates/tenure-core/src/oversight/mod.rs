@@ -4,7 +4,7 @@ mod evict;
 mod list;
 mod watch;
 
-pub(crate) use evict::{evict, evict_seen};
+pub(crate) use evict::{evict, evict_seen, record_break};
 pub use list::List;
 use tenure_proto::queue::Snapshot;
 pub use watch::Watcher;

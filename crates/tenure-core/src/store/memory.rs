@@ -16,6 +16,7 @@ use std::{
 use async_trait::async_trait;
 use tenure_proto::{
     HoldId, Incarnation, Owner, Renewed, Token,
+    history::StoredEvent,
     queue::{
         Answer, Ask, Client, Contender, DecisionContext, Limits, NameState, QueueError, Raised,
         Released, Snapshot, TakeOver, TakenOver, Together, Wake, acquire_together,
@@ -26,8 +27,8 @@ use tenure_proto::{
 use crate::{
     Clock, Evictions, Fault, FaultKind, HintBoard, LockName, SystemClock, Wakeups,
     store::{
-        Capabilities, Diagnostic, LeaseScope, Listing, Reasons, Renewal, SlotsWrite, SlotsWritten,
-        Store, StoredSlots, check_slot_record, check_together,
+        Capabilities, Diagnostic, HistoryWrite, LeaseScope, Listing, Reasons, Renewal, SlotsWrite,
+        SlotsWritten, Store, StoredHistory, StoredSlots, check_slot_record, check_together,
     },
 };
 
@@ -58,6 +59,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     together: true,
     detach: true,
     slot_records: true,
+    history: true,
     kinds_may_mix: true,
     incarnation: true,
     tells_evictions: true,
@@ -115,6 +117,8 @@ struct MemoryState {
     in_use: BTreeMap<LockName, NameState>,
     /// The records of slots, each with the time of day until which it is kept.
     slots: BTreeMap<LockName, (String, u64)>,
+    /// The events of histories, each with the time of day until which all are kept.
+    histories: BTreeMap<LockName, (Vec<StoredEvent>, u64)>,
     last_time: u64,
     /// The number of names at which those are swept whose leases ended without another request for them.
     sweep_at: usize,
@@ -459,6 +463,25 @@ impl Store for MemoryStore {
         }
         names.slots.insert(name.clone(), (write.text.clone(), until));
         Ok(SlotsWritten::Written)
+    }
+
+    async fn read_history(&self, name: &LockName) -> Result<StoredHistory, Fault> {
+        let now = self.clock.wall();
+        let mut names = self.lock();
+        names.histories.retain(|_, (_, until)| *until > now);
+        let events = names.histories.get(name).map(|(events, _)| events.clone());
+        Ok(StoredHistory { events: events.unwrap_or_default(), now })
+    }
+
+    async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
+        let now = self.clock.wall();
+        let time = u64::try_from(write.retention.time().as_micros()).unwrap_or(u64::MAX);
+        let mut names = self.lock();
+        names.histories.retain(|_, (_, until)| *until > now);
+        let (events, until) = names.histories.entry(name.clone()).or_default();
+        write.add_to(events, now);
+        *until = now.saturating_add(time);
+        Ok(())
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

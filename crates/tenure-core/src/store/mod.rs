@@ -1,7 +1,8 @@
 //! The contract between tenure and a store.
 //!
-//! An author of a store implements every method except [`Store::server`], [`Store::db_system`], [`Store::read_slots`]
-//! and [`Store::write_slots`], which have a default. The clauses below are numbered, and the conformance suite of `tenure-testkit` proves each of them.
+//! An author of a store implements every method except [`Store::server`], [`Store::db_system`], [`Store::read_slots`],
+//! [`Store::write_slots`], [`Store::read_history`] and [`Store::add_history`], which have a default. The clauses below
+//! are numbered, and the conformance suite of `tenure-testkit` proves each of them.
 //! [docs/stores/contract.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/contract.md) maps them onto real
 //! stores. [`NameState`](tenure_proto::queue::NameState) is their meaning in code.
 //!
@@ -68,12 +69,18 @@
 //!     the new one. Otherwise it changes nothing. The record stays for the time that was given with it, whatever happens
 //!     to holders and processes, as long as the store keeps its data; then it is gone. [`Store::read_slots`] returns what
 //!     was written last, and the store's time of day. Repeating is harmless, also late.
+//! 20. **A history is beside the lock.** [`Store::add_history`] adds events to those of a name, with the store's time of
+//!     day less the time that has passed since. It affects no hold and no position, and no other call depends on it.
+//!     Events of which the retention keeps none are gone after that: the oldest ones beyond the number that it allows,
+//!     those older than its time, and all of them that time after the last was added. [`Store::read_history`] returns
+//!     what is left, and may still return what is too old.
 
 mod certificates;
 mod diagnostic;
 mod evictions;
 mod fault;
 mod hints;
+mod history;
 mod memory;
 mod slot_records;
 
@@ -85,6 +92,7 @@ pub use diagnostic::{BadSeverity, Diagnostic, Severity};
 pub use evictions::{Eviction, Evictions};
 pub use fault::{Fault, FaultKind};
 pub use hints::{HintBoard, Wakeups};
+pub use history::{HistoryWrite, StoredHistory, no_history};
 pub use memory::{MemoryStore, Saved};
 pub use slot_records::{SlotsWrite, SlotsWritten, StoredSlots, check_slot_record, no_slot_records};
 pub use tenure_proto::Owner;
@@ -137,6 +145,8 @@ pub struct Capabilities {
     pub detach: bool,
     /// Whether [`Store::write_slots`] and [`Store::read_slots`] work.
     pub slot_records: bool,
+    /// Whether [`Store::add_history`] and [`Store::read_history`] work.
+    pub history: bool,
     /// Whether one name can be used as several kinds of lock at a time, with exclusion decided by the modes alone. If
     /// not, an acquire as another kind is refused as [`Misconfigured`](crate::FaultKind::Misconfigured).
     pub kinds_may_mix: bool,
@@ -184,12 +194,20 @@ pub struct Reasons {
     pub detach: Option<Reason>,
     /// Why it keeps no `slot_records`.
     pub slot_records: Option<Reason>,
+    /// Why it keeps no `history`.
+    pub history: Option<Reason>,
 }
 
 impl Reasons {
     /// No reasons beyond the missing capabilities themselves.
-    pub const NONE: Self =
-        Self { shared: None, permits: None, fifo: None, detach: None, slot_records: None };
+    pub const NONE: Self = Self {
+        shared: None,
+        permits: None,
+        fifo: None,
+        detach: None,
+        slot_records: None,
+        history: None,
+    };
 }
 
 impl Capabilities {
@@ -430,6 +448,16 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         _write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
         Err(no_slot_records())
+    }
+
+    /// Returns the events of a name's history, in the order in which they came, and the store's time of day (clause 20).
+    async fn read_history(&self, _name: &LockName) -> Result<StoredHistory, Fault> {
+        Err(no_history())
+    }
+
+    /// Adds events to the history of a name (clause 20).
+    async fn add_history(&self, _name: &LockName, _write: &HistoryWrite) -> Result<(), Fault> {
+        Err(no_history())
     }
 
     /// Returns the identity of the store's memory (clause 15). From it, a quorum learns that a member restarted and may

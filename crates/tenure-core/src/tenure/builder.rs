@@ -8,6 +8,7 @@ use crate::{
     acquire::Acquirer,
     context::StoreContext,
     engine::{Agenda, Engine, EngineStarter, Slots, at_exit},
+    history::{HistoryFamilies, Journal, Unwritten},
     local::Queues,
     observe::{MetricFamilies, StoreTelemetry},
     options::{Defaults, DefaultsResolver, OwnIdentity},
@@ -23,6 +24,7 @@ pub struct TenureBuilder {
     max_holds: usize,
     defaults: DefaultsResolver,
     families: MetricFamilies,
+    history: HistoryFamilies,
     service: Option<String>,
     user: Option<String>,
 }
@@ -36,6 +38,7 @@ impl TenureBuilder {
             max_holds: Self::MAX_HOLDS,
             defaults: DefaultsResolver::default(),
             families: MetricFamilies::default(),
+            history: HistoryFamilies::default(),
             service: None,
             user: None,
         }
@@ -101,6 +104,31 @@ impl TenureBuilder {
     /// ```
     pub fn metric_families(mut self, families: MetricFamilies) -> Self {
         self.families = families;
+        self
+    }
+
+    /// Sets which families of locks have a [history](crate::history). Default: none.
+    ///
+    /// [`Tenure::history`] reads it. Where the store keeps no history, this does nothing, and reading it is refused.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// use std::sync::Arc;
+    /// use tenure_core::{MemoryStore, Tenure, history::{HistoryFamilies, Retention}};
+    ///
+    /// let families = HistoryFamilies::new([("nightly", Retention::entries(100)?)])?;
+    /// let tenure = Tenure::builder(Arc::new(MemoryStore::new())).history_families(families).build();
+    /// tenure.mutex("nightly").reason("invoices").lock().await?.release().await?;
+    /// // It is written in the background.
+    /// tenure.flush_history().await;
+    /// let history = tenure.history("nightly").await?;
+    /// assert_eq!(history[0].who.reason.as_deref(), Some("invoices"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn history_families(mut self, families: HistoryFamilies) -> Self {
+        self.history = families;
         self
     }
 
@@ -170,6 +198,10 @@ impl TenureBuilder {
         let woken = Arc::default();
         let (slots, agenda) = (Slots::new(self.max_holds, &woken), Agenda::new(&woken));
         let observer = StoreTelemetry::new(&*self.store, self.families, &woken);
+        let unwritten = Unwritten::new(&slots, &woken);
+        let capabilities = self.store.capabilities();
+        let history = if capabilities.history { self.history } else { HistoryFamilies::default() };
+        let journal = Arc::new(Journal::new(history, capabilities.pass_bits, unwritten));
         let engine = Engine {
             slots: slots.clone(),
             agenda: agenda.clone(),
@@ -180,13 +212,20 @@ impl TenureBuilder {
             outage: Default::default(),
             pace: Default::default(),
             unread: Default::default(),
+            journal: journal.clone(),
         };
         // From now on, not from when it first runs: something may be held and evicted by then.
         let evictions = engine.store.evictions();
         let jobs = (agenda, slots);
         let settings = (self.defaults, OwnIdentity::new(self.service, self.user));
-        let context =
-            StoreContext::new(self.store, self.clock, self.entropy, jobs, observer, settings);
+        let context = StoreContext::new(
+            self.store,
+            self.clock,
+            self.entropy,
+            jobs,
+            (observer, journal),
+            settings,
+        );
         let context = Arc::new(context);
         let queues = Queues::new(&context);
         let acquirer = Acquirer::new(context, queues);

@@ -12,6 +12,7 @@ use crate::{
     detached::{self, Attach},
     driver::timeout_at,
     error::{HandleError, ShutdownError, StoreError},
+    history::{self, HistoryEntry},
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
     options::Defaults,
     oversight::{self, List, Watcher},
@@ -303,6 +304,38 @@ impl Tenure {
         reason: impl Into<String> + Send,
     ) -> Result<BreakNotice, Error> {
         BreakNotice::new(&self.acquirer, name.as_ref(), holders, reason.into()).await
+    }
+
+    /// Returns who held the lock `name`, from when until when, and how each hold ended: the last one first, and at most
+    /// 1,000. It is empty if no [history](crate::history) is kept of this lock.
+    ///
+    /// A hold that has just ended may be shown as [`Expired`](crate::history::Ending::Expired) for a moment, until what
+    /// its process tells of it has arrived.
+    ///
+    /// # Errors
+    /// [`InspectError`] if the name is invalid, the store keeps no history, or it did not answer within 30 s.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: the call changes nothing.
+    pub async fn history(&self, name: impl AsRef<str>) -> Result<Vec<HistoryEntry>, InspectError> {
+        let name = LockName::new(name.as_ref())?;
+        history::read(&self.acquirer.context, &name).await
+    }
+
+    /// Returns when the store has everything that this process adds to the [history](crate::history) of locks, or when
+    /// that was given up. A program that ends waits for it for a second by itself.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    pub async fn flush_history(&self) {
+        self.acquirer.context.slots.wait_until_written().await;
+    }
+
+    /// Adds to the [history](crate::history) of the lock `name`, if one is kept, that this process evicted these holds,
+    /// and why. [`Tenure::evict`] and [`Tenure::evict_seen`] do that by themselves, without a reason; this adds one. It
+    /// is written in the background.
+    pub fn record_break(&self, name: &LockName, evicted: &[Contender], reason: Option<String>) {
+        oversight::record_break(&self.acquirer.context, name, evicted, reason);
     }
 
     /// Asks the store which promises hold there, as `tenure doctor` shows for an opened store.

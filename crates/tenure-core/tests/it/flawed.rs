@@ -20,7 +20,10 @@ use tenure_core::{
             Together,
         },
     },
-    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots},
+    store::{
+        Capabilities, Diagnostic, HistoryWrite, Listing, Renewal, SlotsWrite, SlotsWritten,
+        StoredHistory, StoredSlots,
+    },
 };
 
 use crate::on_manual_clock;
@@ -67,6 +70,8 @@ pub(crate) struct Flaws {
     pub(crate) oversight: Option<Flaw>,
     /// Of writes of the records of slots.
     pub(crate) slots: Option<Flaw>,
+    /// Of writes of histories.
+    pub(crate) history: Option<Flaw>,
     /// Of which nobody hears.
     pub(crate) hints: Option<Flaw>,
 }
@@ -461,6 +466,17 @@ impl Store for Flawed {
 
     async fn read_slots(&self, name: &LockName) -> Result<StoredSlots, Fault> {
         self.answer(self.store.read_slots(name).await)
+    }
+
+    async fn read_history(&self, name: &LockName) -> Result<StoredHistory, Fault> {
+        self.answer(self.store.read_history(name).await)
+    }
+
+    async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
+        self.hinder(|flaws| &flaws.history).await?;
+        let answer = self.store.add_history(name, write).await;
+        self.withhold(|flaws| &flaws.history).await;
+        self.answer(answer)
     }
 
     async fn write_slots(

@@ -24,6 +24,7 @@ mod gauges;
 mod handle;
 mod handover;
 mod hints;
+mod history;
 mod idle;
 
 mod latch;

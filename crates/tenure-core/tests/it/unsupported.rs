@@ -42,6 +42,7 @@ async fn the_reasons_of_the_store_reach_its_users() {
             fifo: reason("three"),
             detach: None,
             slot_records: None,
+            history: None,
         };
     };
     let tenure = Tenure::new(Arc::new(Flawed::new(MemoryStore::new()).without(lacks)));

@@ -151,7 +151,7 @@ impl Identity {
     }
 
     /// What a label does not tell of this, for people: `alice@web3/4711 backup.sh of shop@1.4.2: monthly report`.
-    pub(super) fn beside(&self, label: &str) -> Option<String> {
+    pub(crate) fn beside(&self, label: &str) -> Option<String> {
         let told = Self::of_origin(label);
         // Something may stand behind that, as behind the label of a detached hold.
         let is_told = (&told.host, &told.user, told.pid) == (&self.host, &self.user, self.pid)

@@ -12,8 +12,8 @@ use tenure_core::{
         },
     },
     store::{
-        Capabilities, Diagnostic, LeaseScope, Listing, Renewal, SlotsWrite, SlotsWritten,
-        StoredSlots,
+        Capabilities, Diagnostic, HistoryWrite, LeaseScope, Listing, Renewal, SlotsWrite,
+        SlotsWritten, StoredHistory, StoredSlots,
     },
 };
 
@@ -308,6 +308,22 @@ impl Client {
         write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
         self.patiently(|| self.store.write_slots(&self.name, owner, write)).await.0
+    }
+
+    /// The events of the name's history.
+    ///
+    /// # Errors
+    /// The store's fault, unless it is of the kind that passes.
+    pub async fn read_history(&self) -> Result<StoredHistory, Fault> {
+        self.patiently(|| self.store.read_history(&self.name)).await.0
+    }
+
+    /// Adds events to the name's history.
+    ///
+    /// # Errors
+    /// The store's fault, unless it is of the kind that passes.
+    pub async fn add_history(&self, write: &HistoryWrite) -> Result<(), Fault> {
+        self.patiently(|| self.store.add_history(&self.name, write)).await.0
     }
 
     /// Who holds the name and who waits for it.

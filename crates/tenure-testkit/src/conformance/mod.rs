@@ -15,6 +15,7 @@ pub mod capabilities;
 pub mod eviction;
 pub mod expiry;
 pub mod handoff;
+pub mod history;
 pub mod incarnation;
 pub mod inspection;
 pub mod kind;
@@ -262,6 +263,17 @@ macro_rules! conformance {
                 names_have_records_of_their_own
                 a_record_of_the_greatest_length_is_kept_and_a_longer_one_refused
                 everybody_sees_the_same_time_of_day
+            }
+            history {
+                what_is_added_all_see_in_order
+                an_event_has_the_time_at_which_it_happened
+                no_more_events_are_kept_than_the_retention_allows
+                a_history_is_gone_when_its_time_is_over
+                a_history_is_beside_the_lock
+                names_have_histories_of_their_own
+                what_several_add_at_a_time_is_all_there
+                the_longest_events_are_kept_as_often_as_they_may_be
+                events_of_a_hold_are_read_as_they_were_written
             }
             incarnation {
                 everybody_sees_the_same_incarnation

@@ -11,7 +11,10 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots},
+    store::{
+        Capabilities, Diagnostic, HistoryWrite, Listing, Renewal, SlotsWrite, SlotsWritten,
+        StoredHistory, StoredSlots,
+    },
 };
 
 use super::{
@@ -289,6 +292,24 @@ impl Store for Unreliable {
         self.carry(move |store| {
             let (name, write) = (name.clone(), write.clone());
             Box::pin(async move { store.write_slots(&name, &owner, &write).await })
+        })
+        .await
+    }
+
+    async fn read_history(&self, name: &LockName) -> Result<StoredHistory, Fault> {
+        let name = name.clone();
+        self.carry(move |store| {
+            let name = name.clone();
+            Box::pin(async move { store.read_history(&name).await })
+        })
+        .await
+    }
+
+    async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
+        let (name, write) = (name.clone(), write.clone());
+        self.carry(move |store| {
+            let (name, write) = (name.clone(), write.clone());
+            Box::pin(async move { store.add_history(&name, &write).await })
         })
         .await
     }

@@ -4,6 +4,7 @@ use std::future::IntoFuture;
 
 use tenure_core::{
     InspectError, List, StoreError,
+    history::HistoryEntry,
     proto::{
         HoldId,
         queue::{Contender, Snapshot},
@@ -124,6 +125,21 @@ impl Tenure {
     ) -> Result<Vec<Contender>, InspectError> {
         let (tenure, own, seen) = (self.as_async().clone(), name.as_ref().to_owned(), seen.clone());
         self.context(name.as_ref()).call_store(async move { tenure.evict_seen(own, &seen).await })
+    }
+
+    /// Returns who held the lock called `name`, from when until when, and how each hold ended, the last one first.
+    ///
+    /// # Errors
+    /// As for [`crate::Tenure::history`].
+    ///
+    /// ```
+    /// let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// assert!(tenure.history("report")?.is_empty(), "none is kept");
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
+    pub fn history(&self, name: impl AsRef<str>) -> Result<Vec<HistoryEntry>, InspectError> {
+        let (tenure, own) = (self.as_async().clone(), name.as_ref().to_owned());
+        self.context(name.as_ref()).call_store(async move { tenure.history(own).await })
     }
 
     /// Asks the store which promises hold there, and why others do not.

@@ -201,6 +201,20 @@ macro_rules! answers {
             self.guard.token()
         }
 
+        /// Sets the exit code of a command that ran under the lock, for the [history](crate::history) of the lock, if it
+        /// has one. Set it before you release.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// guard.set_exit_code(3);
+        /// guard.release()?;
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
+        pub fn set_exit_code(&self, exit_code: i32) {
+            self.guard.set_exit_code(exit_code);
+        }
+
         /// Returns the time until which you may count on this hold, on the clock of its `Tenure`. Renewals move it.
         ///
         /// ```

@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use tenure_core::{Defaults, NamePattern, observe::MetricFamilies};
+use tenure_core::{
+    Defaults, NamePattern,
+    history::{HistoryFamilies, Retention},
+    observe::MetricFamilies,
+};
 use toml::de::DeValue;
 
 use super::{
@@ -21,6 +25,7 @@ pub(super) struct ParsedConfig {
     pub(super) locks: Vec<(NamePattern, Defaults)>,
     pub(super) run: Run,
     pub(super) families: MetricFamilies,
+    pub(super) history: HistoryFamilies,
     pub(super) service: Option<String>,
 }
 
@@ -61,9 +66,11 @@ impl ParsedConfig {
         let mut metrics = table.table("metrics")?;
         let families = metrics.take("families", |value| metric_families(&value))?;
         metrics.finish()?;
+        let history = table.take("history", |value| history_families(&value))?;
         table.finish()?;
         let families = families.unwrap_or_default();
-        Ok(Self { store, stores, defaults, locks, run, families, service })
+        let history = history.unwrap_or_default();
+        Ok(Self { store, stores, defaults, locks, run, families, history, service })
     }
 }
 
@@ -130,6 +137,33 @@ fn metric_families(value: &DeValue<'_>) -> Result<MetricFamilies, SettingError> 
     });
     let patterns = patterns.collect::<Result<Vec<_>, _>>()?;
     MetricFamilies::new(patterns).map_err(|error| {
+        let text = error.to_string();
+        let (what, help) = text.split_once(": ").unwrap_or((&text, HELP));
+        SettingError::new(what, help)
+    })
+}
+
+/// Patterns of names, each with how much of the history of its locks is kept.
+fn history_families(value: &DeValue<'_>) -> Result<HistoryFamilies, SettingError> {
+    const HELP: &str = "write { \"nightly\" = 100, \"order:*\" = \"7d\" }: patterns of names, each with a number of \
+                        entries or a time";
+    let DeValue::Table(families) = value else {
+        return Err(SettingError::new(format!("{} is not a table", kind(value)), HELP));
+    };
+    let families = families.iter().map(|(pattern, kept)| {
+        let kept: Result<Retention, String> = match kept.get_ref() {
+            DeValue::Integer(number) if number.radix() == 10 => {
+                tenure_url::retention(number.as_str())
+            }
+            DeValue::String(text) => tenure_url::retention(text),
+            other => Err(format!("{} says not how much is kept", kind(other))),
+        };
+        let pattern: &str = pattern.get_ref();
+        let kept = kept.map_err(|what| SettingError::new(format!("{pattern}: {what}"), HELP))?;
+        Ok((pattern.to_owned(), kept))
+    });
+    let families = families.collect::<Result<Vec<_>, _>>()?;
+    HistoryFamilies::new(families).map_err(|error| {
         let text = error.to_string();
         let (what, help) = text.split_once(": ").unwrap_or((&text, HELP));
         SettingError::new(what, help)

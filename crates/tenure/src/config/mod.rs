@@ -34,7 +34,8 @@ use file::ParsedConfig;
 pub use file::Run;
 use table::ConfigSource;
 use tenure_core::{
-    Defaults, Fault, LockName, NamePattern, observe::MetricFamilies, store::Diagnostic,
+    Defaults, Fault, LockName, NamePattern, history::HistoryFamilies, observe::MetricFamilies,
+    store::Diagnostic,
 };
 use tenure_url::nearest;
 pub use variables::VARIABLES;
@@ -76,6 +77,7 @@ pub struct Config {
     locks: Vec<(NamePattern, Defaults)>,
     run: Run,
     families: MetricFamilies,
+    history: HistoryFamilies,
     service: Option<String>,
     user: Option<String>,
     chosen_by: Option<Origin>,
@@ -177,7 +179,7 @@ impl Config {
         let file = file
             .map(|(file, text)| ParsedConfig::parse(ConfigSource { file, text }))
             .transpose()?;
-        let ParsedConfig { store, stores, defaults, mut locks, run, families, service } =
+        let ParsedConfig { store, stores, defaults, mut locks, run, families, history, service } =
             file.unwrap_or_default();
         locks.sort_by_key(|(pattern, _)| pattern.fixed());
         let urls = stores.values().chain(&store).map(|(url, _)| url.as_str());
@@ -190,6 +192,7 @@ impl Config {
             locks,
             run,
             families,
+            history,
             service: variables(variables::SERVICE).or(service),
             user: None,
             chosen_by: None,
@@ -379,6 +382,37 @@ impl Config {
         &self.families
     }
 
+    /// Returns the families of locks of which a history is kept.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use tenure::config::Config;
+    ///
+    /// let text = "history = { 'nightly' = 100, 'order:*' = '7d' }";
+    /// let config = Config::parse(Some((Path::new("tenure.toml"), text)), |_variable| None)?;
+    /// let kept = config.history_families().retention("nightly");
+    /// assert_eq!(kept.map(|kept| kept.most()), Some(100));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn history_families(&self) -> &HistoryFamilies {
+        &self.history
+    }
+
+    /// Sets which families of locks have a history, in place of those in the file.
+    ///
+    /// ```
+    /// use tenure::{config::Config, history::{HistoryFamilies, Retention}};
+    ///
+    /// let mut config = Config::parse(None, |_| None)?;
+    /// config.use_history(HistoryFamilies::new([("nightly", Retention::entries(100)?)])?);
+    /// assert!(config.history_families().retention("nightly").is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn use_history(&mut self, families: HistoryFamilies) {
+        self.history = families;
+    }
+
     /// Returns the service that this process belongs to, such as `shop@1.4.2`, if it is set.
     ///
     /// ```
@@ -466,7 +500,7 @@ fn environment_variable(name: &str) -> Option<String> {
 
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { forced, defaults, locks, run, families, service, .. } = self;
+        let Self { forced, defaults, locks, run, families, history, service, .. } = self;
         // URLs may contain passwords.
         f.debug_struct("Config")
             .field("forced", forced)
@@ -474,6 +508,7 @@ impl fmt::Debug for Config {
             .field("locks", locks)
             .field("run", run)
             .field("families", families)
+            .field("history", history)
             .field("service", service)
             .finish_non_exhaustive()
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tenure_core::{Clock, Defaults, Entropy, LockName, observe::MetricFamilies};
+use tenure_core::{
+    Clock, Defaults, Entropy, LockName, history::HistoryFamilies, observe::MetricFamilies,
+};
 
 use super::Tenure;
 
@@ -107,6 +109,21 @@ impl TenureBuilder {
     /// ```
     pub fn metric_families(self, families: MetricFamilies) -> Self {
         Self(self.0.metric_families(families))
+    }
+
+    /// Sets which families of locks have a [history](crate::history). Default: none. In the configuration this is
+    /// `history`. Where the store keeps no history, this does nothing, and reading it is refused.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tenure::{Tenure, history::{HistoryFamilies, Retention}, store::MemoryStore};
+    ///
+    /// let families = HistoryFamilies::new([("nightly", Retention::entries(100)?)])?;
+    /// let tenure = Tenure::builder(Arc::new(MemoryStore::new())).history_families(families).build();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn history_families(self, families: HistoryFamilies) -> Self {
+        Self(self.0.history_families(families))
     }
 
     /// Sets which service this process belongs to, for people who see its holds: `shop@1.4.2`. Default: none. In the

@@ -30,6 +30,7 @@ pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
         together: true,
         detach: true,
         slot_records: true,
+        history: false,
         kinds_may_mix: limits.kinds_may_mix,
         incarnation,
         tells_evictions: true,
@@ -112,6 +113,11 @@ const FENCED: Refusals = Refusals {
     ..REDISSON
 };
 
+pub(crate) const NO_HISTORY: Reason = Reason {
+    what: "a history of locks is kept only in tenure's own layout, and by scripts",
+    help: "leave layout and scripts=no out of the URL, or use another store",
+};
+
 pub(crate) const NO_SLOT_RECORDS: Reason = Reason {
     what: "the slots that were run are recorded only in tenure's own layout, and by scripts",
     help: "leave layout and scripts=no out of the URL, or use another store to run something once per slot",
@@ -128,6 +134,7 @@ fn one_holder(all: Capabilities, why: &Refusals) -> Capabilities {
         implicit_handoff: false,
         together: false,
         slot_records: false,
+        history: false,
         position_ttl: Duration::ZERO,
         place_back: false,
         claim_window: Duration::ZERO,
@@ -139,6 +146,7 @@ fn one_holder(all: Capabilities, why: &Refusals) -> Capabilities {
             fifo: reason(why.fifo),
             detach: None,
             slot_records: Some(NO_SLOT_RECORDS),
+            history: Some(NO_HISTORY),
         },
         ..all
     }

@@ -7,6 +7,7 @@ use std::{
 
 use tenure_proto::{
     LostReason, Timestamp, Token,
+    history::{Ending, EventEnd},
     hold::Action,
     local::{Handoff, turn::AtRelease},
 };
@@ -112,7 +113,7 @@ impl Lease {
             Handoff::Lease(waiter, token) => {
                 self.hand_over(queue, state, waiter, token, now, &past)
             }
-            next => self.leave_store(queue, state, next, !stays_taken, &past),
+            next => self.leave_store(queue, state, next, !stays_taken, now, &past),
         })
     }
 
@@ -164,9 +165,14 @@ impl Lease {
         mut state: MutexGuard<'_, State>,
         next: Handoff<Waiter<Self>>,
         go_together: bool,
+        now: Timestamp,
         past: &EndedHold,
     ) -> EndOutcome {
         let keep_until = state.keep_until;
+        if state.slot.is_some() {
+            let ending = if past.to_others_here { Ending::Released } else { Ending::Detached };
+            self.add_ending(&state, ending, now);
+        }
         let mut acquisition = self.end_lease(&mut state, keep_until, past.was_held);
         if go_together
             && matches!(next, Handoff::Head(..))
@@ -207,7 +213,10 @@ impl Lease {
         let (token, since) = (state.token, state.held_since);
         let loss = match state.hold.next_action(now) {
             Action::TellLost(reason) => Err(self.mark_lost(&mut state, now, reason)),
-            Action::Renew | Action::PassOn | Action::WaitUntil(_) => Ok(()),
+            Action::Renew | Action::PassOn | Action::WaitUntil(_) => {
+                self.add_ending(&state, Ending::Abandoned, now);
+                Ok(())
+            }
         };
         let span = state.take_span();
         state.hold.end();
@@ -225,6 +234,34 @@ impl Lease {
             Err(loss) => loss.iter().for_each(|loss| self.tell(loss)),
         }
         rest
+    }
+
+    /// Sets the exit code of the command that ran under the lock, for the history.
+    pub(crate) fn set_exit_code(&self, generation: u32, exit_code: i32) {
+        let mut state = self.lock();
+        if state.hold.generation() != generation {
+            return;
+        }
+        state.rare.get_or_insert_default().exit_code = Some(exit_code);
+        if state.told_lost {
+            // How it ended was said when it was lost.
+            self.add_ending(&state, Ending::Expired, self.context.now());
+        }
+    }
+
+    /// Adds to the history of the lock how the lease ends for this process.
+    pub(super) fn add_ending(&self, state: &State, ending: Ending, now: Timestamp) {
+        let journal = &self.context.journal;
+        if journal.is_empty() {
+            return;
+        }
+        let by = state.broken_by().map(|by| (*by).clone());
+        let ending = match ending {
+            Ending::Lost(LostReason::Taken) if by.is_some() => Ending::Broken,
+            other => other,
+        };
+        let end = EventEnd { exit_code: state.exit_code(), by, ..EventEnd::new(ending) };
+        journal.ended(&self.held_now(state), end, now);
     }
 
     /// What the lease offers to a task with this `request`.

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_proto::{LostReason, Timestamp};
+use tenure_proto::{LostReason, Timestamp, history::Ending};
 use tokio::sync::Notify;
 use tracing::Span;
 
@@ -71,6 +71,7 @@ impl Lease {
         if reason == LostReason::Taken {
             state.attribute_loss(now);
         }
+        self.add_ending(state, Ending::Lost(reason), now);
         Some(UnreportedLoss {
             lost: self.lost_error_from(state.loss_background(), state.token, reason),
             held: state.hold.claimed().then(|| (state.held_since, now.since(state.held_since))),

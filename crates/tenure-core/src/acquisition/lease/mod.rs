@@ -30,6 +30,7 @@ use crate::{
     context::StoreContext,
     driver::timeout_at,
     error::Lost,
+    history::Held,
     local::{QueueHead, Transferable},
     name_use::NameUse,
     options::HoldRequest,
@@ -125,9 +126,18 @@ impl Lease {
             state.set_late_calls_until(tainted_until);
         }
         lease.schedule_check(&mut state, now);
+        let of_lease = lease.held_now(&state);
+        context.journal.began(&of_lease, now);
         drop(state);
         lease.begin_span(0, request, token);
         held
+    }
+
+    /// The hold of now, for the history of its lock.
+    fn held_now<'a>(&'a self, state: &'a State) -> Held<'a> {
+        let (NameUse { name, kind, .. }, State { mode, label, token, .. }) =
+            (self.name_use(), state);
+        Held { name, kind: *kind, mode: *mode, label, token: *token, since: state.held_since }
     }
 
     /// Reports that the hold of `generation` began, and gives it a span.

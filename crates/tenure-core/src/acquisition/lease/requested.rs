@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_proto::queue::Identity;
+use tenure_proto::{history::Ending, queue::Identity};
 
 use super::Lease;
 
@@ -44,6 +44,7 @@ impl Lease {
             return;
         }
         rare.broken_by = Some(Arc::new(by.clone()));
+        self.add_ending(&state, Ending::Broken, now);
         drop(state);
         self.context.observer.log_broken(self.name(), token, by);
     }

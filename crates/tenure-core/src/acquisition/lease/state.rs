@@ -55,6 +55,8 @@ pub(super) struct LeaseExtras {
     pub(super) heeds_requests: bool,
     /// Notifies tasks that wait for the loss or for a request.
     pub(super) news: Arc<Notify>,
+    /// The exit code of the command that ran under the lock.
+    pub(super) exit_code: Option<i32>,
     /// The span of the hold.
     pub(super) span: Option<Arc<Span>>,
 }
@@ -72,6 +74,11 @@ impl State {
     /// What is known of why the hold was lost.
     pub(super) fn loss_background(&self) -> LossBackground {
         LossBackground { failure: self.last_renewal_error(), broken_by: self.broken_by() }
+    }
+
+    /// The exit code of the command that ran under the lock, if one did.
+    pub(super) fn exit_code(&self) -> Option<i32> {
+        self.rare.as_ref()?.exit_code
     }
 
     pub(super) fn last_renewal_error(&self) -> Option<Arc<Fault>> {

@@ -90,6 +90,11 @@ impl AllGuard {
         self.parts.iter().find_map(Guard::release_requested_by)
     }
 
+    /// Sets the exit code of a command that ran under the locks, for their histories; see [`Guard::set_exit_code`].
+    pub fn set_exit_code(&self, exit_code: i32) {
+        self.parts.iter().for_each(|part| part.set_exit_code(exit_code));
+    }
+
     /// Cancels `hold_at_least` of all of them, so that the names are free as soon as they are released: see
     /// [`Guard::cancel_hold_at_least`].
     pub fn cancel_hold_at_least(&self) {

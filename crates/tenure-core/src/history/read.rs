@@ -1,0 +1,42 @@
+//! Reads the history of a lock.
+
+use tenure_proto::{
+    Token,
+    history::{HistoryEntry, entries},
+};
+
+use crate::{
+    InspectError, LockName,
+    context::StoreContext,
+    oversight,
+    retry_until::{PATIENCE, retry_until},
+};
+
+/// The history of `name`, the last hold first.
+pub(crate) async fn read(
+    context: &StoreContext,
+    name: &LockName,
+) -> Result<Vec<HistoryEntry>, InspectError> {
+    if let Some(reason) = context.store.capabilities().missing_history() {
+        return Err(InspectError::store(context.address(name), reason.into()));
+    }
+    let until = context.now().saturating_add(PATIENCE);
+    let read = || context.store.read_history(name);
+    let stored = retry_until(context, name, until, None, read).await?;
+    // After the events: who is not held by then, and whose end is not among them, may have ended in between.
+    let seen = oversight::inspect(context, name).await?;
+    let held: Vec<Token> = seen
+        .holders
+        .iter()
+        .filter(|holder| !holder.lingering)
+        .filter_map(|holder| holder.token)
+        .collect();
+    let mut told = entries(&stored.events, &held, stored.now);
+    let is_open =
+        |entry: &HistoryEntry| entry.ended == Some(tenure_proto::history::Ending::Expired);
+    if told.iter().any(is_open) {
+        let again = retry_until(context, name, until, None, read).await?;
+        told = entries(&again.events, &held, again.now);
+    }
+    Ok(told)
+}
