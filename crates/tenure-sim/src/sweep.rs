@@ -102,10 +102,10 @@ pub fn sweep_of(
     all
 }
 
-/// The seeds to run: as many as `TENURE_SIM_SEEDS` says, or 20,000, from `TENURE_SIM_FIRST` on, or 0.
+/// The seeds to run: as many as `TENURE_SIM_SEEDS` says, or 10,000, from `TENURE_SIM_FIRST` on, or 0.
 #[must_use]
 pub fn seeds_wanted() -> Range<u64> {
     let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
     let first: u64 = number("TENURE_SIM_FIRST").unwrap_or(0);
-    first..first.saturating_add(number("TENURE_SIM_SEEDS").unwrap_or(20_000))
+    first..first.saturating_add(number("TENURE_SIM_SEEDS").unwrap_or(10_000))
 }

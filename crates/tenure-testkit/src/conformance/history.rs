@@ -127,7 +127,6 @@ pub async fn a_history_is_gone_when_its_time_is_over(scene: Scene) {
         waited += STEP;
     }
     add(&client, &write(100, ["anew"])).await;
-    scene.pass(short * 2).await;
     assert_eq!(texts(&client).await, ["anew"]);
 }
 

@@ -14,7 +14,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// A lease whose end a case waits for: a busy machine has to answer the acquire before it ends.
 pub(super) const SHORT: Duration = Duration::from_secs(1);
 /// A lease whose renewal a case waits for: a busy machine has to come to it before the lease ends by itself.
-pub(super) const RENEWED: Duration = Duration::from_millis(1_500);
+pub(super) const RENEWED: Duration = Duration::from_secs(3);
 
 /// The surroundings of one case.
 #[derive(Clone, Debug)]

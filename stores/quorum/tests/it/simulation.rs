@@ -76,11 +76,23 @@ fn simulation_of_one_quorum_can_be_repeated() {
 /// No rule may need more seeds than this to be noticed.
 const SEEDS: u64 = 10_000;
 
+/// Where rules were noticed that take many seeds. These are tried first: if the simulation changed since, all are.
+const NOTICED: [(Rule, u64); 6] = [
+    (Rule::WipedMemberKeptOut, 494),
+    (Rule::RestartedMemberKeptOut, 4_011),
+    (Rule::NewMarkCountsLater, 6_070),
+    (Rule::SilentMemberReleasedAgain, 643),
+    (Rule::LateGrantGivenBack, 1_892),
+    (Rule::RenewalMakesNoMajority, 902),
+];
+
 #[test]
 fn every_broken_rule_of_quorums_is_noticed() {
     let mut unnoticed = Vec::new();
     for rule in Rule::OF_QUORUMS.iter().copied() {
-        match sweep(0..SEEDS, Some(rule)).0.failure {
+        let noticed = NOTICED.iter().find(|(noticed, _)| *noticed == rule);
+        let again = noticed.and_then(|(_, at)| sweep(*at..at + 1, Some(rule)).0.failure);
+        match again.or_else(|| sweep(0..SEEDS, Some(rule)).0.failure) {
             Some(run) => println!("{rule:?}, seed {}: {:.150}", run.seed, run.violation.unwrap()),
             None => unnoticed.push(rule),
         }
