@@ -114,7 +114,8 @@ impl<'c> CompletionParser<'c> {
 }
 
 fn takes_value(option: &Arg) -> bool {
-    option.get_action().takes_values()
+    // A value that may be missing stands in the same word.
+    option.get_action().takes_values() && !option.is_require_equals_set()
 }
 
 #[cfg(test)]
@@ -132,12 +133,13 @@ mod tests {
 
     #[test]
     fn the_first_word_behind_a_subcommand_that_takes_one_is_a_name() {
-        for sub in ["run", "lock", "elect", "show", "ask-release", "break", "ls"] {
+        for sub in ["run", "lock", "elect", "show", "history", "ask-release", "break", "ls"] {
             assert_eq!(place(&format!("tenure {sub} ")), lock(""), "{sub}");
             assert_eq!(place(&format!("tenure {sub} deploy:s")), lock("deploy:s"), "{sub}");
             assert_eq!(place(&format!("tenure -v {sub} -q --json a")), lock("a"), "{sub}");
             assert_eq!(place(&format!("tenure {sub} one two")), None, "{sub}");
         }
+        assert_eq!(place("tenure run --history a"), lock("a"));
         for sub in
             ["renew", "unlock", "doctor", "export", "bench", "completions", "man", "nonsense"]
         {

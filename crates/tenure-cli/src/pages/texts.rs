@@ -236,6 +236,21 @@ pub(super) fn of(command: &str) -> PageSections {
             ],
             ..LOOKING
         },
+        "history" => PageSections {
+            exit: &[
+                ("0", "success, also if the lock has no history"),
+                ("125", "tenure itself failed: the store keeps no history, or did not answer"),
+                ("2", "wrong usage: options, names, URLs, the configuration file"),
+            ],
+            examples: &[
+                ("tenure history nightly", "who held the lock, when, and how each hold ended"),
+                (
+                    "tenure history nightly --limit 1 --json",
+                    "for a script: the last hold, with the exit code of its command",
+                ),
+            ],
+            ..LOOKING
+        },
         "ask-release" => PageSections {
             exit: &[
                 ("0", "the lock was released, or was free"),

@@ -18,6 +18,7 @@ mod export;
 mod guardian;
 mod handle_files;
 mod handle_secrets;
+mod history;
 mod inherited;
 mod keyboard;
 mod kinds;

@@ -40,8 +40,8 @@ fn there_is_a_page_for_each_subcommand_and_each_page_that_one_speaks_of() {
     let (_scene, pages) = written();
     let names: Vec<_> = pages.iter().map(|(name, _)| name.as_str()).collect();
     for sub in [
-        "run", "lock", "renew", "unlock", "elect", "ls", "show", "break", "export", "doctor",
-        "bench", "man",
+        "run", "lock", "renew", "unlock", "elect", "ls", "show", "history", "break", "export",
+        "doctor", "bench", "man",
     ] {
         assert!(names.contains(&format!("tenure-{sub}.1").as_str()), "{sub}: {names:?}");
     }

@@ -17,7 +17,7 @@ const ROOT: &[&str] = &[
     // #[locked]. The attribute and the module of what is asked under it have one name.
     "locked LockedError",
     // What is looked up, made by hand, or for tests.
-    "asking blocking clock config detached entropy error inspect kinds observe once options reentrant schema store",
+    "asking blocking clock config detached entropy error history inspect kinds observe once options reentrant schema store",
     // What is about one store.
     "mysql postgres redis zookeeper",
 ];

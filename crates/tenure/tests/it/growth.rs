@@ -26,6 +26,10 @@ const RULES: [&str; 3] =
 const AS_IT_IS: &[(&str, &str)] = &[
     ("queue/ask.rs Ask", "a store heeds each part of it"),
     ("store/mod.rs Capabilities", "a store says each of them on purpose"),
+    ("history/event.rs EventEnd", "a writer tells each part of it that it knows"),
+    ("history/event.rs StoredEvent", "a store answers each part of it"),
+    ("store/history.rs HistoryWrite", "a store heeds each part of it"),
+    ("store/history.rs StoredHistory", "a store answers each part of it"),
     ("queue/release.rs Evicted", "a store tells all of whom it hit"),
     ("queue/together.rs Grant", "a store answers each part of it"),
     ("queue/ask.rs Position", "a number, as a store keeps it"),
