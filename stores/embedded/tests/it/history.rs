@@ -171,23 +171,24 @@ async fn each_of_many_events_is_there_until_enough_came_after_it() {
 
 #[tokio::test]
 async fn a_file_is_bounded_by_the_number_of_events_and_their_length() {
-    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-    let store = open(&dir);
-    for most in [1, 30] {
+    for (most, length) in [(1, 1_024), (30, 1_024), (30, 4)] {
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let store = open(&dir);
         let (mut longest, mut inodes) = (0, BTreeSet::new());
         for number in 0..200 {
-            let text = format!("{number:01024}");
+            let text = format!("{number:0length$}");
             store.add_history(&name("a"), &write(&text, retention(most, KEPT))).await.unwrap();
             let found = histories(dir.path())[0].metadata().unwrap();
             longest = longest.max(found.len());
             inodes.insert(found.ino());
         }
-        let most = u64::from(most);
-        assert!(longest <= 2 * 2 * most * 1_024, "{longest} bytes for {most}");
-        assert!(inodes.len() as u64 <= 200 / most + 2, "it is not replaced each time");
+        let (kept, length) = (u64::from(2 * most), u64::try_from(length).unwrap());
+        assert!(longest <= 2 * kept * 1_024, "{longest} bytes for {kept}");
+        assert!(longest <= 17 + 2 * kept * (44 + length), "{longest} bytes for {kept}");
+        assert!(inodes.len() as u64 <= 400 / kept + 2, "it is not replaced each time");
         let told = texts(&store).await;
-        assert_eq!(told.len() as u64, 2 * most);
-        assert_eq!(told.last().map(|text| &text[1_020..]), Some("0199"));
+        assert_eq!(told.len() as u64, kept);
+        assert!(told.last().is_some_and(|text| text.ends_with("0199")));
     }
 }
 
@@ -638,11 +639,12 @@ async fn histories_go_when_their_time_is_over_and_nothing_else_goes() {
 
 #[tokio::test]
 async fn an_event_that_is_too_long_is_refused() {
-    let (_dir, store, path) = scene().await;
+    let (dir, store, path) = scene().await;
     let before = fs::read(&path).unwrap();
     let fault = try_add(&store, &"e".repeat(Event::MAX + 1)).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
     let nothing = HistoryWrite { events: Vec::new(), retention: retention(1, KEPT) };
-    store.add_history(&name("a"), &nothing).await.unwrap();
+    store.add_history(&name("b"), &nothing).await.unwrap();
     assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(histories(dir.path()), [path], "no event needs no file");
 }
