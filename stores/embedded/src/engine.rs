@@ -13,8 +13,8 @@ use tenure_core::{
     },
     runtime::may_block_to_renew,
     store::{
-        Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots,
-        check_slot_record, not_together,
+        Capabilities, Diagnostic, HistoryWrite, Listing, Renewal, SlotsWrite, SlotsWritten,
+        StoredHistory, StoredSlots, check_slot_record, not_together,
     },
 };
 
@@ -47,6 +47,15 @@ impl EngineView {
     ) -> Result<T, Fault> {
         let (work, _tell) = self.prepared(work);
         threads::run_blocking(work).await.unwrap_or_else(|why| Err(error::no_thread(why)))
+    }
+
+    /// The same for writing to a history, which no work on a lock waits for.
+    async fn job_on_history<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Inner, &CancelFlag) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let (work, _tell) = self.prepared(work);
+        threads::run_on_history(work).await.unwrap_or_else(|why| Err(error::no_thread(why)))
     }
 
     /// The work with what it needs, and what tells it that its caller is gone.
@@ -207,6 +216,17 @@ impl Store for EngineView {
         check_slot_record(&write.text)?;
         let (name, owner, write) = (name.clone(), *owner, write.clone());
         self.job(move |inner, given_up| inner.write_slots(&name, &owner, &write, given_up)).await
+    }
+
+    async fn read_history(&self, name: &LockName) -> Result<StoredHistory, Fault> {
+        let name = name.clone();
+        // It waits for no lock of a file.
+        self.job(move |inner, _| inner.read_history(&name)).await
+    }
+
+    async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
+        let (name, write) = (name.clone(), write.clone());
+        self.job_on_history(move |inner, given_up| inner.add_history(&name, &write, given_up)).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

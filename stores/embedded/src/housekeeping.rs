@@ -13,9 +13,10 @@ use crate::{
     },
     error,
     files::{
+        history_file,
         layout::{
-            BOOTS, CLOCK, SLOTS, StatePath, is_hash, is_of_a_boot, is_record, is_shelf, is_state,
-            shelf,
+            BOOTS, CLOCK, HISTORY, SLOTS, StatePath, is_hash, is_history, is_of_a_boot, is_record,
+            is_shelf, is_state, shelf,
         },
         removal, slot_records,
         state_file::StateFile,
@@ -25,7 +26,7 @@ use crate::{
 
 /// How much is removed at once, or twice what was created since.
 const AT_ONCE: usize = 256;
-/// At how many other members, and at how many records, an opening looks: more than one leaves, so that nothing piles up, and so
+/// At how many other members, and at how many records and histories, an opening looks: more than one leaves, so that nothing piles up, and so
 /// little that thousands who were killed slow down nobody.
 const LOOKS: usize = 16;
 
@@ -35,15 +36,18 @@ impl Inner {
         let _ = self.members.sweep(LOOKS, self.machine.clock().now());
         self.tidy_shelf(self.random_shelf(), AT_ONCE);
         self.tidy_records(self.random_shelf(), LOOKS);
+        self.tidy_histories(self.random_shelf(), LOOKS);
     }
 
     /// Removes what was never completed of the directories that all names share.
     pub(crate) fn remove_unfinished(&self, boots: &Dir) {
         removal::remove_old_unfinished(&self.layout.root.dir, |stem| {
-            [CLOCK, BOOTS, SLOTS].contains(&stem)
+            [CLOCK, BOOTS, SLOTS, HISTORY].contains(&stem)
         });
-        if let Ok(Some(slots)) = self.layout.root.dir.sub(SLOTS) {
-            removal::remove_old_unfinished(&slots, is_shelf);
+        for kind in [SLOTS, HISTORY] {
+            if let Ok(Some(kept)) = self.layout.root.dir.sub(kind) {
+                removal::remove_old_unfinished(&kept, is_shelf);
+            }
         }
         removal::remove_old_unfinished(boots, is_hash);
         removal::remove_old_unfinished(&self.layout.boot, is_of_a_boot);
@@ -64,6 +68,7 @@ impl Inner {
         let number = self.random_shelf().wrapping_add(self.tidying.next_shelf());
         let stay = self.tidy_shelf(number, most);
         self.tidy_records(number, most);
+        self.tidy_histories(number, most);
         self.tidying.record_kept(stay);
         self.tidying.end_sweep();
     }
@@ -115,12 +120,31 @@ impl Inner {
 impl Inner {
     /// Looks at `most` records there, and removes those whose time is over.
     fn tidy_records(&self, number: u8, most: usize) {
-        let Ok(Some(dir)) = slot_records::shelf(&self.layout.root, &shelf(number)) else { return };
+        self.tidy_kept((SLOTS, is_record), number, most, |dir, name, now| {
+            slot_records::remove_if_over(&*self.machine, dir, name, now)
+        });
+    }
+
+    /// The same for histories.
+    fn tidy_histories(&self, number: u8, most: usize) {
+        self.tidy_kept((HISTORY, is_history), number, most, |dir, name, now| {
+            history_file::remove_if_over(&*self.machine, &self.layout.root, (dir, name), now)
+        });
+    }
+
+    fn tidy_kept(
+        &self,
+        (kind, is_one): (&str, fn(&str) -> bool),
+        number: u8,
+        most: usize,
+        remove_if_over: impl Fn(&Dir, &str, u64) -> Result<(), Fault>,
+    ) {
+        let Ok(Some(dir)) = self.layout.root.shelf(kind, &shelf(number)) else { return };
         removal::remove_old_unfinished(&dir, is_hash);
         let mut names = dir.names().unwrap_or_default();
-        names.retain(|name| is_record(name));
+        names.retain(|name| is_one(name));
         if names.len() > most {
-            // Only its content tells how long a record is kept, so each look begins elsewhere and all have their turn.
+            // Only its content tells how long one is kept, so each look begins elsewhere and all have their turn.
             let mut random = [0; 8];
             let _ = getrandom::fill(&mut random);
             let start = usize::from_le_bytes(random) % names.len();
@@ -128,8 +152,8 @@ impl Inner {
         }
         let now = self.machine.clock().wall();
         for name in names.iter().take(most) {
-            if let Err(fault) = slot_records::remove_if_over(&*self.machine, &dir, name, now) {
-                tracing::debug!(fault = %format_args!("{fault:#}"), "a record of slots stays");
+            if let Err(fault) = remove_if_over(&dir, name, now) {
+                tracing::debug!(kind, fault = %format_args!("{fault:#}"), "a record or a history stays");
             }
         }
     }

@@ -57,7 +57,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     together: false,
     detach: true,
     slot_records: true,
-    history: false,
+    history: true,
     kinds_may_mix: LIMITS.kinds_may_mix,
     incarnation: true,
     tells_evictions: true,

@@ -34,6 +34,7 @@ mod files;
 mod from_outside;
 mod health;
 mod hints;
+mod history;
 mod housekeeping;
 mod inner;
 mod machine;

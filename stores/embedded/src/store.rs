@@ -12,8 +12,8 @@ use tenure_core::{
         },
     },
     store::{
-        Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots,
-        not_together,
+        Capabilities, Diagnostic, HistoryWrite, Listing, Renewal, SlotsWrite, SlotsWritten,
+        StoredHistory, StoredSlots, not_together,
     },
 };
 
@@ -204,6 +204,14 @@ impl Store for EmbeddedStore {
     ) -> Result<SlotsWritten, Fault> {
         // This waits for the disk.
         EngineView(self.0.clone()).write_slots(name, owner, write).await
+    }
+
+    async fn read_history(&self, name: &LockName) -> Result<StoredHistory, Fault> {
+        EngineView(self.0.clone()).read_history(name).await
+    }
+
+    async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
+        EngineView(self.0.clone()).add_history(name, write).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

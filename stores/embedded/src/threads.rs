@@ -8,7 +8,12 @@ use tenure_core::runtime::{PerProcess, Workers};
 /// take turns. Each takes microseconds, unless a process was stopped in the middle of a decision.
 const MOST: usize = 16;
 
+/// How many of them work on histories. They are others: a history that does not get on must not take a thread from a
+/// lock.
+const MOST_ON_HISTORIES: usize = 4;
+
 static WORKERS: PerProcess<Workers> = PerProcess::new();
+static ON_HISTORIES: PerProcess<Workers> = PerProcess::new();
 
 fn workers() -> io::Result<&'static Workers> {
     WORKERS.get(|| Ok(Workers::new("tenure-files", MOST)))
@@ -30,4 +35,14 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
     workers()?.done(work).await
+}
+
+/// Does `work` on a history, on a thread that no lock needs.
+///
+/// # Errors
+/// As for [`run_blocking`].
+pub(crate) async fn run_on_history<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    ON_HISTORIES.get(|| Ok(Workers::new("tenure-history", MOST_ON_HISTORIES)))?.done(work).await
 }

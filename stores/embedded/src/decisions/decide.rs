@@ -53,6 +53,10 @@ impl CancelFlag {
     pub(crate) fn give_up(&self) {
         self.0.store(true, Ordering::Release);
     }
+
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 enum AttemptOutcome<T> {
@@ -163,7 +167,7 @@ impl Inner {
             return Ok(AttemptOutcome::Locked(file.path().to_owned()));
         };
         // From here on nobody else decides on this name, so whoever asks later sees the effect.
-        if given_up.is_some_and(|given_up| given_up.0.load(Ordering::Acquire)) {
+        if given_up.is_some_and(CancelFlag::is_given_up) {
             return Err(abandoned());
         }
         let step = self.inside(name, &file, &section, decision)?;
@@ -277,6 +281,6 @@ impl Inner {
     }
 }
 
-fn abandoned() -> Fault {
+pub(crate) fn abandoned() -> Fault {
     Fault::new(FaultKind::Unreachable, "the caller gave up before it began", "try again")
 }

@@ -23,11 +23,7 @@ pub(crate) fn create_slot_file(
     first: &SlotRecord<'_>,
 ) -> io::Result<Option<File>> {
     let (unfinished, file) = write_slot_file(machine, (dir, name), access, kind, first)?;
-    match dir.link(&unfinished.name, name) {
-        Ok(()) => Ok(Some(file)),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
-        Err(error) => Err(error),
-    }
+    Ok(unfinished.place(name)?.then_some(file))
 }
 
 /// Writes a file of slots that is going to be `name`, and goes away unless it gets that name.
@@ -54,6 +50,19 @@ pub(crate) fn write_slot_file<'d>(
     Ok((unfinished, file))
 }
 
+/// Writes a file that is going to be `name`, and goes away unless it gets that name. It is not synced.
+pub(crate) fn write_file<'d>(
+    machine: &dyn Machine,
+    (dir, name): (&'d Dir, &str),
+    access: FilePermissions,
+    bytes: &[u8],
+) -> io::Result<TemporaryFile<'d>> {
+    let unfinished = TemporaryFile { dir, name: temporary_name(name)? };
+    let file = dir.create_file(&unfinished.name, access)?;
+    machine.write_at(&file, bytes, 0)?;
+    Ok(unfinished)
+}
+
 /// A file that goes away again, under this name.
 #[derive(Debug)]
 pub(crate) struct TemporaryFile<'a> {
@@ -65,6 +74,15 @@ impl TemporaryFile<'_> {
     /// Gives the file its name, whatever had that name before.
     pub(crate) fn replace(&self, name: &str) -> io::Result<()> {
         self.dir.rename(&self.name, name)
+    }
+
+    /// Gives the file this name as well, unless that name is taken. Returns whether it has it.
+    pub(crate) fn place(&self, name: &str) -> io::Result<bool> {
+        match self.dir.link(&self.name, name) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -33,7 +33,7 @@ const QUIET: OFlag = ALWAYS;
 
 /// Something lies where a file of the store should be that tenure did not put there.
 #[derive(Debug)]
-pub(crate) struct NotOurs(&'static str);
+pub(crate) struct NotOurs(pub(crate) &'static str);
 
 impl fmt::Display for NotOurs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -199,12 +199,14 @@ impl Dir {
         Ok(renameat(&self.file, from, &self.file, to)?)
     }
 
+    /// Whether `name` is still what `found` describes.
+    pub(crate) fn still_has(&self, name: &str, found: &FileStat) -> io::Result<bool> {
+        Ok(self.stat(name)?.is_some_and(|there| is_same(&there, found)))
+    }
+
     /// Removes `name` if it is still what `found` describes.
     pub(crate) fn remove_this(&self, name: &str, found: &FileStat) -> io::Result<()> {
-        match self.stat(name)? {
-            Some(there) if is_same(&there, found) => self.remove(name),
-            Some(_) | None => Ok(()),
-        }
+        if self.still_has(name, found)? { self.remove(name) } else { Ok(()) }
     }
 
     /// Removes a name that is no directory's. What a link leads to stays.

@@ -28,6 +28,8 @@ pub(crate) const CLOCK: &str = "clock";
 pub(crate) const BOOTS: &str = "boots";
 /// The directory with the records of slots, which outlive boots.
 pub(crate) const SLOTS: &str = "slots";
+/// The directory with the histories of locks, which outlive boots.
+pub(crate) const HISTORY: &str = "history";
 /// What a directory of one boot has.
 pub(crate) const FLOOR: &str = "floor";
 pub(crate) const MEMBERS: &str = "members";
@@ -40,6 +42,8 @@ pub(crate) const WAKE_SOCKET: &str = ".wake";
 const STATE: &str = "lk";
 /// The ending of the record of slots of one name.
 const RECORD: &str = "sl";
+/// The ending of the history of one name.
+const EVENTS: &str = "hi";
 /// What a file system puts into its topmost directory by itself.
 const OF_THE_FILE_SYSTEM: &str = "lost+found";
 
@@ -58,7 +62,7 @@ pub(crate) struct Layout {
     pub(crate) locks: Dir,
 }
 
-/// Where a file of one name is: its state, or its record of slots.
+/// Where a file of one name is: its state, its record of slots, or its history.
 #[derive(Clone, Debug)]
 pub(crate) struct StatePath {
     pub(crate) shelf: String,
@@ -123,8 +127,8 @@ impl Root {
         }
         let others = self.dir.names()?.into_iter().filter(|name| {
             let ours = name == CLOCK || stem_of_unfinished(name) == Some(CLOCK);
-            // Records outlive the locks, so they may be all that is left, or was restored.
-            let ours = ours || (name == SLOTS && self.has_only_records());
+            // Records and histories outlive the locks, so they may be all that is left, or was restored.
+            let ours = ours || ([SLOTS, HISTORY].contains(&&**name) && self.has_only_shelves(name));
             !ours && name != OF_THE_FILE_SYSTEM
         });
         let Some(other) = others.min() else { return Ok(None) };
@@ -140,10 +144,10 @@ impl Root {
             .is_some_and(|names| names.iter().any(|n| is_hash(n)))
     }
 
-    /// Whether the directory of records looks like a store's.
-    fn has_only_records(&self) -> bool {
-        let slots = self.dir.sub(SLOTS).ok().flatten();
-        slots.and_then(|slots| slots.names().ok()).is_some_and(|names| {
+    /// Whether the directory of records or of histories looks like a store's.
+    fn has_only_shelves(&self, kind: &str) -> bool {
+        let kept = self.dir.sub(kind).ok().flatten();
+        kept.and_then(|kept| kept.names().ok()).is_some_and(|names| {
             names.iter().all(|n| is_shelf(n) || stem_of_unfinished(n).is_some_and(is_shelf))
         })
     }
@@ -156,6 +160,17 @@ impl Root {
     pub(crate) fn directory(&self) -> io::Result<String> {
         let seen = self.dir.file().metadata()?;
         Ok(format!("directory {} of device {}", seen.ino(), seen.dev()))
+    }
+
+    /// The directory of records or of histories with this part of the hash, if there is one.
+    pub(crate) fn shelf(&self, kind: &str, shelf: &str) -> Result<Option<Dir>, Fault> {
+        let open = |within: &Dir, name: &str| {
+            within.sub(name).map_err(|why| error::io("open", &within.path_of(name), why))
+        };
+        match open(&self.dir, kind)? {
+            Some(kept) => open(&kept, shelf),
+            None => Ok(None),
+        }
     }
 
     /// A directory of the store, which is created if it is not there.
@@ -175,6 +190,11 @@ impl Layout {
     /// Where the record of slots of `name` is.
     pub(crate) fn record(name: &LockName) -> StatePath {
         Self::place(name, RECORD)
+    }
+
+    /// Where the history of `name` is.
+    pub(crate) fn history(name: &LockName) -> StatePath {
+        Self::place(name, EVENTS)
     }
 
     /// Names are hashed, so none can lead out of the directory.
@@ -209,6 +229,11 @@ pub(crate) fn is_state(name: &str) -> bool {
 /// Whether this may be the name of a record of slots.
 pub(crate) fn is_record(name: &str) -> bool {
     is_hash_with(name, RECORD)
+}
+
+/// Whether this may be the name of a history.
+pub(crate) fn is_history(name: &str) -> bool {
+    is_hash_with(name, EVENTS)
 }
 
 fn is_hash_with(name: &str, ending: &str) -> bool {

@@ -2,6 +2,8 @@
 
 pub(crate) mod clock_file;
 pub(crate) mod floor;
+pub(crate) mod history_file;
+pub(crate) mod history_wire;
 pub(crate) mod layout;
 pub(crate) mod open_files;
 pub(crate) mod record_wire;

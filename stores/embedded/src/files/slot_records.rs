@@ -19,7 +19,7 @@ use crate::{
     },
     error,
     files::{
-        layout::{Layout, Root, SLOTS, StatePath},
+        layout::{Layout, SLOTS, StatePath},
         record_wire::KeptRecord,
         state_file::StoreContext,
     },
@@ -28,17 +28,6 @@ use crate::{
 
 const CURE: &str = "restore it from a backup, or remove it: its slots then count as not done yet";
 
-/// The directory where records with this part of the hash are, if there is one.
-pub(crate) fn shelf(root: &Root, shelf: &str) -> Result<Option<Dir>, Fault> {
-    let open = |within: &Dir, name: &str| {
-        within.sub(name).map_err(|why| error::io("open", &within.path_of(name), why))
-    };
-    match open(&root.dir, SLOTS)? {
-        Some(slots) => open(&slots, shelf),
-        None => Ok(None),
-    }
-}
-
 /// Reads the record of `name` into `room`; `None` when there is none.
 pub(crate) fn read<'p>(
     ground: &StoreContext<'_>,
@@ -46,7 +35,7 @@ pub(crate) fn read<'p>(
     room: &'p mut ReadBuffer,
 ) -> Result<Option<KeptRecord<'p>>, Fault> {
     let place = Layout::record(name);
-    let Some(dir) = shelf(&ground.layout.root, &place.shelf)? else { return Ok(None) };
+    let Some(dir) = ground.layout.root.shelf(SLOTS, &place.shelf)? else { return Ok(None) };
     let Some(file) = open(&dir, &place.file)? else { return Ok(None) };
     load_of(ground.machine, (&dir, &file), name, room).map(Some)
 }

@@ -44,6 +44,9 @@ fn plays_its_role() {
             ["hear directly", dir] => outside(|| crate::direct::hear_directly(dir)),
             ["fork and hear", dir] => crate::direct::fork_and_hear(dir),
             ["hints in trouble", role, dir] => crate::hints_in_trouble::play(role, dir),
+            ["add many to a history", dir, who, count, most] => {
+                crate::history::add_many(dir, who, count, most).await;
+            }
             ["look often", dir] => crate::engine::look_often(dir).await,
             ["use many names", dir] => use_many_names(dir).await,
             ["meet many", dir] => meet_many(dir).await,

@@ -18,6 +18,7 @@ mod foreign;
 mod forks;
 mod hints;
 mod hints_in_trouble;
+mod history;
 mod housekeeping;
 mod kinds;
 mod members;
