@@ -24,6 +24,7 @@ const TESTS: [&[&str]; 3] = [
         "gather::",
         "senseless::",
         "slot_records::",
+        "history::",
         "together::a_clock",
         "together::what_is",
         "take_over::a_record",

@@ -12,7 +12,10 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Diagnostic, Listing, Renewal, SlotsWrite, SlotsWritten, StoredSlots},
+    store::{
+        Capabilities, Diagnostic, HistoryWrite, Listing, Renewal, SlotsWrite, SlotsWritten,
+        StoredHistory, StoredSlots,
+    },
 };
 
 use crate::{
@@ -214,6 +217,14 @@ impl Store for RedisStore {
         write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
         self.method.write_slots(name, owner, write).await
+    }
+
+    async fn read_history(&self, name: &LockName) -> Result<StoredHistory, Fault> {
+        self.method.read_history(name).await
+    }
+
+    async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
+        self.method.add_history(name, write).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -86,6 +86,11 @@ impl Scene {
         unreached
     }
 
+    /// Whether connections break at any moment: not much passes over one.
+    pub(super) fn connections_break(&self) -> bool {
+        !self.adapter.reaches_waiters()
+    }
+
     /// Checks that the store refuses what it declared that it cannot do, and says so.
     pub fn refused<T: fmt::Debug>(&self, what: &str, outcome: Result<T, Fault>) {
         match outcome {

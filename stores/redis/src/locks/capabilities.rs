@@ -30,7 +30,7 @@ pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
         together: true,
         detach: true,
         slot_records: true,
-        history: false,
+        history: true,
         kinds_may_mix: limits.kinds_may_mix,
         incarnation,
         tells_evictions: true,

@@ -13,10 +13,9 @@ pub(crate) fn corrupt(place: &str) -> Fault {
     Fault::new(FaultKind::Corrupt, what, help)
 }
 
-/// Something else lies at the key of the record of slots.
-pub(crate) fn no_slot_record(place: &str, key: &str) -> Fault {
-    let what =
-        format!("{key} on Redis at {place} is no record of slots: other data is stored there");
+/// Something else lies at the key of what is kept beside a lock.
+pub(crate) fn other_data(place: &str, key: &str, what: &str) -> Fault {
+    let what = format!("{key} on Redis at {place} is no {what}: other data is stored there");
     let help =
         "see which program writes this key; then delete it, or choose another prefix in the URL";
     Fault::new(FaultKind::Corrupt, what, help)

@@ -11,10 +11,10 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Renewal, SlotsWrite, SlotsWritten, StoredSlots},
+    store::{HistoryWrite, Renewal, SlotsWrite, SlotsWritten, StoredHistory, StoredSlots},
 };
 
-use crate::locks::capabilities::NO_SLOT_RECORDS;
+use crate::locks::capabilities::{NO_HISTORY, NO_SLOT_RECORDS};
 
 /// A way to lock, by a layout of keys of its own or by one that it shares.
 ///
@@ -68,6 +68,14 @@ pub(crate) trait LockingMethod: Send + Sync {
         _write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
         Err(NO_SLOT_RECORDS.into())
+    }
+
+    async fn read_history(&self, _name: &LockName) -> Result<StoredHistory, Fault> {
+        Err(NO_HISTORY.into())
+    }
+
+    async fn add_history(&self, _name: &LockName, _write: &HistoryWrite) -> Result<(), Fault> {
+        Err(NO_HISTORY.into())
     }
 }
 

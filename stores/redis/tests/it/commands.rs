@@ -15,7 +15,7 @@ use crate::scenes::{Lock, WAIT, ask, owner};
 const TURNS: u8 = 30;
 
 /// How many commands scripts have run since the counts were reset, and how many scripts were run.
-fn counted(server: &RedisServer) -> (u32, u32) {
+pub(crate) fn counted(server: &RedisServer) -> (u32, u32) {
     let Reply::Text(stats) = server.command(&["INFO", "commandstats"]) else { panic!("no counts") };
     let calls = |line: &str| {
         let (name, rest) = line.split_once(":calls=")?;

@@ -15,6 +15,7 @@ mod fenced;
 mod format;
 mod full;
 mod gather;
+mod history;
 mod kinds;
 mod lost_data;
 mod model;

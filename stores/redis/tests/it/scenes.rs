@@ -6,12 +6,13 @@ use tenure_core::{
     Fault, LockName, Owner, Store, Token,
     proto::{
         Renewed,
+        history::{Retention, StoredEvent},
         queue::{
             Answer, Ask, Grant, Intent, Kind, Mode, Order, Position, Raised, Released, Snapshot,
             TakeOver, TakenOver, Together,
         },
     },
-    store::{Renewal, SlotsWrite, SlotsWritten},
+    store::{HistoryWrite, Renewal, SlotsWrite, SlotsWritten},
 };
 use tenure_redis::RedisStore;
 use tenure_servers::RedisServer;
@@ -121,9 +122,11 @@ pub(crate) enum Action {
     Inspect,
     WriteSlots,
     ReadSlots,
+    AddHistory,
+    ReadHistory,
 }
 
-pub(crate) const ACTIONS: [Action; 18] = [
+pub(crate) const ACTIONS: [Action; 20] = [
     Action::Try,
     Action::Wait,
     Action::WaitAtPlace,
@@ -142,6 +145,8 @@ pub(crate) const ACTIONS: [Action; 18] = [
     Action::Inspect,
     Action::WriteSlots,
     Action::ReadSlots,
+    Action::AddHistory,
+    Action::ReadHistory,
 ];
 
 pub(crate) fn owner(number: u8) -> Owner {
@@ -329,6 +334,15 @@ impl Action {
             Self::ReadSlots => {
                 store.read_slots(name).await.map(|stored| Done::SlotsRead(stored.text))
             }
+            Self::AddHistory => {
+                let events = vec![("event".to_owned(), Duration::ZERO)];
+                let retention = Retention::entries(1).unwrap();
+                let write = HistoryWrite { events, retention };
+                store.add_history(name, &write).await.map(|()| Done::HistoryAdded)
+            }
+            Self::ReadHistory => {
+                store.read_history(name).await.map(|stored| Done::HistoryRead(stored.events))
+            }
         }
     }
 }
@@ -347,6 +361,8 @@ pub(crate) enum Done {
     Seen(Snapshot),
     SlotsWritten(SlotsWritten),
     SlotsRead(Option<String>),
+    HistoryAdded,
+    HistoryRead(Vec<StoredEvent>),
 }
 
 impl Done {
@@ -407,6 +423,8 @@ impl Done {
                 assert_eq!(*written == SlotsWritten::Written, alone);
             }
             Self::SlotsRead(text) => assert_eq!(*text, None),
+            Self::HistoryAdded => {}
+            Self::HistoryRead(events) => assert!(events.is_empty(), "{events:?}"),
         }
     }
 }

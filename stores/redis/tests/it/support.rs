@@ -87,10 +87,13 @@ pub(crate) fn micros() -> u64 {
 }
 
 /// Keys of locks: neither the clocks of tokens, nor the number of the format, nor what is confirmed, nor the records of
-/// slots.
+/// slots, nor histories.
 pub(crate) fn lock_keys(server: &RedisServer) -> Vec<String> {
     let ends = ["}clock", ":format", "}format", "}mark"];
-    let other = |key: &String| ends.iter().any(|end| key.ends_with(end)) || key.contains("}slots:");
+    let beside = ["}slots:", "}history:"];
+    let other = |key: &String| {
+        ends.iter().any(|end| key.ends_with(end)) || beside.iter().any(|kind| key.contains(kind))
+    };
     server.keys().into_iter().filter(|key| !other(key)).collect()
 }
 

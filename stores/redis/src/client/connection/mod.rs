@@ -129,17 +129,17 @@ impl Connection {
         let by_digest = |out: &mut Vec<u8>| call.write(BY_DIGEST, &script.digest, &ahead, out);
         let in_full = |out: &mut Vec<u8>| call.write(IN_FULL, &script.text, &ahead, out);
         if self.wants_in_full(script) {
-            let answer = self.called(&in_full, script.writes, manner).await;
+            let answer = self.called(&in_full, script.counts, manner).await;
             // Who is refused may not have been listened to.
             if answer.is_ok() {
                 self.sent().insert(script.digest.clone());
             }
             return answer;
         }
-        match self.called(&by_digest, script.writes, manner).await {
+        match self.called(&by_digest, script.counts, manner).await {
             // The server has never seen it, or was told to forget. It certainly did not run.
             Err(error) if error.code() == Some("NOSCRIPT") => {
-                self.called(&in_full, script.writes, manner).await
+                self.called(&in_full, script.counts, manner).await
             }
             answer => answer,
         }
@@ -149,7 +149,7 @@ impl Connection {
     /// would be heard only when the replicas were waited for, and a process may have ended by then.
     pub(crate) fn wants_in_full(&self, script: &Script) -> bool {
         let confirms = self.confirms.load(Ordering::Relaxed);
-        confirms && script.writes && !self.sent().contains(&script.digest)
+        confirms && script.counts && !self.sent().contains(&script.digest)
     }
 
     fn sent(&self) -> MutexGuard<'_, BTreeSet<String>> {

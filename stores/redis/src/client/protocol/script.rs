@@ -9,13 +9,13 @@ pub(crate) struct Script {
     pub(crate) digest: String,
     /// Whether it makes tokens, so that it is told how far they are ahead of the server's time.
     pub(crate) makes_tokens: bool,
-    /// Whether it may write anything.
-    pub(crate) writes: bool,
+    /// Whether it may write what counts only when replicas have it, where that is wanted.
+    pub(crate) counts: bool,
 }
 
 impl Script {
-    pub(crate) fn new(text: String, makes_tokens: bool, writes: bool) -> Self {
+    pub(crate) fn new(text: String, makes_tokens: bool, counts: bool) -> Self {
         let digest = Sha1::from(&text).digest().to_string();
-        Self { text, digest, makes_tokens, writes }
+        Self { text, digest, makes_tokens, counts }
     }
 }

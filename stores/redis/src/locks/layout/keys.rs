@@ -34,9 +34,12 @@ pub(crate) enum Key {
     Turns,
     /// The record of the slots that were run, which outlives the lock.
     Slots,
+    /// The events of the history, which outlive it too.
+    History,
 }
 
-/// Those of a lock in tenure's own layout. What is done to a lock leaves the record of its slots alone.
+/// Those of a lock in tenure's own layout. What is done to a lock leaves the record of its slots and its
+/// history alone.
 pub(crate) const ALL: [Key; 4] = [Key::Lock, Key::Clock, Key::Line, Key::Ends];
 
 /// How names become keys, and keys names.
@@ -114,6 +117,7 @@ impl Keys<'_> {
             Key::Ends => ("ends:", self.name),
             Key::Turns => ("turns:", self.name),
             Key::Slots => ("slots:", self.name),
+            Key::History => ("history:", self.name),
         };
         let prefix = self.space.prefix.as_bytes();
         [prefix, b"{", self.text.as_bytes(), b"}", kind.as_bytes(), name.as_bytes()]
@@ -197,7 +201,9 @@ mod tests {
         assert_eq!(space("tenure:").name_of("tenure:{000}clock"), None);
         assert_eq!(space("tenure:").name_of("tenure:{zzz}lock:a"), None);
         for text in ["a", "lock:a"] {
-            assert_eq!(space("").name_of(&written("", text, Key::Slots)), None);
+            for key in [Key::Slots, Key::History] {
+                assert_eq!(space("").name_of(&written("", text, key)), None);
+            }
         }
     }
 
@@ -207,7 +213,7 @@ mod tests {
             let key = written("p:", "a}{b", key);
             key[key.find('{').unwrap()..=key.find('}').unwrap()].to_owned()
         };
-        for key in ALL.into_iter().chain([Key::Slots]) {
+        for key in ALL.into_iter().chain([Key::Slots, Key::History]) {
             assert_eq!(tag(key), tag(Key::Lock));
         }
         let clock = format!("p:{{{:03x}}}clock", HashTag::of(&name("a}{b")).number());
@@ -217,8 +223,9 @@ mod tests {
     #[test]
     fn no_two_keys_are_the_same() {
         let mut seen = HashSet::new();
-        for text in ["a", "lock:a", "line:a", "ends:a", "slots:a", "clock", "a}lock:a"] {
-            for key in [Key::Lock, Key::Line, Key::Ends, Key::Turns, Key::Slots] {
+        for text in ["a", "lock:a", "line:a", "ends:a", "slots:a", "history:a", "clock", "a}lock:a"]
+        {
+            for key in [Key::Lock, Key::Line, Key::Ends, Key::Turns, Key::Slots, Key::History] {
                 let key = written("", text, key);
                 assert!(seen.insert(key.clone()), "{key} is used twice");
             }

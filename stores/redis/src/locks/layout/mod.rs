@@ -14,6 +14,7 @@
 //! {tag}ends:NAME   a sorted set: hOWNER and oOWNER by when the hold or the offer ends
 //! {tag}clock       the time of the last token, of all names with this tag
 //! {tag}slots:NAME  a string, the record of the slots that were run: it stays when the others go
+//! {tag}history:NAME  a list, the events of the history: the time of each, a space, and its text; it stays likewise
 //! {tag}turns:NAME  in the plain layout, where another library was seen: ours for a second, or theirs for 100 ms and a second
 //! ```
 

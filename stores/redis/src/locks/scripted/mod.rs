@@ -1,6 +1,7 @@
 //! Locking by scripts that run inside the server.
 
 mod acquire;
+mod history;
 mod renewal;
 mod slot_records;
 mod together;
@@ -17,13 +18,14 @@ use tenure_core::{
         },
         time::ceil_millis,
     },
-    store::{Renewal, SlotsWrite, SlotsWritten, StoredSlots},
+    store::{HistoryWrite, Renewal, SlotsWrite, SlotsWritten, StoredHistory, StoredSlots},
 };
 
 use crate::{
     locks::{
-        Context, LockingMethod,
+        Context, LockingMethod, error,
         layout::{
+            fields::ParseResult,
             keys::{self, Key},
             reply::{Reply, part_released},
             wire::{self, OwnerText},
@@ -42,6 +44,20 @@ impl ScriptedMethod {
         let echo = self.0.echo();
         call.argument(&[&echo]);
         self.0.run(&scripts::INSPECT, &echo, call).await
+    }
+
+    /// What was answered, unless something else lies at this key.
+    fn unless_foreign<T>(
+        &self,
+        name: &LockName,
+        key: Key,
+        answer: ParseResult<Option<T>>,
+    ) -> Result<T, Fault> {
+        let foreign = || {
+            let what = if key == Key::History { "history of a lock" } else { "record of slots" };
+            error::other_data(self.0.place(), &self.0.key_space().keys(name).text(key), what)
+        };
+        answer.map_err(|refused| self.0.refused(refused))?.ok_or_else(foreign)
     }
 
     /// Takes a name from all who hold it, or from this owner alone.
@@ -186,5 +202,13 @@ impl LockingMethod for ScriptedMethod {
         write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
         self.write_record(name, owner, write).await
+    }
+
+    async fn read_history(&self, name: &LockName) -> Result<StoredHistory, Fault> {
+        self.read_events(name).await
+    }
+
+    async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
+        self.add_events(name, write).await
     }
 }

@@ -7,7 +7,6 @@ use tenure_core::{
 };
 
 use crate::locks::{
-    error,
     layout::{
         fields::{ParseResult, ReplyError},
         keys::Key,
@@ -27,7 +26,7 @@ impl ScriptedMethod {
         let echo = self.0.echo();
         call.argument(&[&echo]).number(most());
         let reply = self.0.run(&scripts::READ_SLOTS, &echo, call).await?;
-        self.unless_foreign(name, seen(reply))
+        self.unless_foreign(name, Key::Slots, seen(reply))
     }
 
     pub(crate) async fn write_record(
@@ -47,19 +46,7 @@ impl ScriptedMethod {
             None => call.argument(&[b"n"]),
         };
         let reply = self.0.run(&scripts::WRITE_SLOTS, &owner, call).await?;
-        self.unless_foreign(name, written(reply))
-    }
-
-    fn unless_foreign<T>(
-        &self,
-        name: &LockName,
-        answer: ParseResult<Option<T>>,
-    ) -> Result<T, Fault> {
-        let foreign = || {
-            let key = self.0.key_space().keys(name).text(Key::Slots);
-            error::no_slot_record(self.0.place(), &key)
-        };
-        answer.map_err(|refused| self.0.refused(refused))?.ok_or_else(foreign)
+        self.unless_foreign(name, Key::Slots, written(reply))
     }
 }
 

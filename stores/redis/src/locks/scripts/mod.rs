@@ -5,7 +5,7 @@
 //! with a lock that one holder has alone.
 //!
 //! What each is asked and answers stands at its constant: `lock`, `clock`, `line` and `ends` are the keys of a
-//! name, `slots` is the one of its record of slots, and every answer begins with the owner or the echo that the
+//! name, `slots` is the one of its record of slots, `history` the one of its history, and every answer begins with the owner or the echo that the
 //! first argument began with. A script that makes tokens is told behind its arguments how far they are ahead,
 //! where they are. Any of the larger ones can also answer `corrupt`, and `format` with the number of another format.
 //! [`layout`](super::layout) draws what is kept.
@@ -17,9 +17,16 @@ use crate::client::{BatchKind, Script};
 /// The part of those that make tokens.
 const AHEAD: &str = "shared/ahead";
 
-/// Those of the ones that only look.
-const LOOKS: [&str; 4] =
-    ["operator/inspect", "operator/inspect_plain", "redisson/inspect", "slots/read_slots"];
+/// Those of the ones for which no replica is waited: they only look, or what they write is beside the locks, which
+/// wait on the same connection.
+const UNCONFIRMED: [&str; 6] = [
+    "operator/inspect",
+    "operator/inspect_plain",
+    "redisson/inspect",
+    "slots/read_slots",
+    "history/read_history",
+    "history/add_history",
+];
 
 /// The fields of a record, by what scripts call them. The server is sent the numbers, which cost nothing.
 const FIELDS: [(&str, &str); 12] = [
@@ -41,7 +48,7 @@ fn script(parts: &[(&str, &'static str)]) -> Script {
     let named: String = parts.iter().map(|(file, text)| part(file, text)).collect();
     let text = FIELDS.iter().fold(named, |text, (name, number)| text.replace(name, number));
     let has = |part| parts.iter().any(|(file, _)| *file == part);
-    Script::new(text, has(AHEAD), !LOOKS.into_iter().any(has))
+    Script::new(text, has(AHEAD), !UNCONFIRMED.into_iter().any(has))
 }
 
 #[cfg(not(feature = "broken-scripts"))]
@@ -219,6 +226,17 @@ scripts! {
     /// KEYS: lock, slots. ARGV: owner, how long a record can be, the record, for how long it is kept.
     /// Answers `written`, `not-held` or `foreign`.
     WRITE_SLOTS = "shared/refused" "shared/corrupt" "shared/look" "slots/recorded" "slots/write_slots";
+    /// Adds events to the history, and takes away those that are no longer to be kept.
+    ///
+    /// KEYS: history. ARGV: an echo, how many events are kept, for how long in milliseconds and in microseconds, how long
+    /// an element can be; of each event how many microseconds ago it was, and its text.
+    /// Answers `added` or `foreign`.
+    ADD_HISTORY = "shared/refused" "history/events" "history/add_history";
+    /// Shows a part of the history. It writes nothing.
+    ///
+    /// KEYS: history. ARGV: an echo, how long an element can be, the first and the last of the elements to show.
+    /// Answers `seen`, the time of day and the elements, or `foreign`.
+    READ_HISTORY = "shared/refused" "history/events" "history/read_history";
 }
 
 /// Releases that go together. What is let go may be what another one asks for, so they are written first.
@@ -235,7 +253,7 @@ mod tests {
     use super::*;
 
     /// How many arguments each command has behind its key, at least.
-    const WHOLE: [(&str, usize); 20] = [
+    const WHOLE: [(&str, usize); 23] = [
         ("DEL", 0),
         ("GET", 0),
         ("GETRANGE", 2),
@@ -244,8 +262,11 @@ mod tests {
         ("HMGET", 1),
         ("HSET", 2),
         ("INCR", 0),
+        ("LRANGE", 2),
+        ("LTRIM", 2),
         ("PEXPIRE", 1),
         ("PEXPIREAT", 1),
+        ("RPUSH", 1),
         ("SET", 1),
         ("ZADD", 2),
         ("ZCARD", 0),
@@ -291,6 +312,8 @@ mod tests {
             &INSPECT,
             &READ_SLOTS,
             &WRITE_SLOTS,
+            &ADD_HISTORY,
+            &READ_HISTORY,
             &ACQUIRE_REDISSON,
             &READ_REDISSON,
             &RENEW_REDISSON,
