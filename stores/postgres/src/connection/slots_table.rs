@@ -2,8 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use tenure_core::Fault;
-
 use crate::{
     connection::open::{CREATION, Connection, MADE_MEANWHILE},
     error::{self, Failure},
@@ -15,12 +13,12 @@ impl Connection {
     ///
     /// All of it is one message, which is a transaction by itself: where it fails it leaves none open, in which what
     /// was sent behind it would fail, too.
-    pub(crate) async fn create_slots(&self, schema: &str) -> Result<(), Fault> {
+    pub(crate) async fn create_slots(&self, schema: &str) -> Result<(), Failure> {
         let turn = if self.is_direct.load(Ordering::Relaxed) {
             None
         } else {
             let Some(turn) = self.lock_session().await else {
-                return Err(Failure::Crossed.fault());
+                return Err(Failure::Crossed);
             };
             Some(turn)
         };
@@ -36,7 +34,7 @@ impl Connection {
         match made {
             // Whoever waited for another one to make it may still believe that it is not there.
             Err(error) if error.code().is_some_and(|code| MADE_MEANWHILE.contains(code)) => Ok(()),
-            made => made.map_err(|error| error::of_statement(error, false).fault()),
+            made => made.map_err(|error| error::of_statement(error, false)),
         }
     }
 }

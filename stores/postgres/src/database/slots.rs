@@ -5,15 +5,16 @@ use tenure_core::{
     store::{SlotsWrite, SlotsWritten},
 };
 use tenure_sql::SlotsSnapshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::Row;
 
 use crate::{
+    connection::open::{PAUSE, lock_wait},
     database::{
         Postgres,
         query::{Parameters, micros},
     },
-    error::{NO_TABLES, late},
+    error::{Failure, NO_TABLES, late},
     tables::statements::Statement,
 };
 
@@ -62,18 +63,30 @@ impl Postgres {
         if !self.common.options.creates {
             return Err(self.no_slots("does not exist", missing));
         }
-        let connection = self.any().await?;
-        let created = timeout(self.limit(), connection.create_slots(&self.common.options.schema));
-        match created.await {
-            Ok(Err(fault)) if fault.kind() == FaultKind::Misconfigured => {
-                Err(self.no_slots("does not exist, and this user cannot create it", fault))
-            }
-            Ok(done) => done,
-            Err(_) => {
-                // What is behind it over the same connection would wait, too.
-                connection.retire();
-                Err(late("the database did not answer", false))
-            }
+        let until = Instant::now() + self.limit();
+        // Of those that make tables at once each waits for all before it. With less time left, the server would still
+        // wait when nobody does here.
+        let last = until - lock_wait(&self.common.options).mul_f64(1.2);
+        loop {
+            let connection = self.any().await?;
+            let created = connection.create_slots(&self.common.options.schema);
+            return match timeout_at(until, created).await {
+                Ok(Err(Failure::Crossed)) if Instant::now() < last => {
+                    sleep(PAUSE).await;
+                    continue;
+                }
+                Ok(done) => done.map_err(|failure| match failure.fault() {
+                    fault if fault.kind() == FaultKind::Misconfigured => {
+                        self.no_slots("does not exist, and this user cannot create it", fault)
+                    }
+                    fault => fault,
+                }),
+                Err(_) => {
+                    // What is behind it over the same connection would wait, too.
+                    connection.retire();
+                    Err(late("the database did not answer", false))
+                }
+            };
         }
     }
 

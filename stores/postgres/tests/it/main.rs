@@ -10,6 +10,7 @@ mod connections;
 mod contended;
 mod counter;
 mod crashes;
+mod creation;
 mod dropping;
 mod fenced;
 mod foreign_errors;
