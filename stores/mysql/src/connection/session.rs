@@ -14,6 +14,11 @@ use crate::{
 /// How often a statement is tried that another transaction kept from having an effect.
 const TRIES: u32 = 5;
 
+/// How often a table is made at most while others are at it, which the time of the call bounds as well; and the pause
+/// before the next time.
+const CREATIONS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// What a session is asked for by which it is known again.
 const WHOSE: &str = "select @tenure";
 
@@ -245,6 +250,19 @@ impl Session {
     pub(crate) async fn say(&mut self, text: &str) -> Result<(), Failure> {
         let said = self.conn.query(text).await;
         said.map(|_| ()).map_err(|error| self.failed(error))
+    }
+
+    /// Carries out a statement that makes what is not there yet. One that another transaction was in the way of is tried
+    /// again: many may begin on a new database at once.
+    pub(crate) async fn create(&mut self, statement: &str) -> Result<(), Failure> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.say(statement).await {
+                Err(Failure::Crossed) if tries < CREATIONS => tokio::time::sleep(PAUSE).await,
+                done => return done,
+            }
+        }
     }
 
     /// Whether another call may have it.

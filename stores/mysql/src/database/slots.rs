@@ -90,7 +90,8 @@ impl Mysql {
             return Err(self.no_slots("does not exist, or this user has no rights on it", fault));
         }
         let create = slots_table(&self.common.options.tables);
-        let created = self.call(move |session| Box::pin(async move { session.say(&create).await }));
+        let created =
+            self.call(move |session| Box::pin(async move { session.create(&create).await }));
         created.await.map_err(|fault| match fault.kind() {
             FaultKind::Misconfigured => {
                 self.no_slots("is not there for this user, who cannot create it", fault)

@@ -129,7 +129,7 @@ impl ConnectionFactory {
         }
         let [locks, meta, first, slots, view] = statements(tables);
         for statement in [locks, meta, first, slots] {
-            session.say(&statement).await.map_err(|failure| {
+            session.create(&statement).await.map_err(|failure| {
                 let fault = failure.fault();
                 if fault.kind() != FaultKind::Misconfigured {
                     return fault;
