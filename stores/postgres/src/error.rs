@@ -124,7 +124,9 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
             )
             .because(text(&error)),
         ),
+        // An operator for a column of another type is an undefined function.
         SqlState::UNDEFINED_COLUMN
+        | SqlState::UNDEFINED_FUNCTION
         | SqlState::DATATYPE_MISMATCH
         | SqlState::INVALID_COLUMN_REFERENCE => fault(
             FaultKind::Misconfigured,

@@ -14,6 +14,7 @@ mod creation;
 mod dropping;
 mod fenced;
 mod foreign_errors;
+mod histories;
 mod hosts;
 mod inherited;
 mod kinds;
