@@ -12,9 +12,12 @@ use crate::{
         Postgres,
         query::{Parameters, Requester, micros},
     },
-    error::{NO_RIGHTS, NO_TABLES, REFUSED},
+    error::{Failure, NO_RIGHTS, NO_TABLES, REFUSED},
     tables::{side_table::HISTORY, statements::Statement},
 };
+
+/// Of a table with which the server does not do what we ask.
+const NOT_OURS: &str = "is not there for this user, or is not one that tenure made";
 
 impl Postgres {
     pub(crate) async fn look_at_history(&self, name: &LockName) -> Result<HistorySnapshot, Fault> {
@@ -52,7 +55,18 @@ impl Postgres {
             }
             done => done,
         };
-        done.map(drop).map_err(|fault| self.unusable(fault))
+        let rows = done.map_err(|fault| self.unusable(fault))?;
+        let row = rows.first().ok_or_else(|| self.odd())?;
+        let (added, is_ours): (i64, bool) = (self.get(row, 0)?, self.get(row, 1)?);
+        if !is_ours {
+            let what = "its columns are those of another program";
+            let why = Fault::new(FaultKind::Misconfigured, what, "rename it");
+            return Err(self.no_table(&HISTORY, NOT_OURS, why));
+        }
+        if usize::try_from(added) != Ok(texts.len()) {
+            return Err(Failure::Crossed.fault());
+        }
+        Ok(())
     }
 
     async fn run_history(
@@ -72,6 +86,6 @@ impl Postgres {
         if !is_of_table {
             return fault;
         }
-        self.no_table(&HISTORY, "is not there for this user, or is not one that tenure made", fault)
+        self.no_table(&HISTORY, NOT_OURS, fault)
     }
 }

@@ -15,13 +15,19 @@ pub(crate) fn read(schema: &str, now: &str, tag: &str) -> String {
 /// Adds events ($2) to those of a name, which happened so long ago ($3). What is older than the retention ($4) goes, and
 /// so do the oldest ones beyond a number ($5). Those of a longer retention end earlier from now on.
 ///
+/// Does nothing in a table that another program made, and returns how many events it added, and whether the table is ours:
+/// by its columns, with the numbers of the types that they have in every server.
+///
 /// It waits for no other statement: what it deletes or changes is what nobody has locked, and the rest is left to a later
 /// write. Whether somebody has locked a row is looked at row by row, whatever the planner thinks of the table.
 pub(crate) fn add(schema: &str, now: &str, sure: &str, tag: &str) -> String {
     let history = format!("{schema}.history");
     let goes = "(nr > $5 or at < t.now - $4 or kept_until <= t.now)";
     format!(
-        "with t as materialized (select {now} as now where {sure}), \
+        "with c as materialized (select pg_catalog.count(*) = 5 as ours from pg_catalog.pg_attribute \
+         where attrelid = pg_catalog.to_regclass('{history}') and (attname, atttypid, attidentity) in \
+         (('number', 20, 'a'), ('name', 25, ''), ('at', 20, ''), ('event', 17, ''), ('kept_until', 20, ''))), \
+         t as materialized (select {now} as now from c where {sure} and c.ours), \
          n as materialized (select number, at, kept_until, pg_catalog.row_number() over (order by number desc) as nr \
          from {history} where name = $1), \
          k as materialized (select l.number, {goes} as goes from t, n, \
@@ -35,6 +41,6 @@ pub(crate) fn add(schema: &str, now: &str, sure: &str, tag: &str) -> String {
          w as (insert into {history} (name, at, event, kept_until) \
          select $1, t.now - e.ago, e.event, t.now - e.ago + $4 \
          from t, unnest($2::bytea[], $3::bigint[]) with ordinality as e(event, ago, nr) order by e.nr returning 1) \
-         select pg_catalog.count(*){tag} from w"
+         select pg_catalog.count(*), (select ours from c){tag} from w"
     )
 }
