@@ -17,6 +17,9 @@ const NEW_PASSWORD: &str = "give this user a new password, and put it into the U
 /// What is said of a user who may not do that with the tables.
 pub(crate) const NO_RIGHTS: &str = "this user lacks rights on the tables of tenure";
 
+/// What is said of most that the server says of a statement.
+pub(crate) const REFUSED: &str = "the database refused";
+
 /// What became of a statement that failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -86,9 +89,8 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         return Failure::Fault(Fault::new(unclear, what, help).because(error));
     };
     let because = |fault: Fault| fault.because(error.to_string());
-    let fault = |kind, help: &str| {
-        Failure::Fault(because(Fault::new(kind, "the database refused", help.to_owned())))
-    };
+    let fault =
+        |kind, help: &str| Failure::Fault(because(Fault::new(kind, REFUSED, help.to_owned())));
     match said.code {
         // A deadlock, a conflict between the nodes of a cluster, a lock that was waited for too long, a row that
         // changed while it was looked at, a conflict that a group of servers undid as it was committed.

@@ -16,6 +16,10 @@ use crate::{
 
 /// What is said where the tables are not there.
 pub(crate) const NO_TABLES: &str = "the tables of tenure do not exist";
+/// What is said where this user may not do that with them.
+pub(crate) const NO_RIGHTS: &str = "this user lacks rights on the tables of tenure";
+/// What is said of most that the server says of a statement.
+pub(crate) const REFUSED: &str = "the database refused";
 
 /// What became of a statement that failed.
 #[derive(Debug)]
@@ -77,9 +81,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
     // The word for people is in the language of the server.
     let is_over = said.parsed_severity() != Some(Severity::Error);
     let fault = |kind, help: &str| {
-        Failure::Fault(
-            Fault::new(kind, "the database refused", help.to_owned()).because(text(&error)),
-        )
+        Failure::Fault(Fault::new(kind, REFUSED, help.to_owned()).because(text(&error)))
     };
     match code {
         // What is ended while it waits for a replica may have been committed.
@@ -108,7 +110,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         SqlState::INSUFFICIENT_PRIVILEGE => Failure::Fault(
             Fault::new(
                 FaultKind::Misconfigured,
-                "this user lacks rights on the tables of tenure",
+                NO_RIGHTS,
                 "grant them as in the last lines of `tenure schema postgres`",
             )
             .because(text(&error)),
@@ -122,7 +124,9 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
             )
             .because(text(&error)),
         ),
+        // An operator for a column of another type is an undefined function.
         SqlState::UNDEFINED_COLUMN
+        | SqlState::UNDEFINED_FUNCTION
         | SqlState::DATATYPE_MISMATCH
         | SqlState::INVALID_COLUMN_REFERENCE => fault(
             FaultKind::Misconfigured,

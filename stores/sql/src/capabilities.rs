@@ -27,7 +27,7 @@ pub fn capabilities(limits: &Limits) -> Capabilities {
         together: true,
         detach: true,
         slot_records: true,
-        history: false,
+        history: true,
         kinds_may_mix: limits.kinds_may_mix,
         incarnation: true,
         tells_evictions: false,

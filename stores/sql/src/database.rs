@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use tenure_core::{
     Fault, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWrite, SlotsWritten},
+    store::{Capabilities, Diagnostic, HintBoard, HistoryWrite, Renewal, SlotsWrite, SlotsWritten},
 };
 
 use crate::{Notifications, Row};
@@ -19,6 +19,16 @@ pub struct SlotsSnapshot {
     pub now: i64,
     /// The bytes of the record; `None` if there is none, or its time is over.
     pub record: Option<Vec<u8>>,
+}
+
+/// The events of a name's history as they were read, and when that was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistorySnapshot {
+    /// The server's time, in microseconds since the Unix epoch.
+    pub now: i64,
+    /// When each event happened, by the same clock, and its bytes; in the order in which they were added. Without those
+    /// whose time is over.
+    pub events: Vec<(i64, Vec<u8>)>,
 }
 
 /// A name as it was read.
@@ -291,6 +301,13 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
         owner: &Owner,
         write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault>;
+
+    /// Reads the events of a name's history and the time, in one round trip.
+    async fn read_history(&self, name: &LockName) -> Result<HistorySnapshot, Fault>;
+
+    /// Adds events to a name's history, deletes what the retention does not allow any more, and a few events of other
+    /// names whose time is over. It locks no row of a lock, and waits for no other write of a history.
+    async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault>;
 
     /// Returns the incarnation of the database's memory.
     async fn incarnation(&self) -> Result<Incarnation, Fault>;

@@ -30,7 +30,8 @@ pub use config::tls_url::TlsSettings;
 pub use config::url::UrlParts;
 pub use database::{
     AbandonedCallState, ClaimedLock, Database, ExtendedLease, FastPathResult, FromOptions,
-    GrantRequest, IdleRow, ListedRow, RowSnapshot, SlotsSnapshot, SweepCursor, SweepPage,
+    GrantRequest, HistorySnapshot, IdleRow, ListedRow, RowSnapshot, SlotsSnapshot, SweepCursor,
+    SweepPage,
 };
 pub use notifications::Notifications;
 pub use random::random_part;

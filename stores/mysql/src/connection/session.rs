@@ -12,7 +12,12 @@ use crate::{
 };
 
 /// How often a statement is tried that another transaction kept from having an effect.
-const TRIES: u32 = 5;
+pub(crate) const TRIES: u32 = 5;
+
+/// How often a table is made at most while others are at it, which the time of the call bounds as well; and the pause
+/// before the next time.
+const CREATIONS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What a session is asked for by which it is known again.
 const WHOSE: &str = "select @tenure";
@@ -137,13 +142,24 @@ impl Session {
     /// Carries out a text of statements that write, behind which one looks, and gives what that found. Where another
     /// transaction was in the way all of them are tried again.
     pub(crate) async fn write_then_query(&mut self, text: &str) -> Result<Vec<Row>, Failure> {
+        let mut all = self.write_text(text, TRIES).await?;
+        Ok(all.pop().unwrap_or_default().rows)
+    }
+
+    /// Carries out a text of statements that write, and gives what each of them came to. Where another transaction was in
+    /// the way all of them are tried again, so often in all.
+    pub(crate) async fn write_text(
+        &mut self,
+        text: &str,
+        most: u32,
+    ) -> Result<Vec<StatementResult>, Failure> {
         let mut tries = 0;
         loop {
             tries += 1;
             self.in_doubt = true;
             let done = self.conn.query(text).await;
             match done.map_err(|error| self.failed(error)) {
-                Err(Failure::Crossed) if tries < TRIES => {
+                Err(Failure::Crossed) if tries < most => {
                     tokio::time::sleep(Duration::from_millis(tries.into())).await;
                 }
                 Err(failure) => return Err(failure),
@@ -151,9 +167,9 @@ impl Session {
                     self.is_over = true;
                     return Err(uncommitted().into());
                 }
-                Ok(mut all) => {
+                Ok(all) => {
                     self.in_doubt = false;
-                    return Ok(all.pop().unwrap_or_default().rows);
+                    return Ok(all);
                 }
             }
         }
@@ -245,6 +261,19 @@ impl Session {
     pub(crate) async fn say(&mut self, text: &str) -> Result<(), Failure> {
         let said = self.conn.query(text).await;
         said.map(|_| ()).map_err(|error| self.failed(error))
+    }
+
+    /// Carries out a statement that makes what is not there yet. One that another transaction was in the way of is tried
+    /// again: many may begin on a new database at once.
+    pub(crate) async fn create(&mut self, statement: &str) -> Result<(), Failure> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.say(statement).await {
+                Err(Failure::Crossed) if tries < CREATIONS => tokio::time::sleep(PAUSE).await,
+                done => return done,
+            }
+        }
     }
 
     /// Whether another call may have it.

@@ -27,6 +27,7 @@ pub(crate) struct StoreContext {
     pub(crate) engine: ConnectionPool,
     pub(crate) renewals: ConnectionPool,
     pub(crate) watching: ConnectionPool,
+    pub(crate) histories: ConnectionPool,
     pub(crate) watch: Arc<WatchedNames>,
     /// The bounds while nobody is woken.
     pub(crate) unwatched_limits: Limits,

@@ -3,10 +3,12 @@
 mod calls;
 pub(crate) mod common;
 pub(crate) mod health;
+mod history;
 pub(crate) mod incarnation;
 pub(crate) mod one_row;
 pub(crate) mod readiness;
 pub(crate) mod renewal;
+mod side_table;
 mod slots;
 pub(crate) mod sweep;
 pub(crate) mod table_check;
@@ -23,13 +25,13 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWrite, SlotsWritten},
+    store::{Capabilities, Diagnostic, HintBoard, HistoryWrite, Renewal, SlotsWrite, SlotsWritten},
     threads::StoreThread,
 };
 use tenure_sql::{
     AbandonedCallState, Database, DatabaseSource, ExtendedLease, FastPathResult, GrantRequest,
-    ListedRow, Notifications, Row, RowSnapshot, SlotsSnapshot, SweepBudget, SweepCursor, SweepPage,
-    capabilities, keep_swept,
+    HistorySnapshot, ListedRow, Notifications, Row, RowSnapshot, SlotsSnapshot, SweepBudget,
+    SweepCursor, SweepPage, capabilities, keep_swept,
 };
 
 use crate::{
@@ -49,13 +51,15 @@ use crate::{
     },
     error::Failure,
     tables::{
-        rows::{hex, micros, name_value, odd, snapshot, value},
+        rows::{hex, micros, name_value, odd, prefix_end, snapshot, value},
         statements::Statements,
     },
 };
 
 /// How many calls of tenure's own thread are under way at once, beside renewals and looks.
 const OF_ENGINE: usize = 2;
+/// How many calls for histories are, which are not among those.
+const OF_HISTORIES: usize = 2;
 /// How often renewals are tried, the next time after this part of the shortest lease where a connection does not
 /// answer, within these bounds: core waits for a quarter of it.
 const RENEWALS: u32 = 3;
@@ -101,6 +105,8 @@ impl Mysql {
             // Most of the time one is enough for all of it.
             renewals: engine.with_separate_permits(1),
             watching: engine.with_separate_permits(1),
+            // They wait for each other, and nothing waits for them.
+            histories: engine.with_separate_permits(OF_HISTORIES),
             engine,
             watch: Arc::default(),
             unwatched_limits: options.limits_when_unwatched(),
@@ -461,6 +467,14 @@ impl Database for Mysql {
         self.replace_slots(name, owner, write).await
     }
 
+    async fn read_history(&self, name: &LockName) -> Result<HistorySnapshot, Fault> {
+        self.look_at_history(name).await
+    }
+
+    async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
+        self.write_history(name, write).await
+    }
+
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
         self.look_at_incarnation().await
     }
@@ -472,17 +486,6 @@ impl Database for Mysql {
     async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         self.look_at_health().await
     }
-}
-
-/// The first of all that come behind the names that begin so. No such name is longer than a column.
-fn prefix_end(prefix: &str) -> Vec<u8> {
-    let mut end = prefix.as_bytes().to_vec();
-    match end.last_mut() {
-        // Of UTF-8 none is the highest.
-        Some(last) => *last = last.saturating_add(1),
-        None => end.resize(LockName::MAX_BYTES + 1, u8::MAX),
-    }
-    end
 }
 
 fn token(number: u64) -> Result<Token, Fault> {

@@ -1,10 +1,9 @@
-//! Records of slots are read and written, and the table for them is made where it is missing.
+//! Records of slots are read and written.
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::future::BoxFuture;
 use tenure_core::{
-    Fault, FaultKind, LockName, Owner,
+    Fault, LockName, Owner,
     store::{SlotsWrite, SlotsWritten},
 };
 use tenure_sql::SlotsSnapshot;
@@ -13,10 +12,11 @@ use crate::{
     client::Value,
     connection::session::Session,
     database::Mysql,
-    error::{Failure, NO_RIGHTS},
+    error::Failure,
     tables::{
         rows::{hex, micros, name_value, odd, value},
-        slots::{SlotStatements, slots_table},
+        side_table::SLOTS,
+        slots::SlotStatements,
     },
 };
 
@@ -26,7 +26,7 @@ const TRIES: u32 = 5;
 impl Mysql {
     pub(super) async fn look_at_slots(&self, name: &LockName) -> Result<SlotsSnapshot, Fault> {
         let (statements, name) = (self.common.statements.clone(), name_value(name));
-        self.with_slots(move |session| {
+        self.with_side_table(self.lane(), &SLOTS, move |session| {
             let (statements, name) = (statements.clone(), name.clone());
             Box::pin(async move {
                 let rows = session.rows(&statements.slots.read, vec![name]).await?;
@@ -49,7 +49,7 @@ impl Mysql {
         let (keep, write) = (Value::from(micros(write.keep)), Arc::new(write.clone()));
         let held = vec![name.clone(), owner];
         let put = vec![record.clone(), keep.clone(), name.clone(), record, keep];
-        self.with_slots(move |session| {
+        self.with_side_table(self.lane(), &SLOTS, move |session| {
             let (statements, compares) = (statements.clone(), write.clone());
             let (name, held, put) = (name.clone(), held.clone(), put.clone());
             Box::pin(async move {
@@ -69,62 +69,6 @@ impl Mysql {
             })
         })
         .await
-    }
-
-    /// Carries out a call, and once more with the table if that was missing.
-    async fn with_slots<T, W>(&self, work: W) -> Result<T, Fault>
-    where
-        T: Send + 'static,
-        W: for<'a> Fn(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>>
-            + Clone
-            + Send
-            + 'static,
-    {
-        let first = self.call_by(self.lane(), false, work.clone()).await.map_err(missing);
-        let fault = match first {
-            Err(Refused::Missing(fault)) => fault,
-            Err(Refused::Fault(fault)) => return Err(fault),
-            Ok(done) => return Ok(done),
-        };
-        if !self.common.options.creates {
-            return Err(self.no_slots("does not exist, or this user has no rights on it", fault));
-        }
-        let create = slots_table(&self.common.options.tables);
-        let created = self.call(move |session| Box::pin(async move { session.say(&create).await }));
-        created.await.map_err(|fault| match fault.kind() {
-            FaultKind::Misconfigured => {
-                self.no_slots("is not there for this user, who cannot create it", fault)
-            }
-            _ => fault,
-        })?;
-        self.call_by(self.lane(), false, work).await.map_err(|failure| match missing(failure) {
-            Refused::Missing(fault) => self.no_slots("is not there for this user", fault),
-            Refused::Fault(fault) => fault,
-        })
-    }
-
-    fn no_slots(&self, how: &str, why: Fault) -> Fault {
-        let tables = &self.common.options.tables;
-        let what = format!("the table {tables}_slots, which keeps what ran in which slot, {how}");
-        let help = format!(
-            "let the owner of the tables run what `tenure schema mysql --schema {tables}` prints, and the grants at its \
-             end; locks work without it"
-        );
-        Fault::new(FaultKind::Misconfigured, what, help).because(why)
-    }
-}
-
-enum Refused {
-    Missing(Fault),
-    Fault(Fault),
-}
-
-/// Of a table that is not there, a user hears that it has no rights on it, unless it has them on all tables.
-fn missing(failure: Failure) -> Refused {
-    match failure {
-        Failure::NoTables(fault) => Refused::Missing(fault),
-        Failure::Fault(fault) if fault.message() == NO_RIGHTS => Refused::Missing(fault),
-        failure => Refused::Fault(failure.fault()),
     }
 }
 

@@ -127,9 +127,9 @@ impl ConnectionFactory {
                 return Err(of_another(&format!("{tables}_{table}")));
             }
         }
-        let [locks, meta, first, slots, view] = statements(tables);
-        for statement in [locks, meta, first, slots] {
-            session.say(&statement).await.map_err(|failure| {
+        let [locks, meta, first, slots, history, view] = statements(tables);
+        for statement in [locks, meta, first, slots, history] {
+            session.create(&statement).await.map_err(|failure| {
                 let fault = failure.fault();
                 if fault.kind() != FaultKind::Misconfigured {
                     return fault;

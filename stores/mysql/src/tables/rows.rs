@@ -88,6 +88,17 @@ pub(crate) fn micros(length: Duration) -> i64 {
     i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
 }
 
+/// The first of all that come behind the names that begin so. No such name is longer than a column.
+pub(crate) fn prefix_end(prefix: &str) -> Vec<u8> {
+    let mut end = prefix.as_bytes().to_vec();
+    match end.last_mut() {
+        // Of UTF-8 none is the highest.
+        Some(last) => *last = last.saturating_add(1),
+        None => end.resize(LockName::MAX_BYTES + 1, u8::MAX),
+    }
+    end
+}
+
 pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: [char; 16] =
         ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];

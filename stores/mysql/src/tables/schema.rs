@@ -2,7 +2,10 @@
 
 use tenure_core::Fault;
 
-use crate::{config::options::check_tables, tables::slots::slots_table};
+use crate::{
+    config::options::check_tables,
+    tables::side_table::{HISTORY, SLOTS},
+};
 
 /// The number of the format that this version reads and writes.
 pub(crate) const FORMAT: i64 = 1;
@@ -39,7 +42,7 @@ pub(crate) const HOLDERS: [&str; 7] =
 /// ```
 pub fn schema(tables: &str) -> Result<String, Fault> {
     check_tables(tables)?;
-    let [locks, meta, first, slots, view] = statements(tables);
+    let [locks, meta, first, slots, history, view] = statements(tables);
     let columns = COLUMNS.join(", ");
     Ok(format!(
         r"-- One row for each lock. Who has it alone stands in columns, all else in `others`.
@@ -54,6 +57,9 @@ select {columns} from {tables}_locks limit 0;
 -- The records of slots, each for a while. What has that name already stays.
 {slots};
 
+-- The events of the histories of locks, each for a while. What has that name already stays.
+{history};
+
 -- For people, who need no more than this to look: grant select on the view. Before MySQL 9.1 it is an error where
 -- there is one already.
 {view};
@@ -61,13 +67,14 @@ select {columns} from {tables}_locks limit 0;
 -- A user of the locks needs no more than this (put its name for app):
 -- grant select, insert, update, delete on {tables}_locks to app;
 -- grant select, insert, update, delete on {tables}_slots to app;
+-- grant select, insert, update, delete on {tables}_history to app;
 -- grant select, update on {tables}_meta to app;
 "
     ))
 }
 
 /// The statements one by one. The last is only for people.
-pub(crate) fn statements(tables: &str) -> [String; 5] {
+pub(crate) fn statements(tables: &str) -> [String; 6] {
     [
         // Names are compared by their bytes.
         format!(
@@ -99,7 +106,8 @@ pub(crate) fn statements(tables: &str) -> [String; 5] {
             "insert ignore into {tables}_meta (one, format, floor, raised, id)
     values (1, {FORMAT}, 0, 0, unhex(replace(uuid(), '-', '')))"
         ),
-        slots_table(tables),
+        SLOTS.create(tables),
+        HISTORY.create(tables),
         format!(
             // Does not replace another program's view. MySQL supports the condition from 9.1 on.
             "create view /*M! if not exists */ /*!90100 if not exists */ {tables}_holders as

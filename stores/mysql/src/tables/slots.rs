@@ -1,23 +1,9 @@
-//! The table of the records of slots, and the statements for it.
-//!
-//! Databases that an earlier version set up lack it. So it is only looked for when a record is read or written.
+//! The statements for the records of slots.
 
 use crate::tables::{rows::hex, time::NOW};
 
 /// How many records whose time is over a write takes away at most.
 const TAKEN_AWAY: u32 = 16;
-
-/// Makes the table.
-pub(crate) fn slots_table(tables: &str) -> String {
-    format!(
-        "create table if not exists {tables}_slots (
-    name varbinary(512) not null primary key,
-    record varbinary(4096) not null,  -- text in UTF-8, whatever the character set of a session
-    kept_until bigint not null,       -- microseconds since 1970
-    index (kept_until)
-) engine = InnoDB row_format = dynamic"
-    )
-}
 
 /// The statements.
 #[derive(Debug)]

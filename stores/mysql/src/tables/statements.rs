@@ -8,7 +8,7 @@
 use tenure_core::{LockName, store::Renewal};
 use tenure_sql::{COVERED, PAGE};
 
-use crate::tables::{rows::hex, slots::SlotStatements, time::NOW};
+use crate::tables::{history::HistoryStatements, rows::hex, slots::SlotStatements, time::NOW};
 
 /// All of them.
 #[derive(Debug)]
@@ -34,6 +34,7 @@ pub(crate) struct Statements {
     pub(crate) watch: String,
     pub(crate) rows: String,
     pub(crate) slots: SlotStatements,
+    pub(crate) history: HistoryStatements,
 }
 
 /// Times from here on fit no token.
@@ -145,6 +146,7 @@ impl Statements {
                  (select count(*) from {locks} where others is not null or expires > {NOW})"
             ),
             slots: SlotStatements::new(tables),
+            history: HistoryStatements::new(tables),
         }
     }
 

@@ -9,6 +9,7 @@ mod clocks;
 mod conformance;
 mod connections;
 mod contended;
+mod creation;
 mod fenced;
 mod foreign_transactions;
 mod health;

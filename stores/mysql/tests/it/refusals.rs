@@ -5,7 +5,8 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use tenure_core::{
     FaultKind, Store,
-    store::{Severity, SlotsWrite, SlotsWritten},
+    history::Retention,
+    store::{HistoryWrite, Severity, SlotsWrite, SlotsWritten},
 };
 use tenure_mysql::{MysqlStore, names_in_use, schema};
 use tenure_servers::MariadbServer;
@@ -187,7 +188,7 @@ async fn a_user_with_no_more_than_the_printed_rights_can_do_everything() {
     run(&mut conn, "create user app identified by 'secret'").await;
     let printed = schema("tenure").unwrap();
     let grants: Vec<_> = printed.lines().filter_map(|line| line.strip_prefix("-- grant")).collect();
-    assert_eq!(grants.len(), 3);
+    assert_eq!(grants.len(), 4);
     for grant in grants {
         run(&mut conn, &format!("grant{}", grant.trim_end_matches(';'))).await;
     }
@@ -212,6 +213,10 @@ async fn a_user_with_no_more_than_the_printed_rights_can_do_everything() {
         .await;
     assert_eq!(written.unwrap(), SlotsWritten::Written);
     assert!(store.read_slots(&name("lock")).await.unwrap().text.is_some());
+    let events = vec![("event".to_owned(), Duration::ZERO)];
+    let write = HistoryWrite { events, retention: Retention::entries(1).unwrap() };
+    store.add_history(&name("lock"), &write).await.unwrap();
+    assert!(!store.read_history(&name("lock")).await.unwrap().events.is_empty());
     store.incarnation().await.unwrap();
     assert!(store.server().await.unwrap().is_some());
     store.evict(&name("lock")).await.unwrap();

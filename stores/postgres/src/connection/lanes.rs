@@ -1,7 +1,8 @@
 //! Which connection a call takes, and how many there are.
 //!
 //! A process with one lock has two: one for what callers ask, and its own one for messages, renewals and what tenure
-//! does by itself. There are more for as long as calls are in each other's way, and where one hangs.
+//! does by itself. There are more for as long as calls are in each other's way, where one hangs, and while histories are
+//! written.
 
 use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
@@ -37,6 +38,8 @@ pub(crate) struct ConnectionPool {
     callers: Vec<ConnectionSlot>,
     /// For renewals, where all others are busy.
     renewals: ConnectionSlot,
+    /// For histories, which hold up nothing else.
+    histories: ConnectionSlot,
     crowd: Mutex<ContentionScore>,
 }
 
@@ -90,6 +93,7 @@ impl ConnectionPool {
             own: lane(),
             callers: (0..callers).map(|_| lane()).collect(),
             renewals: lane(),
+            histories: lane(),
             crowd: Mutex::default(),
             maker: maker.clone(),
         })
@@ -127,7 +131,7 @@ impl ConnectionPool {
         let slowest = self.callers.iter().max_by_key(|lane| lane.open().as_ref().map(waits));
         if let Some((lane, open)) = slowest.and_then(|lane| Some((lane, lane.open()?)))
             && open.flights.oldest() > HANGS
-            && self.maker.count.all() < self.callers.len() + 2 + SPARE
+            && self.maker.count.all() < self.callers.len() + 3 + SPARE
         {
             return lane
                 .get_another(Some(&open))
@@ -168,6 +172,12 @@ impl ConnectionPool {
             Some(own) => Ok(own),
             None => self.for_caller().await,
         }
+    }
+
+    /// The connection for histories; one of callers where the server has none to spare.
+    pub(crate) async fn for_history(&self) -> Result<Arc<Connection>, Fault> {
+        let own = self.histories.get().await;
+        own.or_else(|fault| self.open().into_iter().min_by_key(waits).ok_or(fault))
     }
 
     /// A connection for a renewal, other than these: one over which nothing is under way, so that nothing is known that
@@ -213,12 +223,13 @@ impl ConnectionPool {
             }
             let own_is_there = lanes.own.open().is_some();
             let renewals = lanes.renewals.open().filter(|_| own_is_there);
-            for open in callers.into_iter().chain(renewals) {
+            for open in callers.into_iter().chain(renewals).chain(lanes.histories.open()) {
                 if open.flights.idle() > NEEDED {
                     open.retire();
                 }
             }
             lanes.all_open();
+            lanes.histories.open();
         }
     }
 

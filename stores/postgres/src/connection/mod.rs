@@ -11,4 +11,4 @@ pub(crate) mod open;
 pub(crate) mod plans;
 pub(crate) mod session_guard;
 pub(crate) mod settings;
-pub(crate) mod slots_table;
+pub(crate) mod side_table;

@@ -87,7 +87,12 @@ fn settings(options: &PostgresOptions, limit: u128) -> String {
 /// How long a statement waits for what others have locked, in milliseconds. Shorter than we wait: what a lock kept
 /// from having an effect is certain then. And short, since whoever asked may have gone by the time that it is free.
 pub(crate) fn lock_limit(options: &PostgresOptions) -> u128 {
-    (options.sql.response_timeout / 2).min(LOCK_LIMIT).as_millis()
+    lock_wait(options).as_millis()
+}
+
+/// The same as a length of time.
+pub(crate) fn lock_wait(options: &PostgresOptions) -> Duration {
+    (options.sql.response_timeout / 2).min(LOCK_LIMIT)
 }
 
 const LOCK_LIMIT: Duration = Duration::from_millis(500);
@@ -311,11 +316,17 @@ impl Connection {
         let format =
             format!("format, (select count(*) from {schema}.locks where false) from {schema}.meta");
         let mut found: Result<[String; 2], _> = self.select_row(&format).await;
-        for _ in 0..CREATIONS {
-            if !matches!(found, Err(Failure::NoTables(_))) || !options.creates {
-                break;
+        let (mut made, mut crossed) = (0, 0);
+        while options.creates && matches!(found, Err(Failure::NoTables(_))) && made < CREATIONS {
+            match self.create(options).await {
+                Ok(()) => made += 1,
+                // Where many processes begin on a new database, each waits for all before it.
+                Err(Failure::Crossed) if crossed < CROSSED_CREATIONS => {
+                    crossed += 1;
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(failure) => return Err(failure),
             }
-            self.create(options).await?;
             found = self.select_row(&format).await;
         }
         let [found, _] = found?;
@@ -369,7 +380,7 @@ impl Connection {
     }
 
     /// One at a time, however many begin at once.
-    async fn create(&self, options: &PostgresOptions) -> Result<(), Fault> {
+    async fn create(&self, options: &PostgresOptions) -> Result<(), Failure> {
         let tables = tables(&options.schema);
         let all = format!("begin; select pg_advisory_xact_lock({CREATION}); {tables} commit;");
         let made = self.await_completion(None, self.client.batch_execute(&all)).await;
@@ -380,14 +391,16 @@ impl Connection {
             return Ok(());
         }
         if let Some(fault) = of_another(&error) {
-            return Err(fault);
+            return Err(fault.into());
         }
         let why = error::text(&error);
-        let fault = error::of_statement(error, false).fault();
-        if fault.kind() == FaultKind::Misconfigured {
-            Err(missing(options, &why))
-        } else {
-            Err(fault)
+        match error::of_statement(error, false) {
+            Failure::Crossed => Err(Failure::Crossed),
+            failure => {
+                let fault = failure.fault();
+                let is_refused = fault.kind() == FaultKind::Misconfigured;
+                Err(if is_refused { missing(options, &why) } else { fault }.into())
+            }
         }
     }
 
@@ -450,6 +463,10 @@ impl Connection {
 
 /// How often tables are made that others are making, too.
 const CREATIONS: u32 = 3;
+/// How often it is tried at most while others are at it, which the time for making a connection bounds as well; and the
+/// pause before the next time.
+const CROSSED_CREATIONS: u32 = 100;
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 pub(super) const MADE_MEANWHILE: [SqlState; 4] = [
     SqlState::UNIQUE_VIOLATION,
     SqlState::DUPLICATE_SCHEMA,

@@ -2,11 +2,13 @@
 
 pub(crate) mod common;
 pub(crate) mod health;
+pub(crate) mod history;
 pub(crate) mod incarnation;
 pub(crate) mod listener;
 pub(crate) mod query;
 pub(crate) mod renewal;
 pub(crate) mod rows;
+mod side_table;
 pub(crate) mod slots;
 pub(crate) mod sweep;
 
@@ -24,13 +26,13 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWrite, SlotsWritten},
+    store::{Capabilities, Diagnostic, HintBoard, HistoryWrite, Renewal, SlotsWrite, SlotsWritten},
     threads::StoreThread,
 };
 use tenure_sql::{
     AbandonedCallState, ClaimedLock, Database, DatabaseSource, ExtendedLease, FastPathResult,
-    GrantRequest, ListedRow, Notifications, RowSnapshot, SlotsSnapshot, SweepBudget, SweepCursor,
-    SweepPage, keep_swept,
+    GrantRequest, HistorySnapshot, ListedRow, Notifications, RowSnapshot, SlotsSnapshot,
+    SweepBudget, SweepCursor, SweepPage, keep_swept,
 };
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -456,6 +458,14 @@ impl Database for Postgres {
         write: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
         self.replace_slots(name, owner, write).await
+    }
+
+    async fn read_history(&self, name: &LockName) -> Result<HistorySnapshot, Fault> {
+        self.look_at_history(name).await
+    }
+
+    async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
+        self.write_history(name, write).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -42,6 +42,8 @@ pub(crate) enum Requester {
     Engine,
     /// Who is in nobody's way: never over a connection of callers.
     Sweeper,
+    /// What no lock waits for: over a connection that nothing else uses.
+    History,
 }
 
 impl ConnectionPool {
@@ -56,6 +58,7 @@ impl ConnectionPool {
                 Requester::Caller => self.for_caller().await,
                 Requester::Engine => self.for_engine().await,
                 Requester::Sweeper => self.own.get().await,
+                Requester::History => self.for_history().await,
             }
         };
         let taken = tokio::time::timeout_at(until, taking).await;

@@ -1,11 +1,10 @@
-//! Records of slots are read and written, and the table for them is made where it is missing.
+//! Records of slots are read and written.
 
 use tenure_core::{
-    Fault, FaultKind, LockName, Owner,
+    Fault, LockName, Owner,
     store::{SlotsWrite, SlotsWritten},
 };
 use tenure_sql::SlotsSnapshot;
-use tokio::time::timeout;
 use tokio_postgres::Row;
 
 use crate::{
@@ -13,8 +12,8 @@ use crate::{
         Postgres,
         query::{Parameters, micros},
     },
-    error::{NO_TABLES, late},
-    tables::statements::Statement,
+    error::NO_TABLES,
+    tables::{side_table::SLOTS, statements::Statement},
 };
 
 impl Postgres {
@@ -51,39 +50,10 @@ impl Postgres {
     ) -> Result<Row, Fault> {
         match self.row(statement, parameters, writes).await {
             Err(fault) if fault.message() == NO_TABLES => {
-                self.create_slots(fault).await?;
+                self.create_side_table(self.by(), &SLOTS, fault).await?;
                 self.row(statement, parameters, writes).await
             }
             done => done,
         }
-    }
-
-    async fn create_slots(&self, missing: Fault) -> Result<(), Fault> {
-        if !self.common.options.creates {
-            return Err(self.no_slots("does not exist", missing));
-        }
-        let connection = self.any().await?;
-        let created = timeout(self.limit(), connection.create_slots(&self.common.options.schema));
-        match created.await {
-            Ok(Err(fault)) if fault.kind() == FaultKind::Misconfigured => {
-                Err(self.no_slots("does not exist, and this user cannot create it", fault))
-            }
-            Ok(done) => done,
-            Err(_) => {
-                // What is behind it over the same connection would wait, too.
-                connection.retire();
-                Err(late("the database did not answer", false))
-            }
-        }
-    }
-
-    fn no_slots(&self, how: &str, why: Fault) -> Fault {
-        let schema = &self.common.options.schema;
-        let what = format!("the table {schema}.slots, which keeps what ran in which slot, {how}");
-        let help = format!(
-            "let the owner of the tables run what `tenure schema postgres --schema {schema}` prints, and the grants at \
-             its end; locks work without it"
-        );
-        Fault::new(FaultKind::Misconfigured, what, help).because(why)
     }
 }

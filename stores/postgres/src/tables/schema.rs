@@ -2,7 +2,10 @@
 
 use tenure_core::{Fault, FaultKind};
 
-use crate::{config::options::check_schema, tables::slots::slots_table};
+use crate::{
+    config::options::check_schema,
+    tables::side_table::{HISTORY, SLOTS},
+};
 
 /// The number of the format that this version reads and writes.
 pub(crate) const FORMAT: i32 = 2;
@@ -31,6 +34,7 @@ commit;
 -- grant usage on schema {schema} to app;
 -- grant select, insert, update, delete on {schema}.locks to app;
 -- grant select, insert, update, delete on {schema}.slots to app;
+-- grant select, insert, update, delete on {schema}.history to app;
 -- grant select, update on {schema}.meta to app;
 "#,
         tables(schema)
@@ -40,7 +44,8 @@ commit;
 /// The same statements for one transaction.
 pub(crate) fn tables(schema: &str) -> String {
     let columns = |columns: &[&str]| columns.join("', '");
-    let (locks, meta, slots) = (columns(&COLUMNS), columns(&META), slots_table(schema));
+    let (locks, meta) = (columns(&COLUMNS), columns(&META));
+    let (slots, history) = (SLOTS.create(schema), HISTORY.create(schema));
     format!(
         r#"-- Nothing is made beside what has one of these names and is somebody else's.
 do $$
@@ -95,6 +100,7 @@ insert into {schema}.meta (one, format, floor, raised) values (true, {FORMAT}, 0
     on conflict do nothing;
 
 {slots}
+{history}
 -- For people, who need no more than this to look: grant usage on the schema, and select on the view. Whatever has that
 -- name already stays.
 do $$

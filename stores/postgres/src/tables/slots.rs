@@ -1,34 +1,7 @@
-//! The table of the records of slots, and the statements for it.
-//!
-//! Databases that an earlier version set up lack it. So it is only looked for when a record is read or written.
+//! The statements for the records of slots.
 
 /// How many records whose time is over a write takes away at most.
 const TAKEN_AWAY: u32 = 16;
-
-/// Makes the table, unless something has its name already.
-pub(crate) fn slots_table(schema: &str) -> String {
-    format!(
-        r#"-- The records of slots, each for a while. Whatever has that name already stays.
-do $$
-begin
-    if not exists (
-        select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-        where n.nspname = '{schema}' and c.relname = 'slots'
-        union all select from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace
-        where n.nspname = '{schema}' and t.typname = 'slots'
-    ) then
-        create table {schema}.slots (
-            name text collate "C" primary key,
-            record bytea not null,          -- text in UTF-8, whatever the encoding of a session
-            kept_until bigint not null      -- microseconds since 1970
-        );
-        create index on {schema}.slots (kept_until);
-    end if;
-end
-$$;
-"#
-    )
-}
 
 /// Reads the record of a name, and the time.
 pub(crate) fn read(schema: &str, now: &str, tag: &str) -> String {

@@ -6,6 +6,7 @@ use tokio_postgres::types::Type;
 use crate::{
     protocol::answers::QueryTag,
     tables::{
+        history,
         messages::{CHANNEL, WAKE},
         slots,
     },
@@ -51,6 +52,8 @@ pub(crate) struct Statements {
     pub(crate) remove: Statement,
     pub(crate) read_slots: Statement,
     pub(crate) write_slots: Statement,
+    pub(crate) read_history: Statement,
+    pub(crate) add_history: Statement,
     pub(crate) notify: Statement,
     pub(crate) incarnation: Statement,
     pub(crate) which_server: Statement,
@@ -58,7 +61,7 @@ pub(crate) struct Statements {
 }
 
 /// How many there are.
-pub(crate) const COUNT: usize = 23;
+pub(crate) const COUNT: usize = 25;
 
 /// The server's time. Not `now()`, which is when the transaction began.
 const NOW: &str = "(extract(epoch from pg_catalog.clock_timestamp()) * 1000000)::bigint";
@@ -310,6 +313,11 @@ impl Statements {
                 slots::write(schema, NOW, SURE, TAG),
                 &[Type::TEXT, Type::BYTEA, Type::BYTEA, Type::INT8, Type::BYTEA],
             ),
+            read_history: statement(history::read(schema, NOW, TAG), &[Type::TEXT]),
+            add_history: statement(
+                history::add(schema, NOW, SURE, TAG),
+                &[Type::TEXT, Type::BYTEA_ARRAY, Type::INT8_ARRAY, Type::INT8, Type::INT8],
+            ),
             incarnation: statement(
                 format!(
                     "select (select system_identifier from pg_control_system())::text || '/' \
@@ -418,6 +426,8 @@ mod tests {
             notify,
             read_slots,
             write_slots,
+            read_history,
+            add_history,
             ..
         } = all;
         let Statements { incarnation, which_server, server, .. } = all;
@@ -441,6 +451,8 @@ mod tests {
             remove,
             read_slots,
             write_slots,
+            read_history,
+            add_history,
             notify,
             incarnation,
             which_server,

@@ -49,6 +49,11 @@ mod silent {
             nobody_else_writes_the_record_of_the_slots
             everybody_sees_the_same_time_of_day
         }
+        history {
+            what_is_added_all_see_in_order
+            no_more_events_are_kept_than_the_retention_allows
+            what_several_add_at_a_time_is_all_there
+        }
         many_clients {
             contenders_exclude_each_other
             waiters_are_all_served

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use tenure_core::{
     AcquireError, Fault, FaultKind, Store,
+    history::Retention,
     proto::Renewed,
-    store::{Renewal, Severity, SlotsWrite, SlotsWritten},
+    store::{HistoryWrite, Renewal, Severity, SlotsWrite, SlotsWritten},
 };
 use tenure_postgres::PostgresStore;
 
@@ -37,7 +38,7 @@ async fn a_role_that_has_what_the_printed_tables_say_needs_no_more() {
     let role = role(&url).await;
     let printed = tenure_postgres::schema("tenure").unwrap();
     let grants = printed.replace("-- grant", "grant").replace("to app", &format!("to {role}"));
-    assert_eq!(grants.matches(&role).count(), 4);
+    assert_eq!(grants.matches(&role).count(), 5);
     sql(&url, &grants).await;
     let own = as_role(&url, &role);
     for settings in ["?create=no", ""] {
@@ -65,6 +66,10 @@ async fn a_role_that_has_what_the_printed_tables_say_needs_no_more() {
             .await;
         assert_eq!(written.unwrap(), SlotsWritten::Written);
         assert!(store.read_slots(&name("slots")).await.unwrap().text.is_some());
+        let events = vec![("event".to_owned(), Duration::ZERO)];
+        let write = HistoryWrite { events, retention: Retention::entries(1).unwrap() };
+        store.add_history(&name("slots"), &write).await.unwrap();
+        assert!(!store.read_history(&name("slots")).await.unwrap().events.is_empty());
         store.incarnation().await.unwrap();
         assert!(store.server().await.unwrap().is_some());
         store.sweep(Duration::from_millis(1)).await.unwrap();

@@ -1,6 +1,7 @@
 //! The store on a database.
 
 pub(crate) mod health;
+pub(crate) mod history;
 pub(crate) mod listing;
 pub(crate) mod renewal;
 pub(crate) mod slots;
@@ -22,8 +23,8 @@ use tenure_core::{
         },
     },
     store::{
-        Capabilities, Diagnostic, Listing, Renewal, Severity, SlotsWrite, SlotsWritten,
-        StoredSlots, check_slot_record,
+        Capabilities, Diagnostic, HistoryWrite, Listing, Renewal, Severity, SlotsWrite,
+        SlotsWritten, StoredHistory, StoredSlots, check_slot_record,
     },
 };
 use tokio::time::{Instant, timeout_at};
@@ -32,6 +33,7 @@ use crate::{
     AbandonedCallState, ClaimedLock, Database, FastPathResult, FromOptions, GrantRequest,
     Notifications, RowSnapshot,
     row::number_of,
+    store::history::to_keep,
     store::usage_hints::{Usage, UsageHints},
     write::{
         attempt::change,
@@ -363,6 +365,14 @@ impl<D: Database + ?Sized> Store for SqlStore<D> {
     ) -> Result<SlotsWritten, Fault> {
         check_slot_record(&write.text)?;
         self.0.write_slots(name, owner, write).await
+    }
+
+    async fn read_history(&self, name: &LockName) -> Result<StoredHistory, Fault> {
+        self.history(name).await
+    }
+
+    async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
+        self.0.add_history(name, &to_keep(write)).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

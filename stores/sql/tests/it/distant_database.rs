@@ -14,11 +14,12 @@ use futures_util::future::BoxFuture;
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Diagnostic, HintBoard, Renewal, SlotsWrite, SlotsWritten},
+    store::{Capabilities, Diagnostic, HintBoard, HistoryWrite, Renewal, SlotsWrite, SlotsWritten},
 };
 use tenure_sql::{
-    CONNECTION, Database, ExtendedLease, FastPathResult, FromOptions, GrantRequest, ListedRow,
-    Notifications, Row, RowSnapshot, SlotsSnapshot, SqlStore, SweepCursor, SweepPage, capabilities,
+    CONNECTION, Database, ExtendedLease, FastPathResult, FromOptions, GrantRequest,
+    HistorySnapshot, ListedRow, Notifications, Row, RowSnapshot, SlotsSnapshot, SqlStore,
+    SweepCursor, SweepPage, capabilities,
 };
 use tokio::time::{Instant, sleep};
 
@@ -370,6 +371,14 @@ impl Database for Distant {
         _: &Owner,
         _: &SlotsWrite,
     ) -> Result<SlotsWritten, Fault> {
+        unused()
+    }
+
+    async fn read_history(&self, _: &LockName) -> Result<HistorySnapshot, Fault> {
+        unused()
+    }
+
+    async fn add_history(&self, _: &LockName, _: &HistoryWrite) -> Result<(), Fault> {
         unused()
     }
 

@@ -1,0 +1,94 @@
+//! The statements for the histories of locks.
+
+use std::time::Duration;
+
+use crate::tables::{
+    rows::{hex, micros},
+    time::NOW,
+};
+
+/// How many events of other names whose time is over a write takes away at most.
+const TAKEN_AWAY: u32 = 16;
+
+/// The statements. Those that write are texts with literals, so that several go by one message, and none is kept
+/// prepared.
+#[derive(Debug)]
+pub(crate) struct HistoryStatements {
+    /// One row without an event if there is none.
+    pub(crate) read: String,
+    history: String,
+    meta: String,
+}
+
+impl HistoryStatements {
+    pub(crate) fn new(tables: &str) -> Self {
+        let (history, meta) = (format!("{tables}_history"), format!("{tables}_meta"));
+        let read = format!(
+            "select {NOW}, h.at, h.event from {meta} m \
+             left join {history} h on h.name = unhex(?) and h.kept_until > {NOW} where m.one = 1 order by h.number"
+        );
+        Self { read, history, meta }
+    }
+
+    /// Which events of a name are to go when so many others are to stay, or end earlier as their retention was longer.
+    /// Only what nobody has locked: no write waits for another one.
+    pub(crate) fn changing(&self, name: &str, others: u32, time: Duration) -> String {
+        let (history, time) = (&self.history, micros(time));
+        let goes = format!("(nr > {others} or at < {NOW} - {time} or kept_until <= {NOW})");
+        // Read without locks first: those that others have locked count, too.
+        format!(
+            "select h.number, r.goes from (select number, {goes} as goes from (select number, at, kept_until, \
+             row_number() over (order by number desc) as nr from {history} where name = x'{name}') n \
+             where {goes} or kept_until > at + {time}) r \
+             straight_join {history} h force index (primary) on h.number = r.number for update skip locked"
+        )
+    }
+
+    /// A few events of other names whose time is over, as far as nobody has locked them.
+    pub(crate) fn over(&self, name: &str) -> String {
+        format!(
+            "select number from {} where kept_until <= {NOW} and name <> x'{name}' \
+             order by kept_until limit {TAKEN_AWAY} for update skip locked",
+            self.history
+        )
+    }
+
+    /// Adds events, which happened so long ago.
+    pub(crate) fn add(&self, name: &str, events: &[(String, Duration)], time: Duration) -> String {
+        let time = micros(time);
+        let rows = events.iter().map(|(text, ago)| {
+            let (text, ago) = (hex(text.as_bytes()), micros(*ago));
+            format!("(x'{name}', {NOW} - {ago}, x'{text}', {NOW} - {ago} + {time})")
+        });
+        let rows: Vec<_> = rows.collect();
+        format!(
+            "insert into {} (name, at, event, kept_until) values {}",
+            self.history,
+            rows.join(", ")
+        )
+    }
+
+    /// Takes away these events. By their numbers, so that it waits for no other row: only with another table an index
+    /// can be named.
+    pub(crate) fn take_away(&self, numbers: &[i64]) -> String {
+        let Self { history, meta, .. } = self;
+        format!(
+            "delete h from {history} h force index (primary) join {meta} m on m.one = 1 where h.number in ({})",
+            list(numbers)
+        )
+    }
+
+    /// Lets these events end with a shorter retention.
+    pub(crate) fn shorten(&self, numbers: &[i64], time: Duration) -> String {
+        format!(
+            "update {} force index (primary) set kept_until = at + {} where number in ({})",
+            self.history,
+            micros(time),
+            list(numbers)
+        )
+    }
+}
+
+fn list(numbers: &[i64]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
