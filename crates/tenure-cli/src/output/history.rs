@@ -115,11 +115,11 @@ mod tests {
         assert_eq!(
             told,
             [
-                " FROM                  WHO            FOR    ENDED                     EXIT  TOKEN",
-                " 2023-11-14T22:17:20Z  web3/7 pay.sh  1m     held                      -     1740800000000004096",
-                " 2023-11-14T22:16:20Z  web3/7 pay.sh  ≤ 1m   expired                   -     1740800000000003072",
-                " 2023-11-14T22:15:20Z  web3/7 pay.sh  5s     broken by ops/9: it hangs -     1740800000000002048",
-                " 2023-11-14T22:14:20Z  web3/7 pay.sh  5s     released                  3     1740800000000001024",
+                " FROM                  WHO            FOR   ENDED                      EXIT  TOKEN",
+                " 2023-11-14T22:17:20Z  web3/7 pay.sh  1m    held                       -     1740800000000004096",
+                " 2023-11-14T22:16:20Z  web3/7 pay.sh  ≤ 1m  expired                    -     1740800000000003072",
+                " 2023-11-14T22:15:20Z  web3/7 pay.sh  5s    broken by ops/9: it hangs  -     1740800000000002048",
+                " 2023-11-14T22:14:20Z  web3/7 pay.sh  5s    released                   3     1740800000000001024",
             ]
         );
         assert_eq!(

@@ -46,7 +46,7 @@ impl Engine {
         let until = self.clock.now().saturating_add(PATIENCE);
         let write = async {
             let given = changes.iter().filter(|change| !change.only_if_kept);
-            let retention = match given.map(|change| change.event.retention).last() {
+            let retention = match given.map(|change| change.event.retention).next_back() {
                 Some(retention) => retention,
                 None => match self.kept_retention(name).await? {
                     Some(retention) => retention,
