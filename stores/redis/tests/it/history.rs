@@ -301,21 +301,6 @@ async fn a_history_is_no_lock_in_a_list_and_a_break_leaves_it() {
 }
 
 #[tokio::test]
-async fn a_lock_with_a_name_like_the_key_of_a_history_is_another() {
-    let server = RedisServer::start();
-    let writer = Writer::at(&server.url());
-    writer.adds("one").await;
-    let other = Writer { store: writer.store.clone(), name: name("history:lock") };
-    other.locks().await;
-    assert!(other.texts().await.is_empty());
-    other.adds("two").await;
-    assert_eq!(
-        (writer.texts().await, other.texts().await),
-        (vec!["one".into()], vec!["two".into()])
-    );
-}
-
-#[tokio::test]
 async fn reading_tells_the_time_of_the_server_and_creates_nothing() {
     let server = RedisServer::start();
     let store = store(&server.url());
@@ -394,6 +379,8 @@ async fn a_lock_takes_the_same_commands_with_a_history_beside_it() {
         least
     };
     let before = pair().await;
+    // An acquire and a release, with what their scripts do.
+    assert!(before.0 <= 5 && before.1 <= 2, "{before:?}");
     writer.adds("one").await;
     assert_eq!(pair().await, before);
 }
