@@ -9,12 +9,9 @@ use std::{
 use nix::errno::Errno;
 use tenure_core::{Fault, FaultKind};
 
-use crate::{
-    disk::{
-        dir::NotOurs,
-        slots::{Damage, WriteError},
-    },
-    files::history_wire::BadHead,
+use crate::disk::{
+    dir::NotOurs,
+    slots::{Damage, WriteError},
 };
 
 /// The fault of a system call, as in "cannot open PATH".
@@ -153,19 +150,13 @@ pub(crate) fn not_a_record(path: &Path) -> Fault {
 }
 
 /// The fault if something else is where the history of a lock should be.
-pub(crate) fn not_this_history(path: &Path, why: BadHead, help: &'static str) -> Fault {
-    let shown = path.display();
-    match why {
-        BadHead::Foreign => Fault::new(
-            FaultKind::Misconfigured,
-            format!("{shown} was never the history of a lock, and was not changed"),
-            "find out what put it there, and move it away",
-        ),
-        BadHead::OtherVersion(version) => damaged(path, Damage::OtherVersion(version), help),
-        BadHead::Damaged => {
-            Fault::new(FaultKind::Corrupt, format!("the history in {shown} makes no sense"), help)
-        }
-    }
+pub(crate) fn not_a_history(path: &Path) -> Fault {
+    let path = path.display();
+    Fault::new(
+        FaultKind::Misconfigured,
+        format!("{path} was never the history of a lock, and was not changed"),
+        "find out what put it there, and move it away",
+    )
 }
 
 /// The fault if a file has its name, and a loss of power may take that away again.

@@ -72,3 +72,62 @@ fn check_events(write: &HistoryWrite) -> Result<(), Fault> {
     let what = format!("an event of a history is longer than {} bytes", Event::MAX);
     Err(Fault::new(FaultKind::Misconfigured, what, "shorten its label and its reason"))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    };
+
+    use tenure_core::proto::history::Retention;
+
+    use super::*;
+    use crate::{
+        files::{
+            history_file::remove_if_over,
+            layout::{HISTORY, Layout, StatePath},
+        },
+        machine::{ThisMachine, lock_directory::LockDirectory},
+    };
+
+    #[test]
+    fn an_event_that_is_added_while_the_file_is_removed_stays() {
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let inner = Inner::open(LockDirectory::named(dir.path()), Arc::new(ThisMachine)).unwrap();
+        let (name, root) = (LockName::new("a").unwrap(), &inner.layout.root);
+        let add = |text: &str, time: u64| {
+            let events = vec![(text.to_owned(), Duration::ZERO)];
+            let retention = Retention::for_time(Duration::from_secs(time)).unwrap();
+            let write = HistoryWrite { events, retention };
+            inner.add_history(&name, &write, &CancelFlag::default()).unwrap();
+        };
+        add("first", 1);
+        let StatePath { shelf, file } = Layout::history(&name);
+        let ends = AtomicBool::new(false);
+        let lost = std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let dir = root.shelf(HISTORY, &shelf).unwrap().unwrap();
+                    while !ends.load(Ordering::Relaxed) {
+                        // What is kept for a second is over for this one.
+                        let now = inner.machine.clock().wall() + 60_000_000;
+                        remove_if_over(&ThisMachine, root, (&dir, &file), now).unwrap();
+                    }
+                });
+            }
+            let lost = (0..1_000).filter(|round| {
+                add("over", 1);
+                add(&round.to_string(), 600);
+                std::thread::yield_now();
+                let told = inner.read_history(&name).unwrap().events;
+                told.last().is_none_or(|event| event.text != round.to_string())
+            });
+            let lost = lost.count();
+            ends.store(true, Ordering::Relaxed);
+            lost
+        });
+        assert_eq!(lost, 0);
+    }
+}

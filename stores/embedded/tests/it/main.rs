@@ -19,6 +19,7 @@ mod forks;
 mod hints;
 mod hints_in_trouble;
 mod history;
+mod history_in_trouble;
 mod housekeeping;
 mod kinds;
 mod members;
