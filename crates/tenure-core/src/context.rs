@@ -17,9 +17,8 @@ use tenure_proto::{
 
 use crate::{
     AcquireError, Clock, Entropy, Fault, FaultKind, LockName, Store,
-    engine::{Agenda, EngineStarter, ReserveError, Slot, Slots},
+    engine::{Agenda, EngineStarter, Journal, ReserveError, Slot, Slots},
     error::{LockAddress, Lost},
-    history::Journal,
     observe::StoreTelemetry,
     options::{Defaults, DefaultsResolver, Options, OwnIdentity, ValidatedSettings},
     pace::SHORT,

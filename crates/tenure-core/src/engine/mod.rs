@@ -5,11 +5,13 @@
 
 mod agenda;
 pub(crate) mod at_exit;
+mod journal;
 mod reading_notes;
 mod slots;
 mod starter;
 mod survival;
 mod take_back;
+mod unwritten;
 mod writing_history;
 
 use std::{
@@ -23,20 +25,23 @@ use std::{
 use agenda::OneTimeJob;
 pub(crate) use agenda::{Agenda, AgendaKey, Job, WakeOnDrop, WatchedLease, WatchedQueues};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+pub(crate) use journal::{Held, Journal};
 pub(crate) use reading_notes::UnreadNotes;
-pub(crate) use slots::{ReserveError, Slot, Slots, UnwrittenGuard};
+use slots::UnwrittenGuard;
+pub(crate) use slots::{ReserveError, Slot, Slots};
 pub(crate) use starter::EngineStarter;
 use survival::catch_future_panic;
 pub(crate) use survival::catch_panic;
 pub(crate) use take_back::{HoldEnd, PendingRelease};
 use tenure_proto::{LostReason, Timestamp, hold::HINT_GAP, queue::Released};
 use tokio::sync::Notify;
+pub(crate) use unwritten::Unwritten;
+use unwritten::UnwrittenChanges;
 
 use crate::{
     Clock, Eviction, Evictions, Fault, FaultKind, Store,
     driver::{Either, first, timeout_at},
     error::{LockAddress, Lost},
-    history::Journal,
     observe::{GAUGES_EVERY, StoreCall, StoreTelemetry, failure},
     outage::Outage,
     pace::RenewalPace,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tenure_proto::history::{Event, Retention};
 
-use super::{Call, Engine, catch_future_panic, survival};
-use crate::{Fault, LockName, driver::timeout_at, history::UnwrittenChanges, store::HistoryWrite};
+use super::{Call, Engine, UnwrittenChanges, catch_future_panic, survival};
+use crate::{Fault, LockName, driver::timeout_at, store::HistoryWrite};
 
 /// How long the store is asked to take an entry each time. Nothing depends on it.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -10,12 +10,6 @@
 //! entries of the guards before and after it.
 
 mod families;
-mod journal;
-mod read;
-mod unwritten;
 
 pub use families::{HistoryFamilies, HistoryFamiliesError};
-pub(crate) use journal::{Held, Journal};
-pub(crate) use read::read;
 pub use tenure_proto::history::{BadRetention, Ending, HistoryEntry, Retention};
-pub(crate) use unwritten::{Unwritten, UnwrittenChanges};

@@ -1,10 +1,12 @@
 //! Calls to a store by operators, and by programs that display locks, without being a contender.
 
 mod evict;
+mod history;
 mod list;
 mod watch;
 
 pub(crate) use evict::{evict, evict_seen, record_break};
+pub(crate) use history::history;
 pub use list::List;
 use tenure_proto::queue::Snapshot;
 pub use watch::Watcher;

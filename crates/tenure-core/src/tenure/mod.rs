@@ -12,7 +12,7 @@ use crate::{
     detached::{self, Attach},
     driver::timeout_at,
     error::{HandleError, ShutdownError, StoreError},
-    history::{self, HistoryEntry},
+    history::HistoryEntry,
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
     options::Defaults,
     oversight::{self, List, Watcher},
@@ -319,7 +319,7 @@ impl Tenure {
     /// Cancel-safe: the call changes nothing.
     pub async fn history(&self, name: impl AsRef<str>) -> Result<Vec<HistoryEntry>, InspectError> {
         let name = LockName::new(name.as_ref())?;
-        history::read(&self.acquirer.context, &name).await
+        oversight::history(&self.acquirer.context, &name).await
     }
 
     /// Returns when the store has everything that this process adds to the [history](crate::history) of locks, or when

@@ -8,8 +8,8 @@ use tenure_proto::{
     queue::{Contender, Identity, Kind, Label, Mode},
 };
 
-use super::{HistoryFamilies, Unwritten};
-use crate::{LockName, notes::note_name};
+use super::Unwritten;
+use crate::{LockName, history::HistoryFamilies, notes::note_name};
 
 /// A hold of this process, for the history of its lock.
 pub(crate) struct Held<'a> {

@@ -8,12 +8,11 @@ use tenure_proto::{
 use crate::{
     InspectError, LockName,
     context::StoreContext,
-    oversight,
     retry_until::{PATIENCE, retry_until},
 };
 
 /// The history of `name`, the last hold first.
-pub(crate) async fn read(
+pub(crate) async fn history(
     context: &StoreContext,
     name: &LockName,
 ) -> Result<Vec<HistoryEntry>, InspectError> {
@@ -24,7 +23,7 @@ pub(crate) async fn read(
     let read = || context.store.read_history(name);
     let stored = retry_until(context, name, until, None, read).await?;
     // After the events: who is not held by then, and whose end is not among them, may have ended in between.
-    let seen = oversight::inspect(context, name).await?;
+    let seen = super::inspect(context, name).await?;
     let held: Vec<Token> = seen
         .holders
         .iter()

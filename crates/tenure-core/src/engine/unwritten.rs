@@ -8,11 +8,8 @@ use std::{
 use tenure_proto::{Timestamp, history::Event};
 use tokio::sync::Notify;
 
-use crate::{
-    LockName,
-    engine::{Slots, UnwrittenGuard},
-    store::HistoryWrite,
-};
+use super::{Slots, UnwrittenGuard};
+use crate::{LockName, store::HistoryWrite};
 
 /// The most changes that wait to be written. Later ones are left out: a store that does not answer must not fill the
 /// memory of its clients.
