@@ -206,8 +206,7 @@ mod tests {
 
     #[test]
     fn an_end_tells_all_where_the_beginning_is_missing() {
-        let mut by = Identity::default();
-        by.host = Some("ops".to_owned());
+        let by = Identity { host: Some("ops".to_owned()), ..Identity::default() };
         let mut reason = by.clone();
         reason.reason = Some("it hangs".to_owned());
         let end = EventEnd {
