@@ -28,6 +28,8 @@ pub(crate) struct StoreContext {
     pub(crate) renewals: ConnectionPool,
     pub(crate) watching: ConnectionPool,
     pub(crate) histories: ConnectionPool,
+    /// Whether the table of histories was seen to be one that tenure made.
+    pub(crate) has_own_history: Arc<AtomicBool>,
     pub(crate) watch: Arc<WatchedNames>,
     /// The bounds while nobody is woken.
     pub(crate) unwatched_limits: Limits,

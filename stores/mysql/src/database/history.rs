@@ -1,6 +1,9 @@
 //! Histories are read and added to, over sessions of which no lock waits for one.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use tenure_core::{Fault, FaultKind, LockName, store::HistoryWrite};
 use tenure_sql::{Database, HistorySnapshot};
@@ -10,7 +13,7 @@ use crate::{
     database::Mysql,
     error::{Failure, NO_RIGHTS, REFUSED},
     tables::{
-        history::HistoryStatements,
+        history::{COLUMNS, HistoryStatements},
         rows::{hex, name_value, odd, value},
         side_table::HISTORY,
     },
@@ -20,6 +23,9 @@ use crate::{
 /// and the name.
 const ONE_MORE: usize = 256;
 const REST_OF_TEXT: usize = 4_096;
+
+/// Of a table with which the server does not do what we ask.
+const NOT_OURS: &str = "is not there for this user, or is not one that tenure made";
 
 impl Mysql {
     pub(super) async fn look_at_history(&self, name: &LockName) -> Result<HistorySnapshot, Fault> {
@@ -54,9 +60,16 @@ impl Mysql {
     ) -> Result<(), Fault> {
         let statements = self.common.statements.clone();
         let (name, write) = (hex(name.as_str().as_bytes()), Arc::new(write.clone()));
+        let is_ours = self.common.has_own_history.clone();
         let done = self.with_side_table(&self.common.histories, &HISTORY, move |session| {
             let (statements, name, write) = (statements.clone(), name.clone(), write.clone());
-            Box::pin(async move { add(session, &statements.history, &name, &write).await })
+            let is_ours = is_ours.clone();
+            Box::pin(async move {
+                if !is_ours.load(Ordering::Relaxed) {
+                    is_ours.store(check(session, &statements.history).await?, Ordering::Relaxed);
+                }
+                add(session, &statements.history, &name, &write).await
+            })
         });
         done.await.map_err(|fault| self.unusable(fault))
     }
@@ -68,8 +81,20 @@ impl Mysql {
         if !is_of_table {
             return fault;
         }
-        self.no_table(&HISTORY, "is not there for this user, or is not one that tenure made", fault)
+        self.no_table(&HISTORY, NOT_OURS, fault)
     }
+}
+
+/// Whether the table is there and is ours. One that another program made is refused, as nothing is to be deleted there.
+async fn check(session: &mut Session, statements: &HistoryStatements) -> Result<bool, Failure> {
+    let rows = session.query_text(&statements.columns).await?;
+    let row = rows.first().ok_or_else(odd)?;
+    let (all, ours): (i64, i64) = (value(row, 0)?, value(row, 1)?);
+    if all > 0 && ours < COLUMNS {
+        let help = "rename it: its columns are those of another program";
+        return Err(Fault::new(FaultKind::Misconfigured, REFUSED, help).into());
+    }
+    Ok(all > 0)
 }
 
 /// Adds the events, and takes away what is to go: by one message where nothing is. No transaction is left open between

@@ -107,6 +107,7 @@ impl Mysql {
             watching: engine.with_separate_permits(1),
             // They wait for each other, and nothing waits for them.
             histories: engine.with_separate_permits(OF_HISTORIES),
+            has_own_history: Arc::default(),
             engine,
             watch: Arc::default(),
             unwatched_limits: options.limits_when_unwatched(),

@@ -16,9 +16,14 @@ const TAKEN_AWAY: u32 = 16;
 pub(crate) struct HistoryStatements {
     /// One row without an event if there is none.
     pub(crate) read: String,
+    /// How many columns the table has, and how many of them are as ours. None if it is not there for this user.
+    pub(crate) columns: String,
     history: String,
     meta: String,
 }
+
+/// The number of columns of the table.
+pub(crate) const COLUMNS: i64 = 5;
 
 impl HistoryStatements {
     pub(crate) fn new(tables: &str) -> Self {
@@ -27,7 +32,12 @@ impl HistoryStatements {
             "select {NOW}, h.at, h.event from {meta} m \
              left join {history} h on h.name = unhex(?) and h.kept_until > {NOW} where m.one = 1 order by h.number"
         );
-        Self { read, history, meta }
+        let columns = format!(
+            "select count(*), coalesce(sum(concat_ws(' ', lower(column_name), lower(data_type), lower(extra)) in \
+             ('number bigint auto_increment', 'name varbinary ', 'at bigint ', 'event varbinary ', 'kept_until bigint ')), 0) \
+             from information_schema.columns where table_schema = database() and table_name = '{history}'"
+        );
+        Self { read, columns, history, meta }
     }
 
     /// Which events of a name are to go when so many others are to stay, or end earlier as their retention was longer.

@@ -13,6 +13,7 @@ mod creation;
 mod fenced;
 mod foreign_transactions;
 mod health;
+mod histories;
 mod hosts;
 mod inherited;
 mod kinds;
