@@ -157,8 +157,11 @@ fn with_store<F: Future<Output = Result<u8, Failure>>>(
     config: &Config,
     work: impl FnOnce(Tenure) -> F,
 ) -> Result<u8, Failure> {
+    // It holds nothing, and a store that keeps no history can be looked at.
+    let mut config = config.clone();
+    config.use_history(HistoryFamilies::default());
     block_on(async {
-        let tenure = open(config).await?;
+        let tenure = open(&config).await?;
         let done = work(tenure.clone()).await;
         close_store(&tenure, &done).await;
         done

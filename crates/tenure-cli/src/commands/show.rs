@@ -1,7 +1,10 @@
 //! `tenure show`: one lock.
 
+use std::time::Duration;
+
 use tenure::Tenure;
 use tenure_core::plain::plain;
+use tokio::time::timeout;
 
 use super::store_failure;
 use crate::{
@@ -9,6 +12,9 @@ use crate::{
     exit::{self, Failure},
     output::{Reporter, history, json, tables, write_answer},
 };
+
+/// How long the last holder is looked for: the lock is known by then.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) async fn show(
     args: args::Show,
@@ -25,7 +31,9 @@ pub(super) async fn show(
     // Who had a free lock last, if anybody knows.
     let last = match &*seen.holders {
         [] if tenure.store().capabilities().history => {
-            tenure.history(&args.name).await.ok().and_then(|entries| entries.into_iter().next())
+            let history = timeout(PATIENCE, tenure.history(&args.name)).await;
+            let mut entries = history.ok().and_then(Result::ok).into_iter().flatten();
+            entries.find(|entry| entry.ended.is_some())
         }
         _ => None,
     };

@@ -8,7 +8,9 @@ use std::{
 };
 
 use tenure_proto::{
-    Grace, LostReason, Timestamp, Token, Ttl, lease,
+    Grace, LostReason, Timestamp, Token, Ttl,
+    history::Ending,
+    lease,
     queue::{Contender, TakeOver},
     rule::{Rule, kept},
     time::ceil_millis,
@@ -171,6 +173,8 @@ impl Detach {
                 // The lease includes a margin for the drift of clocks, on which no program may
                 // count.
                 let asked = sent.saturating_add(handle.lease);
+                let tell = |ending| held.lease().tell_of_detaching(ending);
+                tell(if deadline.is_some() { Ending::Detached } else { Ending::Released });
                 let deadline = deadline.ok_or_else(late)?.min(asked);
                 old.released();
                 if kept(Rule::DetachedIsLeftAlone) {
@@ -185,9 +189,14 @@ impl Detach {
                     let lost = context.lost(&handle.name, token, LostReason::Taken);
                     context.observer.record_late_loss(series, &lost);
                 }
+                held.lease().tell_of_detaching(Ending::Lost(LostReason::Taken));
                 Err(DetachError::lost(address, token))
             }
-            TakeOverOutcome::Failed(fault) => Err(DetachError::store(address, fault)),
+            TakeOverOutcome::Failed(fault) => {
+                // The engine releases it.
+                held.lease().tell_of_detaching(Ending::Released);
+                Err(DetachError::store(address, fault))
+            }
         }
     }
 }

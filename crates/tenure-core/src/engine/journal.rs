@@ -28,12 +28,12 @@ pub(crate) struct Journal {
     /// Whether the last bits of a token count its passes inside a process, which the store does not know.
     pass_bits: bool,
     unwritten: Unwritten,
-    told_full: AtomicBool,
+    has_gaps: AtomicBool,
 }
 
 impl Journal {
     pub(crate) fn new(families: HistoryFamilies, pass_bits: bool, unwritten: Unwritten) -> Self {
-        Self { families, pass_bits, unwritten, told_full: AtomicBool::new(false) }
+        Self { families, pass_bits, unwritten, has_gaps: AtomicBool::new(false) }
     }
 
     /// Whether no history is kept of any lock of this process.
@@ -101,15 +101,15 @@ impl Journal {
         granted.flatten().unwrap_or(token)
     }
 
+    /// Nothing is logged here: the lease is locked, and a subscriber may look at it, block or panic.
     fn add(&self, name: &LockName, event: Event, at: Timestamp) {
-        if self.unwritten.add(name, (event, at), false) {
-            return;
+        if !self.unwritten.add(name, (event, at), false) {
+            self.has_gaps.store(true, Ordering::Relaxed);
         }
-        if !self.told_full.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                lock = %name,
-                "the history of locks has gaps: the store takes less of it than happens"
-            );
-        }
+    }
+
+    /// Whether events were left out since this was last asked, as too many waited.
+    pub(super) fn take_gaps(&self) -> bool {
+        self.has_gaps.swap(false, Ordering::Relaxed)
     }
 }

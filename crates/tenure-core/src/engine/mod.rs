@@ -75,6 +75,8 @@ pub(crate) struct Engine {
     pub(crate) pace: Mutex<RenewalPace>,
     pub(crate) unread: UnreadNotes,
     pub(crate) journal: Arc<Journal>,
+    /// When it may be said again that histories have gaps.
+    pub(crate) next_gap_told: Mutex<Timestamp>,
 }
 
 /// One call to the store that is under way.

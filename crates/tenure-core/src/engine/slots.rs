@@ -91,6 +91,11 @@ impl Slots {
         self.quiet.notify_waiters();
     }
 
+    /// Whether new slots are refused.
+    pub(crate) fn are_closed(&self) -> bool {
+        self.lock().closed
+    }
+
     /// Returns when new slots are refused.
     pub(crate) async fn wait_until_closed(&self) {
         self.wait_until(|counts| counts.closed).await;
@@ -109,9 +114,9 @@ impl Slots {
         (counts.taken - counts.over, counts.over - counts.settled)
     }
 
-    /// Returns when every slot is free or settled, and every change of a history was written or given up.
+    /// Returns when every slot is free or settled.
     pub(crate) async fn wait_until_quiet(&self) {
-        self.wait_until(|counts| counts.taken == counts.settled && counts.unwritten == 0).await;
+        self.wait_until(|counts| counts.taken == counts.settled).await;
     }
 
     /// Returns when every change of a history was written or given up, or none is any more.

@@ -80,7 +80,9 @@ impl Unwritten {
     ) -> bool {
         let change = Change { event, at, only_if_kept, _waits: self.slots.mark_unwritten() };
         let mut state = self.lock();
-        if state.over || state.waiting >= MOST {
+        // The end of a hold tells of its beginning, too.
+        let most = if change.event.end.is_some() { MOST } else { MOST / 4 * 3 };
+        if state.over || state.waiting >= most {
             // Unlocked first: the last one that waits wakes threads.
             drop(state);
             drop(change);

@@ -1,20 +1,29 @@
 //! Adding to the histories of locks.
 
-use std::time::Duration;
+use std::{sync::PoisonError, time::Duration};
 
 use tenure_proto::history::{Event, Retention};
 
-use super::{Call, Engine, UnwrittenChanges, catch_future_panic, survival};
+use super::{Call, Engine, UnwrittenChanges, catch_future_panic, catch_panic, survival};
 use crate::{Fault, LockName, driver::timeout_at, store::HistoryWrite};
 
 /// How long the store is asked to take an entry each time. Nothing depends on it.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often what is missing is told of at most.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
 /// The pauses after a failure, before it is asked again.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 
 impl Engine {
     /// Begins to write what is to be added to histories, for as many names as may be written together.
     pub(super) fn write_histories<'a>(&'a self, under_way: &impl Fn(Call<'a>)) {
+        if self.journal.take_gaps() && self.may_tell_of_gaps() {
+            catch_panic(|| {
+                tracing::warn!(
+                    "histories have gaps: the store takes less of them than happens; locks are not affected"
+                );
+            });
+        }
         while let Some(changes) = self.journal.unwritten().next() {
             under_way(Box::pin(catch_future_panic(self.write_history(changes))));
         }
@@ -24,19 +33,36 @@ impl Engine {
         let mut pauses = PAUSES.into_iter();
         // A repetition is harmless: who reads a history sees an event once, however often it is there.
         while let Err(fault) = self.try_to_write(&changes).await {
-            let pause = pauses.next().filter(|_| fault.is_transient());
+            // Who closes the store does not wait for what it hardly takes.
+            if self.slots.are_closed() {
+                self.journal.unwritten().end();
+            }
+            let pause = pauses.next().filter(|_| fault.is_transient() && !self.slots.are_closed());
             let Some(pause) = pause else {
                 let (name, fault) = (&changes.name, format_args!("{fault:#}"));
-                // Whether there is a history at all was not known.
-                if changes.changes.iter().all(|change| change.only_if_kept) {
-                    tracing::debug!(lock = %name, %fault, "the break is not in the history");
-                } else {
-                    tracing::warn!(lock = %name, %fault, "the history has a gap; locks are not affected");
-                }
+                // Of a break it is not known whether there is a history at all.
+                let is_gap = changes.changes.iter().any(|change| !change.only_if_kept);
+                catch_panic(|| match is_gap && self.may_tell_of_gaps() {
+                    true => {
+                        tracing::warn!(lock = %name, %fault, "the history has a gap; locks are not affected")
+                    }
+                    false => tracing::debug!(lock = %name, %fault, "the history has a gap"),
+                });
                 return;
             };
             self.clock.sleep_until(self.clock.now().saturating_add(pause)).await;
         }
+    }
+
+    /// Whether it is time again to say that something is missing: it may be each hold.
+    fn may_tell_of_gaps(&self) -> bool {
+        let now = self.clock.now();
+        let mut next = self.next_gap_told.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = now >= *next;
+        if may {
+            *next = now.saturating_add(TOLD_EVERY);
+        }
+        may
     }
 
     async fn try_to_write(

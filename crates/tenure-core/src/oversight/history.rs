@@ -2,7 +2,8 @@
 
 use tenure_proto::{
     Token,
-    history::{HistoryEntry, entries},
+    history::{Ending, HistoryEntry, entries},
+    queue::Snapshot,
 };
 
 use crate::{
@@ -23,19 +24,20 @@ pub(crate) async fn history(
     let read = || context.store.read_history(name);
     let stored = retry_until(context, name, until, None, read).await?;
     // After the events: who is not held by then, and whose end is not among them, may have ended in between.
-    let seen = super::inspect(context, name).await?;
-    let held: Vec<Token> = seen
-        .holders
-        .iter()
-        .filter(|holder| !holder.lingering)
-        .filter_map(|holder| holder.token)
-        .collect();
+    let mut held = tokens(&super::inspect(context, name).await?);
     let mut told = entries(&stored.events, &held, stored.now);
-    let is_open =
-        |entry: &HistoryEntry| entry.ended == Some(tenure_proto::history::Ending::Expired);
+    let is_open = |entry: &HistoryEntry| entry.ended == Some(Ending::Expired);
     if told.iter().any(is_open) {
         let again = retry_until(context, name, until, None, read).await?;
+        // Others may have got it since.
+        held.extend(tokens(&super::inspect(context, name).await?));
         told = entries(&again.events, &held, again.now);
     }
     Ok(told)
+}
+
+/// The tokens of those who hold it.
+fn tokens(seen: &Snapshot) -> Vec<Token> {
+    let held = seen.holders.iter().filter(|holder| !holder.lingering);
+    held.filter_map(|holder| holder.token).collect()
 }

@@ -119,6 +119,8 @@ struct MemoryState {
     slots: BTreeMap<LockName, (String, u64)>,
     /// The events of histories, each with the time of day until which all are kept.
     histories: BTreeMap<LockName, (Vec<StoredEvent>, u64)>,
+    /// The number of histories at which those are swept whose time is over.
+    sweep_histories_at: usize,
     last_time: u64,
     /// The number of names at which those are swept whose leases ended without another request for them.
     sweep_at: usize,
@@ -467,9 +469,9 @@ impl Store for MemoryStore {
 
     async fn read_history(&self, name: &LockName) -> Result<StoredHistory, Fault> {
         let now = self.clock.wall();
-        let mut names = self.lock();
-        names.histories.retain(|_, (_, until)| *until > now);
-        let events = names.histories.get(name).map(|(events, _)| events.clone());
+        let names = self.lock();
+        let kept = names.histories.get(name).filter(|(_, until)| *until > now);
+        let events = kept.map(|(events, _)| events.clone());
         Ok(StoredHistory { events: events.unwrap_or_default(), now })
     }
 
@@ -477,7 +479,10 @@ impl Store for MemoryStore {
         let now = self.clock.wall();
         let time = u64::try_from(write.retention.time().as_micros()).unwrap_or(u64::MAX);
         let mut names = self.lock();
-        names.histories.retain(|_, (_, until)| *until > now);
+        if names.histories.len() >= names.sweep_histories_at {
+            names.histories.retain(|_, (_, until)| *until > now);
+            names.sweep_histories_at = names.histories.len().saturating_mul(2).max(16);
+        }
         let (events, until) = names.histories.entry(name.clone()).or_default();
         write.add_to(events, now);
         *until = now.saturating_add(time);

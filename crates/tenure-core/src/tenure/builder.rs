@@ -213,6 +213,7 @@ impl TenureBuilder {
             pace: Default::default(),
             unread: Default::default(),
             journal: journal.clone(),
+            next_gap_told: Default::default(),
         };
         // From now on, not from when it first runs: something may be held and evicted by then.
         let evictions = engine.store.evictions();

@@ -23,6 +23,9 @@ use tenure_proto::{
     queue::{Contender, Identity, Snapshot},
 };
 
+/// How long a shutdown waits for histories.
+const HISTORY: Duration = Duration::from_secs(1);
+
 /// An opened store. Cloning is cheap, and all clones share one state.
 ///
 /// Renewals and clean-up run on tenure's own thread, so you can open a store in one runtime and use it in another. The
@@ -328,7 +331,11 @@ impl Tenure {
     /// # Cancel safety
     /// Cancel-safe.
     pub async fn flush_history(&self) {
-        self.acquirer.context.slots.wait_until_written().await;
+        let context = &self.acquirer.context;
+        // What a child was forked with is its parent's.
+        if !context.is_forked() {
+            context.slots.wait_until_written().await;
+        }
     }
 
     /// Adds to the [history](crate::history) of the lock `name`, if one is kept, that this process evicted these holds,
@@ -383,6 +390,9 @@ impl Tenure {
             }
             return Err(ShutdownError { open, unsettled });
         }
+        // No lock depends on what a history lacks.
+        let written = self.acquirer.context.now().saturating_add(HISTORY).min(until);
+        timeout_at(clock, written, slots.wait_until_written()).await;
         if slots.are_drained() && self.acquirer.context.agenda.is_empty() {
             timeout_at(clock, until, slots.wait_until_engine_stops()).await;
         }

@@ -87,13 +87,15 @@ async fn passes_inside_a_process_are_one_entry() {
         async move { lock(&tenure).await }
     });
     settle().await;
+    guard.set_exit_code(3);
     guard.release().await.unwrap();
     let passed = waiter.await.unwrap();
     assert_eq!(last(&tenure).await.ended, None);
     passed.release().await.unwrap();
     let told = history(&tenure).await;
     assert_eq!(told.len(), 1, "{told:#?}");
-    assert_eq!(told[0].ended, Some(Ending::Released));
+    let told = (told[0].ended, told[0].exit_code);
+    assert_eq!(told, (Some(Ending::Released), None), "the last one said nothing of a command");
 }
 
 #[tokio::test]
@@ -153,6 +155,33 @@ async fn what_is_detached_and_what_is_left_to_expire_is_told() {
     let _ = attached.leave_to_expire();
     let entry = last(&tenure).await;
     assert_eq!(entry.ended, Some(Ending::Abandoned));
+}
+
+#[tokio::test]
+async fn a_hold_that_could_not_be_detached_is_released() {
+    let (_, _, store, clock) = on_manual_clock();
+    let flawed = Flawed::new(store);
+    let tenure = on(flawed.clone(), &clock);
+    flawed.flaws(|flaws| flaws.take_over = Some(Flaw::Fails(FaultKind::Misconfigured)));
+    lock(&tenure).await.detach().await.unwrap_err();
+    assert_eq!(last(&tenure).await.ended, Some(Ending::Released));
+    let evicted = lock(&tenure).await;
+    flawed.flaws(|flaws| flaws.take_over = None);
+    flawed.evict(evicted.name()).await.unwrap();
+    evicted.detach().await.unwrap_err();
+    assert_eq!(last(&tenure).await.ended, Some(Ending::Lost(LostReason::Taken)));
+}
+
+#[tokio::test]
+async fn a_shutdown_does_not_wait_for_a_store_that_takes_no_history() {
+    let (_, _, store, clock) = on_manual_clock();
+    let flawed = Flawed::new(store);
+    let tenure = on(flawed.clone(), &clock);
+    flawed.flaws(|flaws| flaws.history = Some(Flaw::Silent));
+    lock(&tenure).await.release().await.unwrap();
+    let shuts_down = tokio::spawn(async move { tenure.shutdown(60 * SECOND).await });
+    assert!(ends_within(5 * SECOND, &shuts_down, &clock).await);
+    shuts_down.await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -169,9 +169,9 @@ impl Lease {
         past: &EndedHold,
     ) -> EndOutcome {
         let keep_until = state.keep_until;
-        if state.slot.is_some() {
-            let ending = if past.to_others_here { Ending::Released } else { Ending::Detached };
-            self.add_ending(&state, ending, now);
+        // How a hold is detached turns out later.
+        if state.slot.is_some() && past.to_others_here {
+            self.add_ending(&state, Ending::Released, now);
         }
         let mut acquisition = self.end_lease(&mut state, keep_until, past.was_held);
         if go_together
@@ -238,6 +238,9 @@ impl Lease {
 
     /// Sets the exit code of the command that ran under the lock, for the history.
     pub(crate) fn set_exit_code(&self, generation: u32, exit_code: i32) {
+        if self.context.is_forked() {
+            return;
+        }
         let mut state = self.lock();
         if state.hold.generation() != generation {
             return;
@@ -247,6 +250,11 @@ impl Lease {
             // How it ended was said when it was lost.
             self.add_ending(&state, Ending::Expired, self.context.now());
         }
+    }
+
+    /// Adds to the history of the lock what became of a hold that left this process.
+    pub(crate) fn tell_of_detaching(&self, ending: Ending) {
+        self.add_ending(&self.lock(), ending, self.context.now());
     }
 
     /// Adds to the history of the lock how the lease ends for this process.
@@ -298,6 +306,7 @@ impl Lease {
         state.token = token;
         state.label = request.label.clone();
         state.held_since = now;
+        state.forget_exit_code();
         let wakes = self.schedule_check_quietly(&mut state, now);
         let generation = state.hold.generation();
         let news = state.change_notify();

@@ -81,6 +81,13 @@ impl State {
         self.rare.as_ref()?.exit_code
     }
 
+    /// It was of the task that had the lease before.
+    pub(super) fn forget_exit_code(&mut self) {
+        if let Some(rare) = &mut self.rare {
+            rare.exit_code = None;
+        }
+    }
+
     pub(super) fn last_renewal_error(&self) -> Option<Arc<Fault>> {
         self.rare.as_ref()?.failure.clone()
     }
