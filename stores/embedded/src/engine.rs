@@ -49,7 +49,7 @@ impl EngineView {
         threads::run_blocking(work).await.unwrap_or_else(|why| Err(error::no_thread(why)))
     }
 
-    /// The same for writing to a history, which no work on a lock waits for.
+    /// The same for adding to a history, which no work on a lock waits for.
     async fn job_on_history<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner, &CancelFlag) -> Result<T, Fault> + Send + 'static,
@@ -220,8 +220,8 @@ impl Store for EngineView {
 
     async fn read_history(&self, name: &LockName) -> Result<StoredHistory, Fault> {
         let name = name.clone();
-        // It waits for no lock of a file.
-        self.job(move |inner, _| inner.read_history(&name)).await
+        let (work, _tell) = self.prepared(move |inner, _| inner.read_history(&name));
+        threads::run_reading_history(work).await.unwrap_or_else(|why| Err(error::no_thread(why)))
     }
 
     async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {

@@ -2,6 +2,8 @@
 //!
 //! Nothing depends on it, so whatever fails is left for the next time.
 
+use std::hash::{BuildHasher, RandomState};
+
 use tenure_core::{Fault, proto::queue::Snapshot};
 
 use crate::{
@@ -26,8 +28,8 @@ use crate::{
 
 /// How much is removed at once, or twice what was created since.
 const AT_ONCE: usize = 256;
-/// At how many other members, and at how many records and histories, an opening looks: more than one leaves, so that nothing piles up, and so
-/// little that thousands who were killed slow down nobody.
+/// At how many other members, and at how many records and histories, an opening looks: more than one leaves, so that
+/// nothing piles up, and so little that thousands who were killed slow down nobody.
 const LOOKS: usize = 16;
 
 impl Inner {
@@ -35,8 +37,8 @@ impl Inner {
     pub(crate) fn tidy_at_open(&self) {
         let _ = self.members.sweep(LOOKS, self.machine.clock().now());
         self.tidy_shelf(self.random_shelf(), AT_ONCE);
-        self.tidy_records(self.random_shelf(), LOOKS);
-        self.tidy_histories(self.random_shelf(), LOOKS);
+        self.tidy_some(SLOTS, |shelf, most| self.tidy_records(shelf, most));
+        self.tidy_some(HISTORY, |shelf, most| self.tidy_histories(shelf, most));
     }
 
     /// Removes what was never completed of the directories that all names share.
@@ -67,8 +69,8 @@ impl Inner {
         let most = AT_ONCE.max(2 * self.tidying.files_per_shelf() as usize);
         let number = self.random_shelf().wrapping_add(self.tidying.next_shelf());
         let stay = self.tidy_shelf(number, most);
-        self.tidy_records(number, most);
-        self.tidy_histories(number, most);
+        self.tidy_records(&shelf(number), most);
+        self.tidy_histories(&shelf(number), most);
         self.tidying.record_kept(stay);
         self.tidying.end_sweep();
     }
@@ -118,28 +120,46 @@ impl Inner {
 }
 
 impl Inner {
-    /// Looks at `most` records there, and removes those whose time is over.
-    fn tidy_records(&self, number: u8, most: usize) {
-        self.tidy_kept((SLOTS, is_record), number, most, |dir, name, now| {
+    /// Tidies shelves of one kind that exist: those who only ever open a store may have few names, on any shelves.
+    fn tidy_some(&self, kind: &str, tidy: impl Fn(&str, usize) -> usize) {
+        let Ok(Some(kept)) = self.layout.root.dir.sub(kind) else { return };
+        let mut shelves = kept.names().unwrap_or_default();
+        shelves.retain(|name| is_shelf(name));
+        // At random, so that all have their turn, however many files the others have.
+        let order = RandomState::new();
+        shelves.sort_by_cached_key(|name| order.hash_one(name));
+        let mut left = LOOKS;
+        // Shelves stay when they are empty, so not only files count.
+        for shelf in shelves.iter().take(LOOKS) {
+            left = left.saturating_sub(tidy(shelf, left));
+            if left == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Looks at `most` records there, and removes those whose time is over. Says at how many it looked.
+    fn tidy_records(&self, shelf: &str, most: usize) -> usize {
+        self.tidy_kept((SLOTS, is_record), shelf, most, |dir, name, now| {
             slot_records::remove_if_over(&*self.machine, dir, name, now)
-        });
+        })
     }
 
     /// The same for histories.
-    fn tidy_histories(&self, number: u8, most: usize) {
-        self.tidy_kept((HISTORY, is_history), number, most, |dir, name, now| {
+    fn tidy_histories(&self, shelf: &str, most: usize) -> usize {
+        self.tidy_kept((HISTORY, is_history), shelf, most, |dir, name, now| {
             history_file::remove_if_over(&*self.machine, &self.layout.root, (dir, name), now)
-        });
+        })
     }
 
     fn tidy_kept(
         &self,
         (kind, is_one): (&str, fn(&str) -> bool),
-        number: u8,
+        shelf: &str,
         most: usize,
         remove_if_over: impl Fn(&Dir, &str, u64) -> Result<(), Fault>,
-    ) {
-        let Ok(Some(dir)) = self.layout.root.shelf(kind, &shelf(number)) else { return };
+    ) -> usize {
+        let Ok(Some(dir)) = self.layout.root.shelf(kind, shelf) else { return 0 };
         removal::remove_old_unfinished(&dir, is_hash);
         let mut names = dir.names().unwrap_or_default();
         names.retain(|name| is_one(name));
@@ -156,6 +176,7 @@ impl Inner {
                 tracing::debug!(kind, fault = %format_args!("{fault:#}"), "a record or a history stays");
             }
         }
+        names.len().min(most)
     }
 }
 
@@ -204,13 +225,13 @@ mod tests {
         let flag = CancelFlag::default();
         let granted = inner.decide_blocking(&name, &acquire(&inner, &ask), &flag).unwrap();
         assert!(matches!(granted, Answer::Granted { .. }), "{granted:?}");
-        let number = u8::from_str_radix(&Layout::record(&name).shelf, 16).unwrap();
+        let shelf = Layout::record(&name).shelf;
         let ends = AtomicBool::new(false);
         let lost = std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
                     while !ends.load(Ordering::Relaxed) {
-                        inner.tidy_records(number, AT_ONCE);
+                        inner.tidy_records(&shelf, AT_ONCE);
                     }
                 });
             }

@@ -8,12 +8,17 @@ use tenure_core::runtime::{PerProcess, Workers};
 /// take turns. Each takes microseconds, unless a process was stopped in the middle of a decision.
 const MOST: usize = 16;
 
-/// How many of them work on histories. They are others: a history that does not get on must not take a thread from a
+/// How many of them add to histories. They are others: a history that does not get on must not take a thread from a
 /// lock.
 const MOST_ON_HISTORIES: usize = 4;
 
+/// How many of them read histories, which may be long. They are others again: a reader waits for no lock of a file, so
+/// it must not wait for those who do.
+const MOST_READING_HISTORIES: usize = 2;
+
 static WORKERS: PerProcess<Workers> = PerProcess::new();
 static ON_HISTORIES: PerProcess<Workers> = PerProcess::new();
+static READING_HISTORIES: PerProcess<Workers> = PerProcess::new();
 
 fn workers() -> io::Result<&'static Workers> {
     WORKERS.get(|| Ok(Workers::new("tenure-files", MOST)))
@@ -37,7 +42,7 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
     workers()?.done(work).await
 }
 
-/// Does `work` on a history, on a thread that no lock needs.
+/// Adds to a history, on a thread that no lock needs.
 ///
 /// # Errors
 /// As for [`run_blocking`].
@@ -45,4 +50,15 @@ pub(crate) async fn run_on_history<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
     ON_HISTORIES.get(|| Ok(Workers::new("tenure-history", MOST_ON_HISTORIES)))?.done(work).await
+}
+
+/// Reads a history, on a thread that neither a lock nor who adds to histories needs.
+///
+/// # Errors
+/// As for [`run_blocking`].
+pub(crate) async fn run_reading_history<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let readers = || Ok(Workers::new("tenure-readers", MOST_READING_HISTORIES));
+    READING_HISTORIES.get(readers)?.done(work).await
 }

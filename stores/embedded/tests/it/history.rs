@@ -261,7 +261,7 @@ async fn a_history_belongs_to_those_who_share_the_store() {
 
 #[tokio::test]
 async fn histories_go_when_their_time_is_over_and_nothing_else_goes() {
-    // Each opened store tidies a directory of its own.
+    // Each opened store looks at some files at random.
     let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let machine = TestMachine::default();
     let open = || EmbeddedStore::open_on(dir.path(), Arc::new(machine.clone())).unwrap();
@@ -329,6 +329,29 @@ async fn histories_go_when_their_time_is_over_and_nothing_else_goes() {
             break;
         }
         assert!(began.elapsed() < PATIENCE * 10, "it stays");
+    }
+}
+
+#[tokio::test]
+async fn histories_of_names_that_are_not_used_go_after_a_few_openings() {
+    let machine = TestMachine::default();
+    for count in [5, 40] {
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let open = || EmbeddedStore::open_on(dir.path(), Arc::new(machine.clone())).unwrap();
+        let store = open();
+        for number in 0..count {
+            let name = name(&format!("nightly {number}"));
+            store.add_history(&name, &write("ran", retention(10, KEPT))).await.unwrap();
+        }
+        drop((store, open()));
+        assert_eq!(histories(dir.path()).len(), count, "none goes before its time");
+        machine.clock.advance(KEPT * 2);
+        drop(open());
+        // Each opening looks at so many at most: none takes long.
+        assert_eq!(histories(dir.path()).len(), count.saturating_sub(16));
+        // By then, some of the directories are empty.
+        (0..60).for_each(|_| drop(open()));
+        assert!(histories(dir.path()).is_empty());
     }
 }
 

@@ -20,6 +20,7 @@ use std::{
 use futures_util::future::join_all;
 use tenure_core::{Clock, Fault, FaultKind, Store, store::HistoryWrite};
 use tenure_embedded::{EmbeddedStore, FileSystem, Machine, ThisMachine};
+use tokio::sync::RwLock;
 
 use crate::{
     child::i_am_root,
@@ -334,4 +335,68 @@ async fn histories_that_stay_locked_take_no_thread_from_a_lock() {
     }
     drop(kept);
     store.add_history(&names[0], &one).await.unwrap();
+}
+
+/// A machine on which a read of a history waits for as long as somebody writes to the lock.
+#[derive(Clone, Debug, Default)]
+struct Stalling {
+    below: TestMachine,
+    stalls: Arc<RwLock<()>>,
+}
+
+impl Machine for Stalling {
+    fn clock(&self) -> &dyn Clock {
+        self.below.clock()
+    }
+
+    fn boot_id(&self) -> Result<[u8; 16], Fault> {
+        self.below.boot_id()
+    }
+
+    fn file_system(&self, path: &Path) -> io::Result<FileSystem> {
+        ThisMachine.file_system(path)
+    }
+
+    fn read_at(&self, file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut magic = [0; 4];
+        ThisMachine.read_at(file, &mut magic, 0)?;
+        if magic == *b"tnrH" {
+            drop(self.stalls.blocking_read());
+        }
+        ThisMachine.read_at(file, bytes, offset)
+    }
+
+    fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+        ThisMachine.write_at(file, bytes, offset)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        ThisMachine.sync(file)
+    }
+}
+
+#[tokio::test]
+async fn histories_that_take_long_to_read_take_no_thread_from_a_lock() {
+    let dir = tempfile::tempdir().unwrap();
+    let machine = Stalling::default();
+    let store = EmbeddedStore::open_on(dir.path(), Arc::new(machine.clone())).unwrap();
+    let engine = store.for_engine();
+    add(&store, "before").await;
+    let read = AtomicUsize::new(0);
+    let stall = machine.stalls.write().await;
+    // More than there are threads for locks.
+    let reads = join_all((0..40).map(|_| async {
+        let told = texts(&*engine).await;
+        read.fetch_add(1, Ordering::Relaxed);
+        told
+    }));
+    let locks = async {
+        let (held, _) = take(&*engine, &name("a")).await;
+        give_back(&*engine, &name("a"), &held).await;
+        assert_eq!(read.load(Ordering::Relaxed), 0, "the lock waited for histories");
+        drop(stall);
+    };
+    let locks = async { tokio::time::timeout(PATIENCE, locks).await.expect("no lock waits") };
+    let (told, ()) = tokio::join!(reads, locks);
+    assert!(told.iter().all(|texts| texts == &["before"]), "{told:?}");
 }

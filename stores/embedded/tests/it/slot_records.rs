@@ -203,7 +203,7 @@ async fn records_stay_when_a_store_begins_anew_without_its_clock() {
 
 #[tokio::test]
 async fn records_go_when_their_time_is_over_and_nothing_else_goes() {
-    // Each opened store tidies a directory of its own.
+    // Each opened store looks at some files at random.
     let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let machine = TestMachine::default();
     let open = || EmbeddedStore::open_on(dir.path(), Arc::new(machine.clone())).unwrap();
@@ -264,6 +264,24 @@ async fn records_go_when_their_time_is_over_and_nothing_else_goes() {
         assert!(began.elapsed() < PATIENCE * 10, "it stays");
     }
     assert_eq!(store.read_slots(&name("long")).await.unwrap().now, machine.clock.wall());
+}
+
+#[tokio::test]
+async fn records_of_names_that_are_not_used_go_after_one_opening_if_they_are_few() {
+    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let machine = TestMachine::default();
+    let open = || EmbeddedStore::open_on(dir.path(), Arc::new(machine.clone())).unwrap();
+    let store = open();
+    for number in 0..5 {
+        let lock = format!("nightly {number}");
+        let (owner, _) = take(&store, &name(&lock)).await;
+        write(&store, &lock, &owner, "ran").await;
+    }
+    drop((store, open()));
+    assert_eq!(records(dir.path()).len(), 5, "none goes before its time");
+    machine.clock.advance(KEPT * 2);
+    drop(open());
+    assert!(records(dir.path()).is_empty());
 }
 
 #[tokio::test]
