@@ -61,7 +61,8 @@ impl Mysql {
         let statements = self.common.statements.clone();
         let (name, write) = (hex(name.as_str().as_bytes()), Arc::new(write.clone()));
         let is_ours = self.common.has_own_history.clone();
-        let done = self.with_side_table(&self.common.histories, &HISTORY, move |session| {
+        let (lane, refusal) = (&self.common.histories, Some(&self.common.history_refusal));
+        let done = self.with_side_table(lane, &HISTORY, refusal, move |session| {
             let (statements, name, write) = (statements.clone(), name.clone(), write.clone());
             let is_ours = is_ours.clone();
             Box::pin(async move {

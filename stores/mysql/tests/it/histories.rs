@@ -90,8 +90,9 @@ async fn where_the_table_is_missing_locks_work_and_a_write_says_what_to_run() {
     }
     let there: Vec<String> = conn.query("show tables like '%history'").await.unwrap();
     assert!(there.is_empty(), "{there:?}");
-    for store in [store(&each), store(&of_all)] {
-        add(&store, "lock", "text").await.unwrap_err();
+    for url in [&each, &of_all] {
+        let refused = store(url);
+        let fault = add(&refused, "lock", "text").await.unwrap_err();
         // As the owner of the tables does. The view is there already, which some servers refuse.
         let printed = schema("tenure").unwrap();
         let _ = conn.query_drop(&printed).await;
@@ -100,6 +101,10 @@ async fn where_the_table_is_missing_locks_work_and_a_write_says_what_to_run() {
             let grant = grant.trim_end_matches(';').replace("to app", "to some");
             run(&mut conn, &format!("grant{grant}")).await;
         }
+        // The refusal is remembered for a while, and nothing is asked meanwhile.
+        let again = add(&refused, "lock", "text").await.unwrap_err();
+        assert_eq!(format!("{again:#}"), format!("{fault:#}"));
+        let store = store(url);
         add(&store, "lock", "text").await.unwrap();
         assert_eq!(texts(&store, "lock").await, ["text"]);
         run(&mut conn, DROP).await;

@@ -41,6 +41,10 @@ impl Postgres {
         name: &LockName,
         write: &HistoryWrite,
     ) -> Result<(), Fault> {
+        // To make the table takes a lock for which those wait who open a store.
+        if let Some(fault) = self.common.history_refusal.recent() {
+            return Err(fault);
+        }
         let (texts, ages): (Vec<_>, Vec<_>) =
             write.events.iter().map(|(text, ago)| (text.as_bytes(), micros(*ago))).unzip();
         let most = i64::from(write.retention.most_events());
@@ -50,7 +54,7 @@ impl Postgres {
         let statement = &self.common.statements.add_history;
         let done = match self.run_history(statement, parameters, true).await {
             Err(fault) if fault.message() == NO_TABLES => {
-                self.create_side_table(Requester::History, &HISTORY, fault).await?;
+                self.create_history(fault).await?;
                 self.run_history(statement, parameters, true).await
             }
             done => done,
@@ -67,6 +71,16 @@ impl Postgres {
             return Err(Failure::Crossed.fault());
         }
         Ok(())
+    }
+
+    async fn create_history(&self, missing: Fault) -> Result<(), Fault> {
+        let created = self.create_side_table(Requester::History, &HISTORY, missing).await;
+        if let Err(fault) = &created
+            && fault.kind() == FaultKind::Misconfigured
+        {
+            self.common.history_refusal.remember(fault);
+        }
+        created
     }
 
     async fn run_history(

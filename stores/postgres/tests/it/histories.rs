@@ -88,6 +88,8 @@ async fn where_the_table_is_missing_locks_work_and_a_write_says_what_to_run() {
     // Nor does whoever may make it by a look.
     assert!(texts(&store(&url), "lock").await.is_empty());
     assert_eq!(sql(&url, TABLE).await, ["f"]);
+    let refused = PostgresStore::open(&own).await.unwrap();
+    let fault = add(&refused, "lock", "text").await.unwrap_err();
     let store = PostgresStore::open(&own).await.unwrap();
     let printed = tenure_postgres::schema("tenure").unwrap();
     sql(&url, &printed).await;
@@ -96,6 +98,9 @@ async fn where_the_table_is_missing_locks_work_and_a_write_says_what_to_run() {
     sql(&url, &grants(&printed, &role)).await;
     add(&store, "lock", "text").await.unwrap();
     assert_eq!(texts(&store, "lock").await, ["text"]);
+    // The refusal is remembered for a while, and nothing is asked meanwhile.
+    let again = add(&refused, "lock", "text").await.unwrap_err();
+    assert_eq!(format!("{again:#}"), format!("{fault:#}"));
 }
 
 /// Over connections that a pooler gives to others, too.
