@@ -301,9 +301,9 @@ async fn a_history_has_a_connection_of_its_own_so_that_no_lock_waits_behind_it()
     until("it is closed", async || sql(&url, pids).await.len() <= before.len()).await;
 }
 
-/// Where the server has no connection to spare, it is written over one that is there.
+/// Over a connection of callers, locks would wait behind it.
 #[tokio::test]
-async fn a_user_with_one_connection_keeps_a_history_as_well() {
+async fn where_the_server_has_no_connection_to_spare_the_history_is_lost_and_no_lock_waits() {
     let url = fresh_database().await;
     let role = format!("role_of_{}", url.rsplit('/').next().unwrap());
     sql(&url, &format!("create role {role} login connection limit 1")).await;
@@ -312,8 +312,17 @@ async fn a_user_with_one_connection_keeps_a_history_as_well() {
     sql(&url, &grants(&printed, &role)).await;
     let store = store(&url.replacen("postgres@", &format!("{role}@"), 1));
     holds(&store, "lock").await;
-    add(&*store.for_engine(), "lock", "text").await.unwrap();
-    assert_eq!(texts(&store, "lock").await, ["text"]);
+    let stranger = session(&url).await.unwrap();
+    let locked = "begin; lock table tenure.history in access exclusive mode";
+    told(&stranger, locked).await.unwrap();
+    let fault = add(&*store.for_engine(), "lock", "text").await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
+    assert!(format!("{fault:#}").contains("connection limit"), "{fault:#}");
+    holds(&store, "lock").await;
+    told(&stranger, "rollback").await.unwrap();
+    assert_eq!(sql(&url, "select count(*) from tenure.history").await, ["0"]);
+    sql(&url, &format!("alter role {role} connection limit 2")).await;
+    until("it is written again", async || add(&store, "lock", "text").await.is_ok()).await;
 }
 
 #[tokio::test]
