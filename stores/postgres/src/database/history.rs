@@ -13,7 +13,7 @@ use crate::{
         query::{Parameters, Requester, micros},
     },
     error::{Failure, NO_RIGHTS, NO_TABLES, REFUSED},
-    tables::{side_table::HISTORY, statements::Statement},
+    tables::{history::SWEPT, side_table::HISTORY, statements::Statement},
 };
 
 /// Of a table with which the server does not do what we ask.
@@ -71,6 +71,18 @@ impl Postgres {
             return Err(Failure::Crossed.fault());
         }
         Ok(())
+    }
+
+    /// Takes away a few events whose time is over, and returns whether there may be more.
+    pub(crate) async fn sweep_histories(&self) -> Result<bool, Fault> {
+        // First without the table: to find that it is not there is an error for the server's log.
+        let found = self.run_sweep(&self.common.statements.has_history, &[], false).await?;
+        if !self.get::<bool>(found.first().ok_or_else(|| self.odd())?, 0)? {
+            return Ok(false);
+        }
+        let rows = self.run_history(&self.common.statements.sweep_history, &[], true).await?;
+        let went: i64 = self.get(rows.first().ok_or_else(|| self.odd())?, 0)?;
+        Ok(went >= i64::from(SWEPT))
     }
 
     async fn create_history(&self, missing: Fault) -> Result<(), Fault> {

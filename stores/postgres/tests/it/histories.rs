@@ -212,6 +212,38 @@ async fn nothing_is_left_once_the_time_is_over_and_something_else_is_written() {
     .await;
 }
 
+/// Nobody writes a history any more.
+#[tokio::test]
+async fn what_is_over_goes_while_any_program_uses_the_store() {
+    let (url, own) = old_database().await;
+    let [store, other] = [store(&url), store(&own)];
+    assert!(!store.sweep_history().await.unwrap() && !other.sweep_history().await.unwrap());
+    assert_eq!(sql(&url, TABLE).await, ["f"], "a sweep makes no table");
+    add(&store, "kept", "stays").await.unwrap();
+    let many = "insert into tenure.history (name, at, event, kept_until) \
+                select 'over ' || n, 1, '', n from generate_series(1, 1200) n";
+    sql(&url, many).await;
+    assert!(!other.sweep_history().await.unwrap(), "it has no rights there");
+    let stranger = session(&url).await.unwrap();
+    let locked = "begin; select 1 from tenure.history where name = 'over 7' for update";
+    told(&stranger, locked).await.unwrap();
+    assert!(store.sweep_history().await.unwrap());
+    let left = "select count(*) from tenure.history";
+    assert_eq!(sql(&url, left).await, ["689"], "512 at a time");
+    for number in 0..64 {
+        holds(&store, &format!("new {number}")).await;
+    }
+    until("they go by themselves", async || sql(&url, left).await == ["2"]).await;
+    told(&stranger, "rollback").await.unwrap();
+    assert!(!store.sweep_history().await.unwrap());
+    assert_eq!(sql(&url, TEXTS).await, ["kept stays"]);
+    let theirs = "drop table tenure.history; create table tenure.history (kept_until bigint); \
+                  insert into tenure.history values (1)";
+    sql(&url, theirs).await;
+    assert!(!store.sweep_history().await.unwrap());
+    assert_eq!(sql(&url, left).await, ["1"], "that of another program stays as it is");
+}
+
 #[tokio::test]
 async fn a_shorter_retention_holds_for_what_was_written_with_a_longer_one() {
     let url = fresh_database().await;
