@@ -309,6 +309,12 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
     /// names whose time is over. It locks no row of a lock, and waits for no other write of a history.
     async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault>;
 
+    /// Deletes events of histories whose time is over, of any name: a few, and none that a transaction has locked. Does
+    /// nothing where there is no table of histories. Returns whether there may be more.
+    async fn sweep_history(&self) -> Result<bool, Fault> {
+        Ok(false)
+    }
+
     /// Returns the incarnation of the database's memory.
     async fn incarnation(&self) -> Result<Incarnation, Fault>;
 

@@ -13,6 +13,7 @@ mod database;
 pub mod fence;
 mod notifications;
 mod random;
+mod refusal;
 mod row;
 mod store;
 
@@ -35,6 +36,7 @@ pub use database::{
 };
 pub use notifications::Notifications;
 pub use random::random_part;
+pub use refusal::RememberedRefusal;
 pub use row::reservation::state_of;
 pub use row::{Corrupt, NextWaiter, Row, SoleHolder};
 pub use store::sweep::{COVERED, DatabaseSource, NextSweep, PAGE, SweepOutcome, keep_swept};

@@ -7,7 +7,7 @@ use tenure_core::{
     store::{Capabilities, HintBoard},
     threads::StoreThread,
 };
-use tenure_sql::SweepBudget;
+use tenure_sql::{RememberedRefusal, SweepBudget};
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -30,6 +30,8 @@ pub(crate) struct StoreContext {
     pub(crate) histories: ConnectionPool,
     /// Whether the table of histories was seen to be one that tenure made.
     pub(crate) has_own_history: Arc<AtomicBool>,
+    /// That this user may not make the table of histories.
+    pub(crate) history_refusal: RememberedRefusal,
     pub(crate) watch: Arc<WatchedNames>,
     /// The bounds while nobody is woken.
     pub(crate) unwatched_limits: Limits,

@@ -30,8 +30,8 @@ use tenure_core::{
 };
 use tenure_sql::{
     AbandonedCallState, Database, DatabaseSource, ExtendedLease, FastPathResult, GrantRequest,
-    HistorySnapshot, ListedRow, Notifications, Row, RowSnapshot, SlotsSnapshot, SweepBudget,
-    SweepCursor, SweepPage, capabilities, keep_swept,
+    HistorySnapshot, ListedRow, Notifications, RememberedRefusal, Row, RowSnapshot, SlotsSnapshot,
+    SweepBudget, SweepCursor, SweepPage, capabilities, keep_swept,
 };
 
 use crate::{
@@ -108,6 +108,7 @@ impl Mysql {
             // They wait for each other, and nothing waits for them.
             histories: engine.with_separate_permits(OF_HISTORIES),
             has_own_history: Arc::default(),
+            history_refusal: RememberedRefusal::default(),
             engine,
             watch: Arc::default(),
             unwatched_limits: options.limits_when_unwatched(),
@@ -474,6 +475,10 @@ impl Database for Mysql {
 
     async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
         self.write_history(name, write).await
+    }
+
+    async fn sweep_history(&self) -> Result<bool, Fault> {
+        self.sweep_histories().await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

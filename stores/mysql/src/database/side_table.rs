@@ -2,6 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use tenure_core::{Fault, FaultKind};
+use tenure_sql::RememberedRefusal;
 
 use crate::{
     connection::{lane::ConnectionPool, session::Session},
@@ -11,11 +12,13 @@ use crate::{
 };
 
 impl Mysql {
-    /// Carries out a call, and once more with the table if that was missing.
+    /// Carries out a call, and once more with the table if that was missing. Where it could not be made, a call that is
+    /// to remember so asks nothing for a while.
     pub(super) async fn with_side_table<T, W>(
         &self,
         lane: &ConnectionPool,
         table: &SideTable,
+        refusal: Option<&RememberedRefusal>,
         work: W,
     ) -> Result<T, Fault>
     where
@@ -25,12 +28,34 @@ impl Mysql {
             + Send
             + 'static,
     {
+        if let Some(fault) = refusal.and_then(RememberedRefusal::recent) {
+            return Err(fault);
+        }
         let first = self.call_by(lane, false, work.clone()).await.map_err(missing);
         let fault = match first {
             Err(Refused::Missing(fault)) => fault,
             Err(Refused::Fault(fault)) => return Err(fault),
             Ok(done) => return Ok(done),
         };
+        let created = self.create_side_table(lane, table, fault).await;
+        if let (Some(refusal), Err(fault)) = (refusal, &created)
+            && fault.kind() == FaultKind::Misconfigured
+        {
+            refusal.remember(fault);
+        }
+        created?;
+        self.call_by(lane, false, work).await.map_err(|failure| match missing(failure) {
+            Refused::Missing(fault) => self.no_table(table, "is not there for this user", fault),
+            Refused::Fault(fault) => fault,
+        })
+    }
+
+    async fn create_side_table(
+        &self,
+        lane: &ConnectionPool,
+        table: &SideTable,
+        fault: Fault,
+    ) -> Result<(), Fault> {
         let common = &self.common;
         if !common.options.creates {
             let how = "does not exist, or this user has no rights on it";
@@ -46,10 +71,6 @@ impl Mysql {
                 self.no_table(table, "is not there for this user, who cannot create it", fault)
             }
             _ => fault,
-        })?;
-        self.call_by(lane, false, work).await.map_err(|failure| match missing(failure) {
-            Refused::Missing(fault) => self.no_table(table, "is not there for this user", fault),
-            Refused::Fault(fault) => fault,
         })
     }
 

@@ -26,7 +26,7 @@ const TRIES: u32 = 5;
 impl Mysql {
     pub(super) async fn look_at_slots(&self, name: &LockName) -> Result<SlotsSnapshot, Fault> {
         let (statements, name) = (self.common.statements.clone(), name_value(name));
-        self.with_side_table(self.lane(), &SLOTS, move |session| {
+        self.with_side_table(self.lane(), &SLOTS, None, move |session| {
             let (statements, name) = (statements.clone(), name.clone());
             Box::pin(async move {
                 let rows = session.rows(&statements.slots.read, vec![name]).await?;
@@ -49,7 +49,7 @@ impl Mysql {
         let (keep, write) = (Value::from(micros(write.keep)), Arc::new(write.clone()));
         let held = vec![name.clone(), owner];
         let put = vec![record.clone(), keep.clone(), name.clone(), record, keep];
-        self.with_side_table(self.lane(), &SLOTS, move |session| {
+        self.with_side_table(self.lane(), &SLOTS, None, move |session| {
             let (statements, compares) = (statements.clone(), write.clone());
             let (name, held, put) = (name.clone(), held.clone(), put.clone());
             Box::pin(async move {

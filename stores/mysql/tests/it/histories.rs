@@ -90,8 +90,9 @@ async fn where_the_table_is_missing_locks_work_and_a_write_says_what_to_run() {
     }
     let there: Vec<String> = conn.query("show tables like '%history'").await.unwrap();
     assert!(there.is_empty(), "{there:?}");
-    for store in [store(&each), store(&of_all)] {
-        add(&store, "lock", "text").await.unwrap_err();
+    for url in [&each, &of_all] {
+        let refused = store(url);
+        let fault = add(&refused, "lock", "text").await.unwrap_err();
         // As the owner of the tables does. The view is there already, which some servers refuse.
         let printed = schema("tenure").unwrap();
         let _ = conn.query_drop(&printed).await;
@@ -100,6 +101,10 @@ async fn where_the_table_is_missing_locks_work_and_a_write_says_what_to_run() {
             let grant = grant.trim_end_matches(';').replace("to app", "to some");
             run(&mut conn, &format!("grant{grant}")).await;
         }
+        // The refusal is remembered for a while, and nothing is asked meanwhile.
+        let again = add(&refused, "lock", "text").await.unwrap_err();
+        assert_eq!(format!("{again:#}"), format!("{fault:#}"));
+        let store = store(url);
         add(&store, "lock", "text").await.unwrap();
         assert_eq!(texts(&store, "lock").await, ["text"]);
         run(&mut conn, DROP).await;
@@ -203,6 +208,48 @@ async fn nothing_is_left_once_the_time_is_over_and_something_else_is_written() {
         conn.query::<i64, _>(left).await.unwrap() == [0]
     })
     .await;
+}
+
+/// Nobody writes a history any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_over_goes_while_any_program_uses_the_store() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    let store = store(&server.url());
+    holds(&store, "lock").await;
+    run(&mut conn, DROP).await;
+    assert!(!store.sweep_history().await.unwrap());
+    let there: Vec<String> = conn.query("show tables like '%history'").await.unwrap();
+    assert!(there.is_empty(), "a sweep makes no table: {there:?}");
+    add(&store, "kept", "stays").await.unwrap();
+    let many = "insert into tenure_history (name, at, event, kept_until) \
+                with recursive few as (select 0 as n union all select n + 1 from few where n < 39) \
+                select concat('over ', one.n * 40 + two.n), 1, '', 1 from few as one, few as two \
+                where one.n < 30";
+    run(&mut conn, many).await;
+    let mut stranger = outside(&server).await;
+    run(&mut stranger, "begin").await;
+    let locked = "select 1 from tenure_history where name = 'over 7' for update";
+    run(&mut stranger, locked).await;
+    assert!(store.sweep_history().await.unwrap());
+    let left = "select count(*) from tenure_history";
+    assert_eq!(conn.query_first::<u64, _>(left).await.unwrap(), Some(1073), "128 at a time");
+    for number in 0..64 {
+        holds(&store, &format!("new {number}")).await;
+    }
+    until("they go by themselves", async || {
+        conn.query_first::<u64, _>(left).await.unwrap() == Some(2)
+    })
+    .await;
+    run(&mut stranger, "rollback").await;
+    assert!(!store.sweep_history().await.unwrap());
+    assert_eq!(all(&mut conn).await, ["kept stays"]);
+    run(&mut conn, DROP).await;
+    run(&mut conn, "create table tenure_history (kept_until bigint)").await;
+    run(&mut conn, "insert into tenure_history values (1)").await;
+    assert!(!store.sweep_history().await.unwrap());
+    let left = conn.query_first::<u64, _>(left).await.unwrap();
+    assert_eq!(left, Some(1), "that of another program stays as it is");
 }
 
 #[tokio::test(flavor = "multi_thread")]

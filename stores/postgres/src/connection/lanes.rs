@@ -174,10 +174,10 @@ impl ConnectionPool {
         }
     }
 
-    /// The connection for histories; one of callers where the server has none to spare.
+    /// The connection for histories. Where the server has none to spare the history is lost: over one of callers, locks
+    /// would wait behind it.
     pub(crate) async fn for_history(&self) -> Result<Arc<Connection>, Fault> {
-        let own = self.histories.get().await;
-        own.or_else(|fault| self.open().into_iter().min_by_key(waits).ok_or(fault))
+        self.histories.get().await
     }
 
     /// A connection for a renewal, other than these: one over which nothing is under way, so that nothing is known that

@@ -8,7 +8,7 @@ use tenure_core::{
     threads::OwnedTask,
 };
 
-use tenure_sql::SweepBudget;
+use tenure_sql::{RememberedRefusal, SweepBudget};
 
 use crate::{
     PostgresOptions,
@@ -29,6 +29,8 @@ pub(crate) struct StoreContext {
     pub(crate) maker: ConnectionFactory,
     pub(crate) lanes: Arc<ConnectionPool>,
     pub(crate) listening: OnceLock<OwnedTask>,
+    /// That this user may not make the table of histories.
+    pub(crate) history_refusal: RememberedRefusal,
     pub(crate) sweep_budget: Arc<SweepBudget>,
     pub(crate) sweeping: OnceLock<OwnedTask>,
     pub(crate) tidying: OnceLock<OwnedTask>,

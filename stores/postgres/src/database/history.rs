@@ -13,7 +13,7 @@ use crate::{
         query::{Parameters, Requester, micros},
     },
     error::{Failure, NO_RIGHTS, NO_TABLES, REFUSED},
-    tables::{side_table::HISTORY, statements::Statement},
+    tables::{history::SWEPT, side_table::HISTORY, statements::Statement},
 };
 
 /// Of a table with which the server does not do what we ask.
@@ -41,6 +41,10 @@ impl Postgres {
         name: &LockName,
         write: &HistoryWrite,
     ) -> Result<(), Fault> {
+        // To make the table takes a lock for which those wait who open a store.
+        if let Some(fault) = self.common.history_refusal.recent() {
+            return Err(fault);
+        }
         let (texts, ages): (Vec<_>, Vec<_>) =
             write.events.iter().map(|(text, ago)| (text.as_bytes(), micros(*ago))).unzip();
         let most = i64::from(write.retention.most_events());
@@ -50,7 +54,7 @@ impl Postgres {
         let statement = &self.common.statements.add_history;
         let done = match self.run_history(statement, parameters, true).await {
             Err(fault) if fault.message() == NO_TABLES => {
-                self.create_side_table(Requester::History, &HISTORY, fault).await?;
+                self.create_history(fault).await?;
                 self.run_history(statement, parameters, true).await
             }
             done => done,
@@ -67,6 +71,28 @@ impl Postgres {
             return Err(Failure::Crossed.fault());
         }
         Ok(())
+    }
+
+    /// Takes away a few events whose time is over, and returns whether there may be more.
+    pub(crate) async fn sweep_histories(&self) -> Result<bool, Fault> {
+        // First without the table: to find that it is not there is an error for the server's log.
+        let found = self.run_sweep(&self.common.statements.has_history, &[], false).await?;
+        if !self.get::<bool>(found.first().ok_or_else(|| self.odd())?, 0)? {
+            return Ok(false);
+        }
+        let rows = self.run_history(&self.common.statements.sweep_history, &[], true).await?;
+        let went: i64 = self.get(rows.first().ok_or_else(|| self.odd())?, 0)?;
+        Ok(went >= i64::from(SWEPT))
+    }
+
+    async fn create_history(&self, missing: Fault) -> Result<(), Fault> {
+        let created = self.create_side_table(Requester::History, &HISTORY, missing).await;
+        if let Err(fault) = &created
+            && fault.kind() == FaultKind::Misconfigured
+        {
+            self.common.history_refusal.remember(fault);
+        }
+        created
     }
 
     async fn run_history(

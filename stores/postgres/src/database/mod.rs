@@ -31,8 +31,8 @@ use tenure_core::{
 };
 use tenure_sql::{
     AbandonedCallState, ClaimedLock, Database, DatabaseSource, ExtendedLease, FastPathResult,
-    GrantRequest, HistorySnapshot, ListedRow, Notifications, RowSnapshot, SlotsSnapshot,
-    SweepBudget, SweepCursor, SweepPage, keep_swept,
+    GrantRequest, HistorySnapshot, ListedRow, Notifications, RememberedRefusal, RowSnapshot,
+    SlotsSnapshot, SweepBudget, SweepCursor, SweepPage, keep_swept,
 };
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -99,6 +99,7 @@ impl Postgres {
             is_deaf: AtomicBool::new(true),
             lanes: ConnectionPool::new(&maker, options.sql.connections),
             listening: OnceLock::new(),
+            history_refusal: RememberedRefusal::default(),
             sweep_budget: Arc::new(SweepBudget::default()),
             sweeping: OnceLock::new(),
             tidying: OnceLock::new(),
@@ -466,6 +467,10 @@ impl Database for Postgres {
 
     async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
         self.write_history(name, write).await
+    }
+
+    async fn sweep_history(&self) -> Result<bool, Fault> {
+        self.sweep_histories().await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

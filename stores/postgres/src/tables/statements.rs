@@ -54,6 +54,8 @@ pub(crate) struct Statements {
     pub(crate) write_slots: Statement,
     pub(crate) read_history: Statement,
     pub(crate) add_history: Statement,
+    pub(crate) has_history: Statement,
+    pub(crate) sweep_history: Statement,
     pub(crate) notify: Statement,
     pub(crate) incarnation: Statement,
     pub(crate) which_server: Statement,
@@ -61,7 +63,7 @@ pub(crate) struct Statements {
 }
 
 /// How many there are.
-pub(crate) const COUNT: usize = 25;
+pub(crate) const COUNT: usize = 27;
 
 /// The server's time. Not `now()`, which is when the transaction began.
 const NOW: &str = "(extract(epoch from pg_catalog.clock_timestamp()) * 1000000)::bigint";
@@ -318,6 +320,8 @@ impl Statements {
                 history::add(schema, NOW, SURE, TAG),
                 &[Type::TEXT, Type::BYTEA_ARRAY, Type::INT8_ARRAY, Type::INT8, Type::INT8],
             ),
+            has_history: statement(history::has(schema, TAG), &[]),
+            sweep_history: statement(history::sweep(schema, NOW, SURE, TAG), &[]),
             incarnation: statement(
                 format!(
                     "select (select system_identifier from pg_control_system())::text || '/' \
@@ -428,6 +432,8 @@ mod tests {
             write_slots,
             read_history,
             add_history,
+            has_history,
+            sweep_history,
             ..
         } = all;
         let Statements { incarnation, which_server, server, .. } = all;
@@ -453,6 +459,8 @@ mod tests {
             write_slots,
             read_history,
             add_history,
+            has_history,
+            sweep_history,
             notify,
             incarnation,
             which_server,

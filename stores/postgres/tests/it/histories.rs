@@ -88,6 +88,8 @@ async fn where_the_table_is_missing_locks_work_and_a_write_says_what_to_run() {
     // Nor does whoever may make it by a look.
     assert!(texts(&store(&url), "lock").await.is_empty());
     assert_eq!(sql(&url, TABLE).await, ["f"]);
+    let refused = PostgresStore::open(&own).await.unwrap();
+    let fault = add(&refused, "lock", "text").await.unwrap_err();
     let store = PostgresStore::open(&own).await.unwrap();
     let printed = tenure_postgres::schema("tenure").unwrap();
     sql(&url, &printed).await;
@@ -96,6 +98,9 @@ async fn where_the_table_is_missing_locks_work_and_a_write_says_what_to_run() {
     sql(&url, &grants(&printed, &role)).await;
     add(&store, "lock", "text").await.unwrap();
     assert_eq!(texts(&store, "lock").await, ["text"]);
+    // The refusal is remembered for a while, and nothing is asked meanwhile.
+    let again = add(&refused, "lock", "text").await.unwrap_err();
+    assert_eq!(format!("{again:#}"), format!("{fault:#}"));
 }
 
 /// Over connections that a pooler gives to others, too.
@@ -207,6 +212,38 @@ async fn nothing_is_left_once_the_time_is_over_and_something_else_is_written() {
     .await;
 }
 
+/// Nobody writes a history any more.
+#[tokio::test]
+async fn what_is_over_goes_while_any_program_uses_the_store() {
+    let (url, own) = old_database().await;
+    let [store, other] = [store(&url), store(&own)];
+    assert!(!store.sweep_history().await.unwrap() && !other.sweep_history().await.unwrap());
+    assert_eq!(sql(&url, TABLE).await, ["f"], "a sweep makes no table");
+    add(&store, "kept", "stays").await.unwrap();
+    let many = "insert into tenure.history (name, at, event, kept_until) \
+                select 'over ' || n, 1, '', n from generate_series(1, 1200) n";
+    sql(&url, many).await;
+    assert!(!other.sweep_history().await.unwrap(), "it has no rights there");
+    let stranger = session(&url).await.unwrap();
+    let locked = "begin; select 1 from tenure.history where name = 'over 7' for update";
+    told(&stranger, locked).await.unwrap();
+    assert!(store.sweep_history().await.unwrap());
+    let left = "select count(*) from tenure.history";
+    assert_eq!(sql(&url, left).await, ["689"], "512 at a time");
+    for number in 0..64 {
+        holds(&store, &format!("new {number}")).await;
+    }
+    until("they go by themselves", async || sql(&url, left).await == ["2"]).await;
+    told(&stranger, "rollback").await.unwrap();
+    assert!(!store.sweep_history().await.unwrap());
+    assert_eq!(sql(&url, TEXTS).await, ["kept stays"]);
+    let theirs = "drop table tenure.history; create table tenure.history (kept_until bigint); \
+                  insert into tenure.history values (1)";
+    sql(&url, theirs).await;
+    assert!(!store.sweep_history().await.unwrap());
+    assert_eq!(sql(&url, left).await, ["1"], "that of another program stays as it is");
+}
+
 #[tokio::test]
 async fn a_shorter_retention_holds_for_what_was_written_with_a_longer_one() {
     let url = fresh_database().await;
@@ -296,9 +333,9 @@ async fn a_history_has_a_connection_of_its_own_so_that_no_lock_waits_behind_it()
     until("it is closed", async || sql(&url, pids).await.len() <= before.len()).await;
 }
 
-/// Where the server has no connection to spare, it is written over one that is there.
+/// Over a connection of callers, locks would wait behind it.
 #[tokio::test]
-async fn a_user_with_one_connection_keeps_a_history_as_well() {
+async fn where_the_server_has_no_connection_to_spare_the_history_is_lost_and_no_lock_waits() {
     let url = fresh_database().await;
     let role = format!("role_of_{}", url.rsplit('/').next().unwrap());
     sql(&url, &format!("create role {role} login connection limit 1")).await;
@@ -307,8 +344,17 @@ async fn a_user_with_one_connection_keeps_a_history_as_well() {
     sql(&url, &grants(&printed, &role)).await;
     let store = store(&url.replacen("postgres@", &format!("{role}@"), 1));
     holds(&store, "lock").await;
-    add(&*store.for_engine(), "lock", "text").await.unwrap();
-    assert_eq!(texts(&store, "lock").await, ["text"]);
+    let stranger = session(&url).await.unwrap();
+    let locked = "begin; lock table tenure.history in access exclusive mode";
+    told(&stranger, locked).await.unwrap();
+    let fault = add(&*store.for_engine(), "lock", "text").await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
+    assert!(format!("{fault:#}").contains("connection limit"), "{fault:#}");
+    holds(&store, "lock").await;
+    told(&stranger, "rollback").await.unwrap();
+    assert_eq!(sql(&url, "select count(*) from tenure.history").await, ["0"]);
+    sql(&url, &format!("alter role {role} connection limit 2")).await;
+    until("it is written again", async || add(&store, "lock", "text").await.is_ok()).await;
 }
 
 #[tokio::test]

@@ -40,19 +40,28 @@ const MEETS: Duration = Duration::from_millis(10);
 /// How many rows of a page are read again because they have other contenders.
 const READS: usize = 16;
 
+/// How often histories are swept at most, and how many batches at a time.
+const HISTORIES: Duration = Duration::from_secs(60);
+const BATCHES: u32 = 64;
+
 /// Returns the database while it is in use.
 pub type DatabaseSource = Box<dyn Fn() -> Option<Arc<dyn Database>> + Send>;
 
 /// Sweeps while there is a database: a page whenever this process owes one, and the rest of a round now and then.
-pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, database: DatabaseSource) {
+pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, mut database: DatabaseSource) {
     let mut next = Instant::now() + PAUSE.mul_f64(random_part());
     let mut rests_until = Instant::now();
+    let mut histories_at = Instant::now();
     let mut met = 0;
     loop {
         let pays = timeout_at(next, sweep_budget.wait_until_owed()).await.is_ok();
         if pays && Instant::now() < rests_until {
             sweep_budget.clear_debt();
             continue;
+        }
+        if Instant::now() >= histories_at {
+            sweep_histories(&mut database).await;
+            histories_at = Instant::now() + HISTORIES;
         }
         let Some(database) = database() else { return };
         let began = Instant::now();
@@ -76,6 +85,20 @@ pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, database: DatabaseSource
                 next = Instant::now() + PAUSE.mul_f64(0.5 + random_part())
             }
         }
+    }
+}
+
+/// Deletes events of histories whose time is over, with pauses. It keeps no database that nobody else uses.
+async fn sweep_histories(database: &mut DatabaseSource) {
+    for _ in 0..BATCHES {
+        let Some(database) = database() else { return };
+        let began = Instant::now();
+        // A failure here does no harm, and there is another time.
+        if !matches!(database.sweep_history().await, Ok(true)) {
+            return;
+        }
+        drop(database);
+        sleep((began.elapsed() * TIMES).clamp(BOUNDS.0, BOUNDS.1)).await;
     }
 }
 
@@ -186,6 +209,17 @@ impl<D: Database + ?Sized> SqlStore<D> {
             return Ok(SweepOutcome { removed, then });
         }
         Ok(SweepOutcome { removed, then: NextSweep::Met })
+    }
+
+    /// Deletes a few events of histories whose time is over, and returns whether there may be more.
+    ///
+    /// # Errors
+    /// A fault of the database. Events that were not deleted remain. It is no fault if there is no table of histories.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: an event is deleted or remains.
+    pub async fn sweep_history(&self) -> Result<bool, Fault> {
+        self.0.sweep_history().await
     }
 
     /// The names that are no longer used, with the versions of their rows.
