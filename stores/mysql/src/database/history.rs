@@ -13,7 +13,7 @@ use crate::{
     database::Mysql,
     error::{Failure, NO_RIGHTS, REFUSED},
     tables::{
-        history::{AT_ONCE, COLUMNS, HistoryStatements, SWEPT},
+        history::{COLUMNS, HistoryStatements},
         rows::{hex, name_value, odd, value},
         side_table::HISTORY,
     },
@@ -73,15 +73,6 @@ impl Mysql {
             })
         });
         done.await.map_err(|fault| self.unusable(fault))
-    }
-
-    /// Takes away a few events whose time is over, and returns whether there may be more.
-    pub(super) async fn sweep_histories(&self) -> Result<bool, Fault> {
-        let statements = self.common.statements.clone();
-        let swept = self.call_by(&self.common.histories, false, move |session| {
-            Box::pin(async move { sweep(session, &statements.history).await })
-        });
-        swept.await.map_err(Failure::fault)
     }
 
     /// What the server says of the table itself names it.
@@ -156,7 +147,9 @@ async fn take_away(
     // In one order, as others do that take away the same.
     gone.sort_unstable();
     shortened.sort_unstable();
-    texts.extend(gone.chunks(AT_ONCE).map(|some| statements.take_away(some)));
+    if !gone.is_empty() {
+        texts.push(statements.take_away(&gone));
+    }
     if !shortened.is_empty() {
         texts.push(statements.shorten(&shortened, time));
     }
@@ -168,21 +161,6 @@ async fn take_away(
         Ok(_) | Err(Failure::Crossed) => Ok(()),
         Err(failure) => Err(failure),
     }
-}
-
-async fn sweep(session: &mut Session, statements: &HistoryStatements) -> Result<bool, Failure> {
-    // A table of another program is left alone, and none is made.
-    let rows = session.query_text(&statements.columns).await?;
-    let ours: i64 = value(rows.first().ok_or_else(odd)?, 1)?;
-    if ours < COLUMNS {
-        return Ok(false);
-    }
-    let over = session.query_text(&statements.swept).await?;
-    let numbers: Result<Vec<i64>, _> = over.iter().map(|row| value(row, 0)).collect();
-    let numbers = numbers?;
-    let may_be_more = numbers.len() == SWEPT;
-    take_away(session, statements, (numbers, Vec::new()), Duration::ZERO).await?;
-    Ok(may_be_more)
 }
 
 /// How many of these events one text has room for. One is always tried.

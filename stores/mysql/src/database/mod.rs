@@ -477,10 +477,6 @@ impl Database for Mysql {
         self.write_history(name, write).await
     }
 
-    async fn sweep_history(&self) -> Result<bool, Fault> {
-        self.sweep_histories().await
-    }
-
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
         self.look_at_incarnation().await
     }

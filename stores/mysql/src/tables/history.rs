@@ -9,10 +9,6 @@ use crate::tables::{
 
 /// How many events of other names whose time is over a write takes away at most.
 const TAKEN_AWAY: u32 = 16;
-/// How many events of any name a sweep takes away at most.
-pub(crate) const SWEPT: usize = 128;
-/// How many one statement takes away: of many the server may look at all rows, and wait for those that are locked.
-pub(crate) const AT_ONCE: usize = 16;
 
 /// The statements. Those that write are texts with literals, so that several go by one message, and none is kept
 /// prepared.
@@ -22,8 +18,6 @@ pub(crate) struct HistoryStatements {
     pub(crate) read: String,
     /// How many columns the table has, and how many of them are as ours. None if it is not there for this user.
     pub(crate) columns: String,
-    /// Events of any name whose time is over, as far as nobody has locked them.
-    pub(crate) swept: String,
     history: String,
     meta: String,
 }
@@ -43,10 +37,7 @@ impl HistoryStatements {
              ('number bigint auto_increment', 'name varbinary ', 'at bigint ', 'event varbinary ', 'kept_until bigint ')), 0) \
              from information_schema.columns where table_schema = database() and table_name = '{history}'"
         );
-        let swept = format!(
-            "select number from {history} where kept_until <= {NOW} order by kept_until limit {SWEPT} for update skip locked"
-        );
-        Self { read, columns, swept, history, meta }
+        Self { read, columns, history, meta }
     }
 
     /// Which events of a name are to go when so many others are to stay, or end earlier as their retention was longer.

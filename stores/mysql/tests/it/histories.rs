@@ -210,48 +210,6 @@ async fn nothing_is_left_once_the_time_is_over_and_something_else_is_written() {
     .await;
 }
 
-/// Nobody writes a history any more.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_over_goes_while_any_program_uses_the_store() {
-    let server = MariadbServer::start();
-    let mut conn = outside(&server).await;
-    let store = store(&server.url());
-    holds(&store, "lock").await;
-    run(&mut conn, DROP).await;
-    assert!(!store.sweep_history().await.unwrap());
-    let there: Vec<String> = conn.query("show tables like '%history'").await.unwrap();
-    assert!(there.is_empty(), "a sweep makes no table: {there:?}");
-    add(&store, "kept", "stays").await.unwrap();
-    let many = "insert into tenure_history (name, at, event, kept_until) \
-                with recursive few as (select 0 as n union all select n + 1 from few where n < 39) \
-                select concat('over ', one.n * 40 + two.n), 1, '', 1 from few as one, few as two \
-                where one.n < 30";
-    run(&mut conn, many).await;
-    let mut stranger = outside(&server).await;
-    run(&mut stranger, "begin").await;
-    let locked = "select 1 from tenure_history where name = 'over 7' for update";
-    run(&mut stranger, locked).await;
-    assert!(store.sweep_history().await.unwrap());
-    let left = "select count(*) from tenure_history";
-    assert_eq!(conn.query_first::<u64, _>(left).await.unwrap(), Some(1073), "128 at a time");
-    for number in 0..64 {
-        holds(&store, &format!("new {number}")).await;
-    }
-    until("they go by themselves", async || {
-        conn.query_first::<u64, _>(left).await.unwrap() == Some(2)
-    })
-    .await;
-    run(&mut stranger, "rollback").await;
-    assert!(!store.sweep_history().await.unwrap());
-    assert_eq!(all(&mut conn).await, ["kept stays"]);
-    run(&mut conn, DROP).await;
-    run(&mut conn, "create table tenure_history (kept_until bigint)").await;
-    run(&mut conn, "insert into tenure_history values (1)").await;
-    assert!(!store.sweep_history().await.unwrap());
-    let left = conn.query_first::<u64, _>(left).await.unwrap();
-    assert_eq!(left, Some(1), "that of another program stays as it is");
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shorter_retention_holds_for_what_was_written_with_a_longer_one() {
     let server = MariadbServer::start();
