@@ -54,7 +54,12 @@ impl Tenure {
         let history = config.history_families().clone();
         if !history.is_empty() && !store.capabilities().history {
             let why = store.capabilities().reasons.history;
-            let (url, fault) = (store.location(), why.map_or_else(no_history, Fault::from));
+            let fault = why.map_or_else(no_history, Fault::from);
+            let help =
+                "or take [history] out of the configuration, and --history out of the command";
+            let help = format!("{}; {help}", fault.help());
+            let fault = Fault::new(fault.kind(), fault.message(), help);
+            let url = store.location();
             return Err(OpenError::Store { url, fault });
         }
         let config = config.clone();

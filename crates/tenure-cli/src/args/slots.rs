@@ -19,7 +19,7 @@ pub(crate) struct SlotArgs {
     #[arg(long, value_name = "PATTERN", group = "schedule", conflicts_with_all = ["all", "attach", "shared", "write", "permits"])]
     pub(crate) slot: Option<String>,
     /// The time zone of --slot [default: UTC]
-    #[arg(long, value_name = "ZONE", requires = "slot")]
+    #[arg(long, value_name = "ZONE", requires = "slot", conflicts_with_all = ["once_per", "slot_id"])]
     pub(crate) tz: Option<String>,
     /// Run once for this slot, such as a date that the caller computes
     #[arg(long, value_name = "TEXT", group = "schedule", conflicts_with_all = ["all", "attach", "shared", "write", "permits"])]

@@ -21,7 +21,9 @@ pub(crate) fn table(name: &LockName, entries: &[HistoryEntry]) -> String {
 fn table_at(name: &LockName, entries: &[HistoryEntry], now: u64) -> String {
     if entries.is_empty() {
         let name = plain(name.as_str());
-        return format!("{name} has no history; see `tenure run --history` to keep one");
+        return format!(
+            "{name} has no history, or its time is over; `tenure run --history` keeps one"
+        );
     }
     let mut rows = WrappingTable::new(["FROM", "WHO", "FOR", "ENDED", "EXIT", "TOKEN"], 2);
     for entry in entries {

@@ -68,6 +68,7 @@ const EXPORT_EXIT: DefinitionList = &[
 const ALL_EXIT: DefinitionList = &[
     ("0", "success"),
     ("123", "run, elect, lock, renew, unlock: the lock was lost"),
+    ("122", "run: there was nothing to do in this slot"),
     ("124", "run, elect, lock: the lock is busy"),
     ("125", "tenure itself failed"),
     ("126, 127", "run, elect: the command cannot be executed; the command was not found"),

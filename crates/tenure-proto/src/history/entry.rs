@@ -24,8 +24,8 @@ pub struct HistoryEntry {
     pub who: Identity,
     /// When it began, by the store's time of day, in microseconds since the Unix epoch; `None` if nobody told.
     pub from: Option<u64>,
-    /// When it ended, likewise. `None` while it is held, and if nobody told. For an expired hold this is the time of
-    /// the next grant: it ended by then.
+    /// When it ended, likewise. `None` while it is held, and if nobody told. For an expired hold, and one whose holder
+    /// told of its end later, this is the time of the next grant: it ended by then.
     pub until: Option<u64>,
     /// How it ended; `None` while it is held.
     pub ended: Option<Ending>,
@@ -68,6 +68,10 @@ pub fn entries(events: &[StoredEvent], held: &[Token], now: u64) -> Vec<HistoryE
         if entry.ended.is_none() && !held.contains(&token) {
             entry.ended = Some(Ending::Expired);
             entry.until = next.filter(|_| !entry.shared);
+        }
+        if !entry.shared {
+            // Its holder told of the end when it learned of it, which was later.
+            entry.until = entry.until.map(|until| next.map_or(until, |next| until.min(next)));
         }
         if !entry.shared {
             next = entry.from.or(next);
@@ -234,6 +238,13 @@ mod tests {
         assert_eq!(shown(3_600 + 60), []);
         let held = told(&[began(1, 10)], &[token(1)], 5_000);
         assert_eq!(held.len(), 1, "however long it is held");
+    }
+
+    #[test]
+    fn no_hold_seems_to_last_beyond_the_next_grant() {
+        let events = [began(1, 10), began(2, 20), ended(1, 23, Ending::Lost(LostReason::Deadline))];
+        let lost = (1, Some(10), Some(20), Some(Ending::Lost(LostReason::Deadline)));
+        assert_eq!(told(&events, &[token(2)], 30)[1], lost);
     }
 
     #[test]

@@ -145,8 +145,8 @@ fn metric_families(value: &DeValue<'_>) -> Result<MetricFamilies, SettingError> 
 
 /// Patterns of names, each with how much of the history of its locks is kept.
 fn history_families(value: &DeValue<'_>) -> Result<HistoryFamilies, SettingError> {
-    const HELP: &str = "write { \"nightly\" = 100, \"order:*\" = \"7d\" }: patterns of names, each with a number of \
-                        entries or a time";
+    const HELP: &str =
+        "write \"nightly\" = 100 for a number of holds, \"order:*\" = \"7d\" for a time";
     let DeValue::Table(families) = value else {
         return Err(SettingError::new(format!("{} is not a table", kind(value)), HELP));
     };
@@ -155,8 +155,11 @@ fn history_families(value: &DeValue<'_>) -> Result<HistoryFamilies, SettingError
             DeValue::Integer(number) if number.radix() == 10 => {
                 tenure_url::retention(number.as_str())
             }
+            DeValue::String(text) if text.trim().parse::<u64>().is_ok() => {
+                Err(format!("{text:?} is neither a number nor a time with a unit"))
+            }
             DeValue::String(text) => tenure_url::retention(text),
-            other => Err(format!("{} says not how much is kept", kind(other))),
+            other => Err(format!("{} is neither a number of entries nor a time", kind(other))),
         };
         let pattern: &str = pattern.get_ref();
         let kept = kept.map_err(|what| SettingError::new(format!("{pattern}: {what}"), HELP))?;

@@ -89,6 +89,7 @@ pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, mut database: DatabaseSo
 }
 
 /// Deletes events of histories whose time is over, with pauses. It keeps no database that nobody else uses.
+#[allow(clippy::needless_pass_by_ref_mut, reason = "a shared one cannot go to another thread")]
 async fn sweep_histories(database: &mut DatabaseSource) {
     for _ in 0..BATCHES {
         let Some(database) = database() else { return };
