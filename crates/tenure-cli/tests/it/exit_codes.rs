@@ -99,7 +99,7 @@ fn a_lock_held_for_as_long_as_allowed_gives_123() {
 fn a_lock_that_is_broken_ends_the_command_and_gives_123() {
     let scene = Scene::new();
     let script = "trap 'echo told' TERM; echo > held; while :; do sleep 0.02; done";
-    let holder = scene.start("name --ttl 1s --json", script);
+    let holder = scene.start("name --ttl 10s --json", script);
     scene.line("held");
     assert_eq!(code(&scene.output(["break", "name", "--yes"])), 0);
     let output = holder.wait();
@@ -113,7 +113,7 @@ fn a_lock_that_is_broken_ends_the_command_and_gives_123() {
 #[test]
 fn with_a_warning_alone_the_command_of_a_lost_lock_runs_to_its_end_and_123_tells() {
     let scene = Scene::new();
-    let options = "name --ttl 1s --on-lost warn --json";
+    let options = "name --ttl 10s --on-lost warn --json";
     let holder =
         scene.start(options, "echo > held; until [ -e go ]; do sleep 0.02; done; echo done");
     scene.line("held");
