@@ -484,6 +484,9 @@ impl Store for MemoryStore {
             names.sweep_histories_at = names.histories.len().saturating_mul(2).max(16);
         }
         let (events, until) = names.histories.entry(name.clone()).or_default();
+        if *until <= now {
+            events.clear();
+        }
         write.add_to(events, now);
         *until = now.saturating_add(time);
         Ok(())

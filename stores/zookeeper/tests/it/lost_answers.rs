@@ -180,6 +180,10 @@ async fn asks_without_answers_leave_nothing_and_let_nobody_in_beside() {
     assert!(served.load(Relaxed) > 10, "{served:?}");
     // Sessions last longer than this.
     let began = std::time::Instant::now();
-    until("no node is left", async || nodes_under(&server, &path).is_empty()).await;
+    // On a busy machine no answer comes within the 60 ms that these stores wait for one: it takes until others are done.
+    while !nodes_under(&server, &path).is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(240), "nodes are left");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     println!("nothing was left after {:?}", began.elapsed());
 }
