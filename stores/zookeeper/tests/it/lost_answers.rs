@@ -23,7 +23,7 @@ use tenure_testkit::Random;
 use tenure_zookeeper::ZookeeperStore;
 use tokio::task::JoinSet;
 
-use crate::support::{ask, name, nodes_under, now, path, store, until};
+use crate::support::{ask, name, nodes_under, now, path, store};
 
 const TASKS: u64 = 12;
 const DISTURBANCES: u32 = 40;
