@@ -16,7 +16,6 @@ use std::{
 use async_trait::async_trait;
 use tenure_proto::{
     HoldId, Incarnation, Owner, Renewed, Token,
-    history::StoredEvent,
     queue::{
         Answer, Ask, Client, Contender, DecisionContext, Limits, NameState, QueueError, Raised,
         Released, Snapshot, TakeOver, TakenOver, Together, Wake, acquire_together,
@@ -24,6 +23,7 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
+use super::histories::Histories;
 use crate::{
     Clock, Evictions, Fault, FaultKind, HintBoard, LockName, SystemClock, Wakeups,
     store::{
@@ -117,10 +117,7 @@ struct MemoryState {
     in_use: BTreeMap<LockName, NameState>,
     /// The records of slots, each with the time of day until which it is kept.
     slots: BTreeMap<LockName, (String, u64)>,
-    /// The events of histories, each with the time of day until which all are kept.
-    histories: BTreeMap<LockName, (Vec<StoredEvent>, u64)>,
-    /// The number of histories at which those are swept whose time is over.
-    sweep_histories_at: usize,
+    histories: Histories,
     last_time: u64,
     /// The number of names at which those are swept whose leases ended without another request for them.
     sweep_at: usize,
@@ -468,27 +465,11 @@ impl Store for MemoryStore {
     }
 
     async fn read_history(&self, name: &LockName) -> Result<StoredHistory, Fault> {
-        let now = self.clock.wall();
-        let names = self.lock();
-        let kept = names.histories.get(name).filter(|(_, until)| *until > now);
-        let events = kept.map(|(events, _)| events.clone());
-        Ok(StoredHistory { events: events.unwrap_or_default(), now })
+        Ok(self.lock().histories.read(name, self.clock.wall()))
     }
 
     async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
-        let now = self.clock.wall();
-        let time = u64::try_from(write.retention.time().as_micros()).unwrap_or(u64::MAX);
-        let mut names = self.lock();
-        if names.histories.len() >= names.sweep_histories_at {
-            names.histories.retain(|_, (_, until)| *until > now);
-            names.sweep_histories_at = names.histories.len().saturating_mul(2).max(16);
-        }
-        let (events, until) = names.histories.entry(name.clone()).or_default();
-        if *until <= now {
-            events.clear();
-        }
-        write.add_to(events, now);
-        *until = now.saturating_add(time);
+        self.lock().histories.add(name, write, self.clock.wall());
         Ok(())
     }
 

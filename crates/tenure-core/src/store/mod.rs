@@ -80,7 +80,9 @@ mod diagnostic;
 mod evictions;
 mod fault;
 mod hints;
+mod histories;
 mod history;
+mod lease_scope;
 mod memory;
 mod slot_records;
 
@@ -93,6 +95,7 @@ pub use evictions::{Eviction, Evictions};
 pub use fault::{Fault, FaultKind};
 pub use hints::{HintBoard, Wakeups};
 pub use history::{HistoryWrite, StoredHistory, no_history};
+pub use lease_scope::LeaseScope;
 pub use memory::{MemoryStore, Saved};
 pub use slot_records::{SlotsWrite, SlotsWritten, StoredSlots, check_slot_record, no_slot_records};
 pub use tenure_proto::Owner;
@@ -275,40 +278,6 @@ const NO_DETACHING: Reason = Reason {
 impl From<Reason> for Fault {
     fn from(Reason { what, help }: Reason) -> Self {
         Self::new(FaultKind::Unsupported, what, help)
-    }
-}
-
-/// What a lease is tied to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LeaseScope {
-    /// Each hold has its own lease.
-    Hold,
-    /// All holds of a session share one lease, so none outlasts the session, whatever its ttl. `left` returns the rest
-    /// of it, and any call may extend it.
-    Session {
-        /// The longest time for which a hold may be counted on without a renewal.
-        longest: Duration,
-    },
-}
-
-impl LeaseScope {
-    /// Returns the longest time for which a hold with this `ttl` may be counted on without a renewal.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tenure_core::store::LeaseScope;
-    ///
-    /// let (short, long) = (Duration::from_secs(7), Duration::from_secs(30));
-    /// assert_eq!(LeaseScope::Hold.at_most(long), long);
-    /// assert_eq!(LeaseScope::Session { longest: short }.at_most(long), short);
-    /// ```
-    #[must_use]
-    pub fn at_most(&self, ttl: Duration) -> Duration {
-        match self {
-            Self::Hold => ttl,
-            Self::Session { longest } => ttl.min(*longest),
-        }
     }
 }
 
