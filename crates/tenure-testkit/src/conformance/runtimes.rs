@@ -17,7 +17,9 @@ pub async fn calls_come_from_any_runtime(scene: Scene) {
     }
     let (there, owner) = (client.clone(), held.owner);
     run_on_thread(async move { there.let_go(&owner).await });
-    client.lock(&client.tries()).await;
+    // What a store sends after it has answered ended with that runtime.
+    client.release(&held.owner).await;
+    client.lock_within(&client.tries(), MARGIN).await;
 }
 
 /// Runs a future in a runtime and on a thread of its own, both of which end with it.

@@ -113,7 +113,7 @@ async fn a_function_that_hangs_fails_a_login_and_no_renewal_of_what_is_held() {
         let limit = Duration::from_millis(800);
         let options = options(&server).password(password).connect_timeout(limit).unwrap();
         let locks = tenure(&options);
-        let held = hold(&locks, "lock", Duration::from_secs(3)).await;
+        let held = hold(&locks, "lock", Duration::from_secs(9)).await;
         vault.hang(true);
         for _ in 0..8 {
             let fault = MysqlStore::open_with(options.clone()).await.unwrap_err();

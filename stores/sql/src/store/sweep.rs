@@ -59,14 +59,10 @@ pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, mut database: DatabaseSo
             sweep_budget.clear_debt();
             continue;
         }
-        if Instant::now() >= histories_at {
-            sweep_histories(&mut database).await;
-            histories_at = Instant::now() + HISTORIES;
-        }
-        let Some(database) = database() else { return };
+        let Some(used) = database() else { return };
         let began = Instant::now();
         // A failure here does no harm. A program that locks receives the same fault.
-        let then = SqlStore::of(database).sweep(AGE).await.map(|swept| swept.then);
+        let then = SqlStore::of(used).sweep(AGE).await.map(|swept| swept.then);
         let pause = (began.elapsed() * TIMES).clamp(BOUNDS.0, BOUNDS.1);
         met = if matches!(then, Ok(NextSweep::Met)) { (met + 1).min(MOST_MET) } else { 0 };
         match then {
@@ -84,6 +80,11 @@ pub async fn keep_swept(sweep_budget: Arc<SweepBudget>, mut database: DatabaseSo
             Ok(NextSweep::Rest) | Err(_) => {
                 next = Instant::now() + PAUSE.mul_f64(0.5 + random_part())
             }
+        }
+        // After the page: a process that lives briefly owes that.
+        if Instant::now() >= histories_at {
+            sweep_histories(&mut database).await;
+            histories_at = Instant::now() + HISTORIES;
         }
     }
 }
