@@ -311,9 +311,7 @@ pub trait Database: fmt::Debug + Send + Sync + 'static {
 
     /// Deletes events of histories whose time is over, of any name: a few, and none that a transaction has locked. Does
     /// nothing where there is no table of histories. Returns whether there may be more.
-    async fn sweep_history(&self) -> Result<bool, Fault> {
-        Ok(false)
-    }
+    async fn sweep_history(&self) -> Result<bool, Fault>;
 
     /// Returns the incarnation of the database's memory.
     async fn incarnation(&self) -> Result<Incarnation, Fault>;

@@ -13,7 +13,7 @@ use crate::{
     database::Mysql,
     error::{Failure, NO_RIGHTS, REFUSED},
     tables::{
-        history::{COLUMNS, HistoryStatements},
+        history::{COLUMNS, HistoryStatements, SWEPT},
         rows::{hex, name_value, odd, value},
         side_table::HISTORY,
     },
@@ -73,6 +73,22 @@ impl Mysql {
             })
         });
         done.await.map_err(|fault| self.unusable(fault))
+    }
+
+    /// Takes away a few events whose time is over, and returns whether there may be more.
+    pub(super) async fn sweep_histories(&self) -> Result<bool, Fault> {
+        let statements = self.common.statements.clone();
+        let is_ours = self.call(move |session| {
+            Box::pin(async move { check(session, &statements.history).await })
+        });
+        if !is_ours.await? {
+            return Ok(false);
+        }
+        let statements = self.common.statements.clone();
+        let swept = self.call_by(&self.common.histories, false, move |session| {
+            Box::pin(async move { sweep(session, &statements.history).await })
+        });
+        swept.await.map_err(|failure| self.unusable(failure.fault()))
     }
 
     /// What the server says of the table itself names it.
@@ -143,16 +159,11 @@ async fn take_away(
     (mut gone, mut shortened): (Vec<i64>, Vec<i64>),
     time: Duration,
 ) -> Result<(), Failure> {
-    let mut texts = Vec::new();
     // In one order, as others do that take away the same.
     gone.sort_unstable();
     shortened.sort_unstable();
-    if !gone.is_empty() {
-        texts.push(statements.take_away(&gone));
-    }
-    if !shortened.is_empty() {
-        texts.push(statements.shorten(&shortened, time));
-    }
+    let mut texts = statements.take_away(&gone);
+    texts.extend(statements.shorten(&shortened, time));
     if texts.is_empty() {
         return Ok(());
     }
@@ -161,6 +172,15 @@ async fn take_away(
         Ok(_) | Err(Failure::Crossed) => Ok(()),
         Err(failure) => Err(failure),
     }
+}
+
+async fn sweep(session: &mut Session, statements: &HistoryStatements) -> Result<bool, Failure> {
+    let rows = session.query_text(&statements.swept()).await?;
+    let numbers: Result<Vec<i64>, Fault> = rows.iter().map(|row| value(row, 0)).collect();
+    let numbers = numbers?;
+    let most = numbers.len() >= SWEPT;
+    take_away(session, statements, (numbers, Vec::new()), Duration::ZERO).await?;
+    Ok(most)
 }
 
 /// How many of these events one text has room for. One is always tried.

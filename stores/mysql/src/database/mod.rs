@@ -130,18 +130,6 @@ impl Mysql {
         }
         Ok(Self { common, is_engine: false })
     }
-
-    /// Whether the tables are there. Makes none.
-    pub(crate) async fn has_tables(options: &MysqlOptions) -> Result<bool, Fault> {
-        let found = format!(
-            "select count(*) from information_schema.tables \
-             where table_schema = database() and table_name = '{}_meta'",
-            options.tables
-        );
-        let database = Self::new(options.clone(), false)?;
-        let found = database.rows(found, Vec::new(), |row| value::<i64>(row, 0)).await?;
-        Ok(found.first().is_some_and(|count| *count > 0))
-    }
 }
 
 #[async_trait]
@@ -475,6 +463,10 @@ impl Database for Mysql {
 
     async fn add_history(&self, name: &LockName, write: &HistoryWrite) -> Result<(), Fault> {
         self.write_history(name, write).await
+    }
+
+    async fn sweep_history(&self) -> Result<bool, Fault> {
+        self.sweep_histories().await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

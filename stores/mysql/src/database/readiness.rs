@@ -1,11 +1,11 @@
-//! The connection for renewals, made before it is needed.
+//! What is there before it is needed: the tables, and the connection for renewals.
 
 use std::sync::atomic::Ordering;
 
 use tenure_core::Fault;
 use tenure_sql::Database;
 
-use crate::{database::Mysql, error::Failure};
+use crate::{MysqlOptions, database::Mysql, error::Failure, tables::rows::value};
 
 impl Mysql {
     /// Makes the connection for renewals ahead of the first, which may have little time.
@@ -33,5 +33,17 @@ impl Mysql {
         let limit = self.response_timeout();
         let done = self.common.renewals.call(false, limit, |_| Box::pin(async { Ok(()) }));
         done.await.map_err(Failure::fault)
+    }
+
+    /// Whether the tables are there. Makes none.
+    pub(crate) async fn has_tables(options: &MysqlOptions) -> Result<bool, Fault> {
+        let found = format!(
+            "select count(*) from information_schema.tables \
+             where table_schema = database() and table_name = '{}_meta'",
+            options.tables
+        );
+        let database = Self::new(options.clone(), false)?;
+        let found = database.rows(found, Vec::new(), |row| value::<i64>(row, 0)).await?;
+        Ok(found.first().is_some_and(|count| *count > 0))
     }
 }

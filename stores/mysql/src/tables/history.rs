@@ -7,8 +7,11 @@ use crate::tables::{
     time::NOW,
 };
 
-/// How many events of other names whose time is over a write takes away at most.
+/// How many events of other names whose time is over a write takes away at most, and how many a sweep does.
 const TAKEN_AWAY: u32 = 16;
+pub(crate) const SWEPT: usize = 512;
+/// How many rows one statement looks up.
+const AT_A_TIME: usize = 128;
 
 /// The statements. Those that write are texts with literals, so that several go by one message, and none is kept
 /// prepared.
@@ -19,7 +22,6 @@ pub(crate) struct HistoryStatements {
     /// How many columns the table has, and how many of them are as ours. None if it is not there for this user.
     pub(crate) columns: String,
     history: String,
-    meta: String,
 }
 
 /// The number of columns of the table.
@@ -37,7 +39,7 @@ impl HistoryStatements {
              ('number bigint auto_increment', 'name varbinary ', 'at bigint ', 'event varbinary ', 'kept_until bigint ')), 0) \
              from information_schema.columns where table_schema = database() and table_name = '{history}'"
         );
-        Self { read, columns, history, meta }
+        Self { read, columns, history }
     }
 
     /// Which events of a name are to go when so many others are to stay, or end earlier as their retention was longer.
@@ -63,6 +65,15 @@ impl HistoryStatements {
         )
     }
 
+    /// Some events of any name whose time is over, as far as nobody has locked them.
+    pub(crate) fn swept(&self) -> String {
+        format!(
+            "select number from {} where kept_until <= {NOW} \
+             order by kept_until limit {SWEPT} for update skip locked",
+            self.history
+        )
+    }
+
     /// Adds events, which happened so long ago.
     pub(crate) fn add(&self, name: &str, events: &[(String, Duration)], time: Duration) -> String {
         let time = micros(time);
@@ -78,27 +89,30 @@ impl HistoryStatements {
         )
     }
 
-    /// Takes away these events. By their numbers, so that it waits for no other row: only with another table an index
-    /// can be named.
-    pub(crate) fn take_away(&self, numbers: &[i64]) -> String {
-        let Self { history, meta, .. } = self;
-        format!(
-            "delete h from {history} h force index (primary) join {meta} m on m.one = 1 where h.number in ({})",
-            list(numbers)
-        )
+    /// Takes away these events.
+    pub(crate) fn take_away(&self, numbers: &[i64]) -> Vec<String> {
+        let deletes = |rows| format!("delete h from {rows}");
+        self.rows(numbers).map(deletes).collect()
     }
 
     /// Lets these events end with a shorter retention.
-    pub(crate) fn shorten(&self, numbers: &[i64], time: Duration) -> String {
-        format!(
-            "update {} force index (primary) set kept_until = at + {} where number in ({})",
-            self.history,
-            micros(time),
-            list(numbers)
-        )
+    pub(crate) fn shorten(&self, numbers: &[i64], time: Duration) -> Vec<String> {
+        let time = micros(time);
+        let updates = |rows| format!("update {rows} set h.kept_until = h.at + {time}");
+        self.rows(numbers).map(updates).collect()
     }
-}
 
-fn list(numbers: &[i64]) -> String {
-    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    /// The rows with these numbers, as `h`, some by each text. They are looked up one by one: a scan, which the server
+    /// prefers where they are many, waits for any row that somebody has locked.
+    fn rows(&self, numbers: &[i64]) -> impl Iterator<Item = String> {
+        numbers.chunks(AT_A_TIME).map(|numbers| {
+            let numbers: Vec<_> =
+                numbers.iter().map(|number| format!("select {number} as number")).collect();
+            let numbers = numbers.join(" union all ");
+            let history = &self.history;
+            format!(
+                "({numbers}) n straight_join {history} h force index (primary) on h.number = n.number"
+            )
+        })
+    }
 }

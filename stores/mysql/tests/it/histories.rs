@@ -71,7 +71,9 @@ async fn where_the_table_is_missing_locks_work_and_a_write_says_what_to_run() {
         for settings in ["", "&create=no"] {
             let store = MysqlStore::open(&format!("{url}{settings}")).await.unwrap();
             let of = async || {
+                // Without how long the server takes: that differs.
                 let found = store.health().await.unwrap().into_iter();
+                let found = found.filter(|one| one.what != "latency");
                 found.map(|one| (one.what, one.severity)).collect::<Vec<_>>()
             };
             let before = of().await;
@@ -208,6 +210,44 @@ async fn nothing_is_left_once_the_time_is_over_and_something_else_is_written() {
         conn.query::<i64, _>(left).await.unwrap() == [0]
     })
     .await;
+}
+
+/// Nobody writes a history any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_over_goes_while_any_program_uses_the_store() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    let store = store(&server.url());
+    holds(&store, "lock").await;
+    run(&mut conn, DROP).await;
+    assert!(!store.sweep_history().await.unwrap());
+    let tables: Vec<String> = conn.query("show tables like '%history'").await.unwrap();
+    assert_eq!(tables, [""; 0], "a sweep makes no table");
+    add(&store, "kept", "stays").await.unwrap();
+    let many: Vec<_> =
+        (1..=1_200).map(|number| format!("('over {number}', 1, '', {number})")).collect();
+    let many = many.join(", ");
+    let many = format!("insert into tenure_history (name, at, event, kept_until) values {many}");
+    run(&mut conn, &many).await;
+    let mut stranger = outside(&server).await;
+    run(&mut stranger, "start transaction").await;
+    let locked = "select 1 from tenure_history force index (primary) where number = 8 for update";
+    run(&mut stranger, locked).await;
+    assert!(store.sweep_history().await.unwrap());
+    let left = "select count(*) from tenure_history";
+    assert_eq!(conn.query::<i64, _>(left).await.unwrap(), [689], "512 at a time");
+    for number in 0..64 {
+        holds(&store, &format!("new {number}")).await;
+    }
+    until("they go by themselves", async || conn.query::<i64, _>(left).await.unwrap() == [2]).await;
+    run(&mut stranger, "rollback").await;
+    assert!(!store.sweep_history().await.unwrap());
+    assert_eq!(all(&mut conn).await, ["kept stays"]);
+    let theirs = "drop table tenure_history; create table tenure_history (kept_until bigint); \
+                  insert into tenure_history values (1)";
+    run(&mut conn, theirs).await;
+    store.sweep_history().await.unwrap_err();
+    assert_eq!(conn.query::<i64, _>(left).await.unwrap(), [1], "that of another program stays");
 }
 
 #[tokio::test(flavor = "multi_thread")]

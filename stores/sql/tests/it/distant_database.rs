@@ -382,6 +382,10 @@ impl Database for Distant {
         unused()
     }
 
+    async fn sweep_history(&self) -> Result<bool, Fault> {
+        Ok(false)
+    }
+
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
         unused()
     }
