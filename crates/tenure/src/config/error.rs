@@ -96,7 +96,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    pub(super) fn error(&self, SettingError { what, help }: SettingError) -> ConfigError {
+    pub(super) fn error(&self, SettingError { what, help, .. }: SettingError) -> ConfigError {
         // A misplaced text may be a URL.
         ConfigError { origin: self.clone(), what: without_passwords(&what), help }
     }
@@ -123,10 +123,16 @@ impl fmt::Display for Origin {
 pub(super) struct SettingError {
     pub(super) what: String,
     pub(super) help: String,
+    /// Where it is in the text, if that is not where its setting begins.
+    pub(super) at: Option<usize>,
 }
 
 impl SettingError {
     pub(super) fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { what: what.into(), help: help.into() }
+        Self { what: what.into(), help: help.into(), at: None }
+    }
+
+    pub(super) fn at(self, at: usize) -> Self {
+        Self { at: Some(at), ..self }
     }
 }

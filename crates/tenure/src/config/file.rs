@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tenure_core::{
     Defaults, NamePattern,
-    history::{HistoryFamilies, Retention},
-    observe::MetricFamilies,
+    history::{HistoryFamilies, HistoryFamiliesError, Retention},
+    observe::{MetricFamilies, MetricFamiliesError},
 };
 use toml::de::DeValue;
 
@@ -131,16 +131,18 @@ fn metric_families(value: &DeValue<'_>) -> Result<MetricFamilies, SettingError> 
     let DeValue::Array(entries) = value else {
         return Err(SettingError::new(format!("{} is not a list", kind(value)), HELP));
     };
-    let patterns = entries.iter().map(|entry| match entry.get_ref() {
-        DeValue::String(text) => Ok(text.as_ref()),
-        other => Err(SettingError::new(format!("{} is not a pattern", kind(other)), HELP)),
+    let refused = |error: MetricFamiliesError| refused_families(&error, HELP);
+    let patterns = entries.iter().map(|entry| {
+        let at = entry.span().start;
+        let DeValue::String(text) = entry.get_ref() else {
+            let what = format!("{} is not a pattern", kind(entry.get_ref()));
+            return Err(SettingError::new(what, HELP).at(at));
+        };
+        MetricFamilies::new([text.as_ref()]).map_err(|error| refused(error).at(at))?;
+        Ok(text.as_ref())
     });
     let patterns = patterns.collect::<Result<Vec<_>, _>>()?;
-    MetricFamilies::new(patterns).map_err(|error| {
-        let text = error.to_string();
-        let (what, help) = text.split_once(": ").unwrap_or((&text, HELP));
-        SettingError::new(what, help)
-    })
+    MetricFamilies::new(patterns).map_err(refused)
 }
 
 /// Patterns of names, each with how much of the history of its locks is kept.
@@ -150,7 +152,11 @@ fn history_families(value: &DeValue<'_>) -> Result<HistoryFamilies, SettingError
     let DeValue::Table(families) = value else {
         return Err(SettingError::new(format!("{} is not a table", kind(value)), HELP));
     };
-    let families = families.iter().map(|(pattern, kept)| {
+    let refused = |error: HistoryFamiliesError| refused_families(&error, HELP);
+    let mut families: Vec<_> = families.iter().collect();
+    families.sort_by_key(|(pattern, _)| pattern.span().start);
+    let families = families.into_iter().map(|(pattern, kept)| {
+        let (at, pattern): (_, &str) = (pattern.span().start, pattern.get_ref());
         let kept: Result<Retention, String> = match kept.get_ref() {
             DeValue::Integer(number) if number.radix() == 10 => {
                 tenure_url::retention(number.as_str())
@@ -161,16 +167,20 @@ fn history_families(value: &DeValue<'_>) -> Result<HistoryFamilies, SettingError
             DeValue::String(text) => tenure_url::retention(text),
             other => Err(format!("{} is neither a number of entries nor a time", kind(other))),
         };
-        let pattern: &str = pattern.get_ref();
-        let kept = kept.map_err(|what| SettingError::new(format!("{pattern}: {what}"), HELP))?;
+        let wrong = |what| SettingError::new(format!("{pattern}: {what}"), HELP).at(at);
+        let kept = kept.map_err(wrong)?;
+        HistoryFamilies::new([(pattern, kept)]).map_err(|error| refused(error).at(at))?;
         Ok((pattern.to_owned(), kept))
     });
     let families = families.collect::<Result<Vec<_>, _>>()?;
-    HistoryFamilies::new(families).map_err(|error| {
-        let text = error.to_string();
-        let (what, help) = text.split_once(": ").unwrap_or((&text, HELP));
-        SettingError::new(what, help)
-    })
+    HistoryFamilies::new(families).map_err(refused)
+}
+
+/// What is wrong with families, and otherwise this help.
+fn refused_families(error: &dyn std::fmt::Display, help: &str) -> SettingError {
+    let text = error.to_string();
+    let (what, help) = text.split_once(": ").unwrap_or((&text, help));
+    SettingError::new(what, help)
 }
 
 fn exit_code(value: &DeValue<'_>, least: u8) -> Result<u8, SettingError> {

@@ -72,7 +72,8 @@ impl<'t> ConfigTable<'t> {
         read: impl Fn(DeValue<'t>) -> Result<T, SettingError>,
     ) -> Result<Option<T>, ConfigError> {
         let Some(ConfigEntry { value, origin, .. }) = self.entry(key) else { return Ok(None) };
-        let value = read(value).map_err(|SettingError { what, help }| {
+        let value = read(value).map_err(|SettingError { what, help, at }| {
+            let origin = at.map_or(origin, |at| self.source.origin(at));
             origin.error(SettingError::new(format!("{key}: {what}"), help))
         })?;
         Ok(Some(value))
