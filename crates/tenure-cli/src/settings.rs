@@ -309,7 +309,7 @@ pub(crate) fn codes(busy: Option<u8>, ends: &args::ExitCodeArgs, config: &Config
         busy: busy.or(run.busy_exit_code).unwrap_or(built_in.busy),
         lost: ends.lost_exit_code.or(run.lost_exit_code).unwrap_or(built_in.lost),
         failed: ends.failed_exit_code.or(run.failed_exit_code).unwrap_or(built_in.failed),
-        skipped: built_in.skipped,
+        skipped: run.skipped_exit_code.unwrap_or(built_in.skipped),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{DefinitionList, PageSections};
 
 const RUN_EXIT: DefinitionList = &[
+    ("122", "once per slot: there was nothing to do in this slot (--skipped-exit-code)"),
     (
         "123",
         "the lock was lost before or while the command ran, or tenure ended the command because it \

@@ -41,6 +41,8 @@ pub struct Run {
     pub lost_exit_code: Option<u8>,
     /// The exit code when tenure itself or the store failed. It is not 0.
     pub failed_exit_code: Option<u8>,
+    /// The exit code when there is nothing to do in this slot.
+    pub skipped_exit_code: Option<u8>,
 }
 
 impl ParsedConfig {
@@ -81,6 +83,7 @@ impl Run {
             busy_exit_code: table.take("busy-exit-code", |value| exit_code(&value, 0))?,
             lost_exit_code: table.take("lost-exit-code", |value| exit_code(&value, 1))?,
             failed_exit_code: table.take("failed-exit-code", |value| exit_code(&value, 1))?,
+            skipped_exit_code: table.take("skipped-exit-code", |value| exit_code(&value, 0))?,
         };
         table.finish()?;
         Ok(run)

@@ -52,7 +52,7 @@ const MISTAKES: &[(&str, usize, &str, &str)] = &[
         "[run]\n\nbusy = 7",
         3,
         "no setting under [run] is called \"busy\"",
-        "grace, busy-exit-code, lost-exit-code and failed-exit-code",
+        "grace, busy-exit-code, lost-exit-code, failed-exit-code and skipped-exit-code",
     ),
     ("[metrics]\nfamilies = 'a'", 2, "families: text is not a list", "[\"order:*\", \"nightly\"]"),
     ("[metrics]\nfamilies = [7]", 2, "families: a number is not a pattern", "in quotes"),
@@ -68,6 +68,7 @@ const MISTAKES: &[(&str, usize, &str, &str)] = &[
     ("[history]\na = 7\n\"\" = 7", 3, "history: no name of a lock matches \"\"", "1 to 512"),
     ("[metrics]\nnames = []", 2, "no setting under [metrics] is called", "contain families"),
     ("[run]\nbusy-exit-code = 256", 2, "busy-exit-code: this is not an exit code", "from 0 to 255"),
+    ("[run]\nskipped-exit-code = 256", 2, "skipped-exit-code: this is not", "from 0 to 255"),
     ("[run]\nlost-exit-code = 0", 2, "lost-exit-code: this is not an exit code", "from 1 to 255"),
     (
         "[run]\nfailed-exit-code = 0",
@@ -276,9 +277,9 @@ fn the_example_of_the_page_is_a_configuration() {
     assert_eq!(config.store().unwrap(), "redis://:x@locks.internal:6379");
     assert_eq!(ttl(&config, "order:pay:7"), Some(10));
     let run = config.run();
-    assert!(
-        [run.busy_exit_code, run.lost_exit_code, run.failed_exit_code].iter().all(Option::is_some)
-    );
+    let codes =
+        [run.busy_exit_code, run.lost_exit_code, run.failed_exit_code, run.skipped_exit_code];
+    assert!(codes.iter().all(Option::is_some));
     let half = Duration::from_secs(ttl(&config, "order:pay:7").unwrap() / 2);
     assert!(config.run().grace.unwrap() <= half, "a command has this long to end itself");
     let everything = config.defaults_of(&LockName::new("anything").unwrap());
