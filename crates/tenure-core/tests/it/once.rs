@@ -3,9 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
-    Begun, FaultKind, LostReason, ManualClock, MemoryStore, Once, OnceError, Overlap, SlotRun,
-    Tenure,
-    schedule::{Mark, NamedSlot, Period, Skipped},
+    AcquireError, Begun, FaultKind, LockName, LostReason, ManualClock, MemoryStore, Once,
+    OnceError, Overlap, SlotRun, Store, Tenure,
+    schedule::{Mark, NamedSlot, Period, Schedule, Skipped, Slot},
 };
 use tokio::task::JoinHandle;
 
@@ -498,12 +498,52 @@ async fn a_process_without_room_for_another_hold_fails_at_once() {
     assert!(format!("{error:#}").contains("the maximum"), "{error:#}");
 }
 
+/// Minutes of a program that does not say how long they are.
+#[derive(Debug)]
+struct OwnMinutes(Period);
+
+impl Schedule for OwnMinutes {
+    fn slot_at(&self, now: u64) -> Option<Slot> {
+        self.0.slot_at(now)
+    }
+
+    fn text(&self) -> &str {
+        "minutes"
+    }
+}
+
 #[tokio::test]
 async fn a_caller_is_early_by_half_of_a_slot_at_most() {
     let (one, _, _, clock) = two();
     clock.set_wall(BEGIN - 1_000_000);
-    let late = run(&report(&one).early(MINUTE)).await;
+    let own = one.mutex("report").once(OwnMinutes(minutes())).early(MINUTE);
+    let late = run(&own).await;
     assert_eq!(late.slot().starts(), Some(BEGIN - 30_000_000), "it can still run the current slot");
+}
+
+#[tokio::test]
+async fn settings_with_which_a_slot_would_never_run_as_asked_are_refused() {
+    let (one, _, store, clock) = two();
+    let out_of_range = |error: &OnceError, says: &str| {
+        let text = format!("{error:#}");
+        assert!(matches!(error, OnceError::Acquire(AcquireError::Setting(_))), "{text}");
+        assert!(text.contains(says) && !error.is_transient(), "{text}");
+    };
+    let error = report(&one).retry_within(Duration::ZERO).begin().await.unwrap_err();
+    out_of_range(&error, "retry_within of 0s is out of range; choose from 1ms to 366d");
+    let error = report(&one).early(Duration::from_secs(31)).begin().await.unwrap_err();
+    out_of_range(&error, "early of 31s is out of range; choose from 0s to 30s");
+    let error = report(&one).tries(0).begin().await.unwrap_err();
+    assert!(format!("{error:#}").contains("allow one try or more"), "{error:#}");
+    assert!(store_is_unused(&store).await);
+    // Half of the slot, and more than all of it, which ends by itself.
+    clock.set_wall(BEGIN - 1_000_000);
+    drop(run(&report(&one).early(Duration::from_secs(30)).retry_within(MINUTE * 2)).await);
+}
+
+async fn store_is_unused(store: &MemoryStore) -> bool {
+    let name = LockName::new("report").unwrap();
+    store.read_slots(&name).await.unwrap().text.is_none()
 }
 
 #[tokio::test]

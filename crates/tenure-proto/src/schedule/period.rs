@@ -66,4 +66,8 @@ impl Schedule for Period {
     fn text(&self) -> &str {
         &self.text
     }
+
+    fn longest(&self) -> Option<Duration> {
+        Some(self.length())
+    }
 }

@@ -71,6 +71,12 @@ pub trait Schedule: fmt::Debug + Send + Sync + 'static {
     fn text(&self) -> &str;
 }
 
+    /// Returns the length of the longest slot, apart from those in which clocks are changed. `None`, the default, if it
+    /// is not known.
+    fn longest(&self) -> Option<Duration> {
+        None
+    }
+
 /// The slot that a caller means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

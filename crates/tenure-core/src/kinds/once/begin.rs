@@ -69,28 +69,19 @@ impl Once {
     /// its slot, whatever that wait is.
     ///
     /// # Errors
-    /// [`OnceError`]: the lock is busy, the store failed, another schedule is in use for this name, or its record is of a
-    /// clock that was ahead.
+    /// [`OnceError`]: the lock is busy, the store failed, another schedule is in use for this name, its record is of a
+    /// clock that was ahead, or a setting is out of range.
     ///
     /// # Cancel safety
     /// Cancel-safe: a lock that was acquired is released. A run whose start was noted counts as a try.
     pub async fn begin(&self) -> Result<Begun, OnceError> {
         let name = &self.target.usable_name()?.clone();
-        let capabilities = self.target.context().store.capabilities();
-        if let Some(reason) = capabilities.missing_slot_records() {
-            return Err(self.refused(name, reason.into()).into());
-        }
+        self.check(name)?;
         let context = self.target.context();
         let most = self.options.wait.or_else(|| context.defaults_of(name).wait);
         let patience = || most.map_or(Timestamp::NEVER, |wait| context.now().saturating_add(wait));
         let slot = self.wait_for_slot(name, patience()).await?;
-        if self.overlap == Overlap::Replace && slot.starts().is_none() {
-            let what =
-                "slots that have names have no order, so no run of one replaces that of another";
-            let help = "leave out the replacement, or use slots that begin at a time";
-            let fault = Fault::new(FaultKind::Misconfigured, what, help);
-            return Err(self.refused(name, fault).into());
-        }
+        self.check_slot(name, &slot)?;
         let until = patience();
         let mut attempts = ATTEMPTS;
         loop {
@@ -331,15 +322,5 @@ impl Once {
         note_start(&unstarted, slot, seen.text.clone(), &record, seen.now).await?;
         unstarted.started();
         Ok(Ok(SlotRun::new(guard, slot.clone(), record, seen.now)))
-    }
-
-    fn no_slot(&self, name: &LockName) -> OnceError {
-        let what = format!("the schedule {:?} has no slot now", self.schedule.text());
-        let help = "choose a schedule that begins in the past, and goes on";
-        self.refused(name, Fault::new(FaultKind::Misconfigured, what, help)).into()
-    }
-
-    fn refused(&self, name: &LockName, fault: Fault) -> InspectError {
-        InspectError::store(self.target.context().address(name), fault)
     }
 }

@@ -1,6 +1,7 @@
 //! Once per slot: work that is done once in each slot of a schedule, by whichever process gets there first.
 
 mod begin;
+mod checks;
 mod record;
 mod run;
 mod unstarted;
@@ -99,23 +100,27 @@ impl Once {
 
     setters!();
 
-    /// Sets how early before a slot a caller may come that means this slot: it waits for the beginning. At most half of
-    /// the slot; default: a tenth of it, but at most 30 s.
+    /// Sets how early before a slot a caller may come that means this slot: it waits for the beginning. Default: a tenth
+    /// of the slot, but at most 30 s.
     ///
     /// A host whose clock runs ahead starts before the boundary. It would find the slot before finished, skip, and miss
     /// its own.
+    ///
+    /// [`begin`](Self::begin) refuses more than half of the [longest](Schedule::longest) slot, if that is known. In a
+    /// slot of which it is more than half, it counts as half.
     pub fn early(mut self, early: Duration) -> Self {
         self.early = Some(early);
         self
     }
 
-    /// Sets how many runs of a slot may begin. Default: any number, until one finishes or the slot ends.
+    /// Sets how many runs of a slot may begin, at least one. Default: any number, until one finishes or the slot ends.
     pub fn tries(mut self, tries: u32) -> Self {
         self.rules.tries = Some(tries);
         self
     }
 
-    /// Sets how long after its beginning a slot may still begin to run. Default: until it ends.
+    /// Sets how long after its beginning a slot may still begin to run, 1 ms to 366 days. Default: until it ends. More
+    /// than the length of the slot is as if it were not set: no run begins after the end.
     pub fn retry_within(mut self, within: Duration) -> Self {
         self.rules.retry_within = Some(within);
         self

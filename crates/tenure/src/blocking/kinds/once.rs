@@ -40,8 +40,8 @@ impl Once {
         Self { context, handle }
     }
 
-    /// Sets how early before a slot a caller may come that means this slot: it waits for the beginning. Default: a tenth
-    /// of the slot, but at most 30 s.
+    /// Sets how early before a slot a caller may come that means this slot: it waits for the beginning. At most half of
+    /// the slot; default: a tenth of it, but at most 30 s.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -56,7 +56,7 @@ impl Once {
         self
     }
 
-    /// Sets how many runs of a slot may begin. Default: any number, until one finishes or the slot ends.
+    /// Sets how many runs of a slot may begin, at least one. Default: any number, until one finishes or the slot ends.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
@@ -71,7 +71,7 @@ impl Once {
         self
     }
 
-    /// Sets how long after its beginning a slot may still begin to run. Default: until it ends.
+    /// Sets how long after its beginning a slot may still begin to run, 1 ms to 366 days. Default: until it ends.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
