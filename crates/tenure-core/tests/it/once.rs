@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{
     AcquireError, Begun, FaultKind, LockName, LostReason, ManualClock, MemoryStore, Once,
     OnceError, Overlap, SlotRun, Store, Tenure,
-    schedule::{Mark, NamedSlot, Period, Schedule, Skipped, Slot},
+    schedule::{Mark, NamedSlot, Period, Schedule, Skipped, Slot, SlotId},
 };
 use tokio::task::JoinHandle;
 
@@ -539,6 +539,49 @@ async fn settings_with_which_a_slot_would_never_run_as_asked_are_refused() {
     // Half of the slot, and more than all of it, which ends by itself.
     clock.set_wall(BEGIN - 1_000_000);
     drop(run(&report(&one).early(Duration::from_secs(30)).retry_within(MINUTE * 2)).await);
+}
+
+/// A schedule of a program, with one slot.
+#[derive(Debug)]
+struct OwnSlot {
+    text: String,
+    name: &'static str,
+}
+
+impl Schedule for OwnSlot {
+    fn slot_at(&self, _: u64) -> Option<Slot> {
+        Some(Slot::new(SlotId::Named(self.name.into()), None))
+    }
+
+    fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Each would be read back as something else.
+#[tokio::test]
+async fn a_schedule_whose_text_or_slot_would_break_the_record_is_refused() {
+    let (one, _, store, _) = two();
+    let begin = |text: &str, name| {
+        let once = one.mutex("report").once(OwnSlot { text: text.to_owned(), name });
+        async move { once.begin().await }
+    };
+    let long = "x".repeat(513);
+    for (text, name, says) in [
+        ("own\nfinished 1 =x", "x", "1 to 512 bytes without control characters"),
+        ("own\u{85}", "x", "1 to 512 bytes"),
+        ("", "x", "cannot have the text \"\""),
+        (&long, "x", "1 to 512 bytes"),
+        ("own", "x\nfinished 1 =y", "1 to 64 bytes without control characters"),
+        ("own", "", "a slot cannot be called \"\""),
+    ] {
+        let error = begin(text, name).await.unwrap_err();
+        let said = format!("{error:#}");
+        assert!(said.contains(says) && !error.is_transient(), "{said}");
+    }
+    assert!(store_is_unused(&store).await);
+    let Ok(Begun::Run(run)) = begin(&"x".repeat(512), "x").await else { panic!("it is good") };
+    run.finish().await.unwrap();
 }
 
 async fn store_is_unused(store: &MemoryStore) -> bool {

@@ -63,19 +63,20 @@ impl Slot {
 
 /// What divides time into slots.
 pub trait Schedule: fmt::Debug + Send + Sync + 'static {
-    /// Returns the slot that `now` is in; `None` if the schedule has none then.
+    /// Returns the slot that `now` is in; `None` if the schedule has none then. A slot with a name that [`NamedSlot::new`]
+    /// refuses is refused.
     fn slot_at(&self, now: u64) -> Option<Slot>;
 
-    /// Returns the schedule as text: two that divide time differently have different texts, and no text has a control
-    /// character.
+    /// Returns the schedule as text: two that divide time differently have different texts. 1 to 512 bytes without
+    /// control characters; anything else is refused.
     fn text(&self) -> &str;
-}
 
     /// Returns the length of the longest slot, apart from those in which clocks are changed. `None`, the default, if it
     /// is not known.
     fn longest(&self) -> Option<Duration> {
         None
     }
+}
 
 /// The slot that a caller means.
 #[derive(Clone, Debug, PartialEq, Eq)]

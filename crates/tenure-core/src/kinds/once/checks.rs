@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use tenure_proto::{
-    schedule::{Period, Slot, SlotId},
+    schedule::{NamedSlot, Period, Slot, SlotId},
     time::in_range,
 };
 
 use super::{Once, Overlap};
 use crate::{AcquireError, Fault, FaultKind, InspectError, LockName, error::OnceError};
 
+/// The maximum length of a schedule's text in bytes: the longest record has room for it.
+const LONGEST_TEXT: usize = 512;
 /// The shortest time in which a slot may begin to run: with none, the first run would be too late.
 const LEAST_WITHIN: Duration = Duration::from_millis(1);
 
@@ -19,6 +21,13 @@ impl Once {
         let capabilities = self.target.context().store.capabilities();
         if let Some(reason) = capabilities.missing_slot_records() {
             return Err(self.refused(name, reason.into()).into());
+        }
+        let text = self.schedule.text();
+        if !(1..=LONGEST_TEXT).contains(&text.len()) || text.contains(char::is_control) {
+            let what = format!("a schedule cannot have the text {text:?}");
+            let help = format!("choose 1 to {LONGEST_TEXT} bytes without control characters");
+            let fault = Fault::new(FaultKind::Misconfigured, what, help);
+            return Err(self.refused(name, fault).into());
         }
         if self.rules.tries == Some(0) {
             let what = "a slot of which no run may begin is never run";
@@ -44,7 +53,15 @@ impl Once {
                 let help = "leave out the replacement, or use slots that begin at a time";
                 Fault::new(FaultKind::Misconfigured, what, help)
             }
-            SlotId::Named(_) | SlotId::At(_) => return Ok(()),
+            SlotId::Named(given) => match NamedSlot::new(given) {
+                Ok(_) => return Ok(()),
+                Err(bad) => {
+                    let text = bad.to_string();
+                    let (what, help) = text.split_once(": ").unwrap_or((&text, ""));
+                    Fault::new(FaultKind::Misconfigured, what, help)
+                }
+            },
+            SlotId::At(_) => return Ok(()),
         };
         Err(self.refused(name, fault).into())
     }
