@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeSet,
     process::{Command, Stdio},
-    time::Duration,
 };
 
 use tenure::once::{BadCron, Cron, Schedule, SlotId};
@@ -172,14 +171,141 @@ fn working_days_and_months() {
     );
 }
 
+/// Each line means one schedule, and no two lines the same one.
+const SCHEDULES: &[&[&str]] = &[
+    &[
+        "0 3 * * *",
+        "00 03 * * *",
+        " 0   3 * * * ",
+        "0 3 ? * ?",
+        "0, 3 */1 * *",
+        "0 3 1-31 * 1",
+        "0-0 3-3 1-31 jan-Dec 1-7",
+        "0 3 * 1-12 0-6",
+    ],
+    &["0 3 * * 1", "0 3 * * MON", "00 3 * * mon", "0 3 * * 01", "0 3 1-31 * +1"],
+    &["0 3 * * 0", "0 3 * * 7", "0 3 * * Sun", "0 3 * * 7,0"],
+    &["0 3 1 * 1", "0 3 01 * Mon"],
+    &["0 3 1 * +1", "0 3 1 * +MON"],
+    &["0 3 1 * *", "0 3 1 * +*", "0 3 1,1 * *", "0 03 01 * ?"],
+    &["0 3 * 1 *", "0 3 * JAN *"],
+    &["0 3 L * *", "0 3 l * *"],
+    &["0 3 LW * *"],
+    &["0 3 15W * *"],
+    &["0 3 15 * *"],
+    &["0 3 * * 1#1", "0 3 * * MON#1"],
+    &["0 3 * * 1#2"],
+    &["0 3 * * 1L"],
+    &["0 2 * * *"],
+    &["0,30 3 * * *", "30,0 3 * * *", "00,30 3 * * *"],
+    &["*/30 3 * * *"],
+    &["10,30,50 3 * * *"],
+    &["10-50/20 3 * * *", "10-59/20 03 * * *"],
+    &["*/15 * * * *", "0,15,30,45 * * * *", "0-59/15 */1 * * *", "*/15 * * * *"],
+    &["0 * * * *", "@hourly", "0 */1 * * *", "0 0-23/1 * * *"],
+    &["0 0-23 * * *"],
+    &["* * * * *", "0-59 0-23 * * *", "*/1 */1 * * *"],
+    &["* 3 * * *", "0-59 3 * * *"],
+    &["0-49 3 * * *"],
+    &["0 0 1 1 *", "@yearly", "@annually", "00 00 01 JAN *"],
+    &["0 0 * * 0", "@weekly", "0 0 * * SUN"],
+    &["0 0 * * *", "@daily", "@DAILY"],
+];
+
 #[test]
-fn patterns_that_say_the_same_are_one_schedule() {
-    let cron = Cron::new(" 0   3 * * * ", "europe/berlin").unwrap();
-    assert_eq!(cron.text(), "0 3 * * * Europe/Berlin");
+fn patterns_that_mean_the_same_are_one_schedule_and_others_are_not() {
+    let mut texts = std::collections::BTreeMap::new();
+    for (number, same) in SCHEDULES.iter().enumerate() {
+        for pattern in *same {
+            let cron = Cron::new(pattern, "Europe/Berlin").unwrap();
+            texts.entry(cron.text().to_owned()).or_insert((number, pattern));
+            assert_eq!(texts[cron.text()], (number, &same[0]), "{pattern:?}: {}", cron.text());
+        }
+    }
+    assert_eq!(texts.len(), SCHEDULES.len());
+}
+
+/// Patterns with one text have the same slots, also where clocks are changed.
+#[test]
+fn schedules_with_one_text_have_the_same_slots() {
+    for same in SCHEDULES {
+        let all: Vec<_> =
+            same.iter().map(|pattern| Cron::new(pattern, ZONES[1]).unwrap()).collect();
+        // Read as a pattern, the text is that of itself.
+        let text = all[0].text().strip_suffix(" America/New_York").unwrap();
+        let read = if text.ends_with("by the wall clock") {
+            all[0].clone()
+        } else {
+            Cron::new(text, ZONES[1]).unwrap()
+        };
+        assert_eq!(read.text(), all[0].text());
+        let days = (YEAR.0..YEAR.1).step_by(31 * 60);
+        // The nights in which clocks are changed there.
+        let nights = [29_549_100, 29_891_700].map(|night: i64| (night..night + 300).step_by(7));
+        for minute in days.chain(nights.into_iter().flatten()) {
+            let now = minute.unsigned_abs() * MINUTE;
+            let expected = all[0].slot_at(now).unwrap();
+            for other in all[1..].iter().chain([&read]) {
+                assert_eq!(other.slot_at(now).unwrap(), expected, "{other} and {}", all[0]);
+            }
+        }
+    }
+}
+
+#[test]
+fn where_no_clock_is_changed_a_step_is_a_list() {
+    let text = |pattern, zone| Cron::new(pattern, zone).unwrap().text().to_owned();
+    let steps = text("*/30 3 * * *", "UTC");
+    for zone in ["utc", "Etc/UTC", "zulu", "Universal", "Etc/UCT"] {
+        assert_eq!(text("0,30 3 * * *", zone), steps, "{zone}");
+    }
+    for zone in ["Europe/Berlin", "Europe/Vienna", "Etc/GMT+1", "Africa/Abidjan"] {
+        assert_ne!(text("0,30 3 * * *", zone), steps, "{zone}");
+    }
+    let shown = Cron::new(" 00  3 * * mon ", "europe/berlin").unwrap();
+    assert_eq!(shown.to_string(), "00 3 * * mon Europe/Berlin", "as it was written");
+    assert_eq!(shown.text(), "0 3 * * 1 Europe/Berlin");
     assert!(Cron::time_zone_data().starts_with("20"), "{}", Cron::time_zone_data());
+}
+
+#[test]
+fn the_longest_slot_is_known_if_all_days_or_weeks_are_alike() {
+    let hours = |pattern| {
+        let longest = Cron::new(pattern, "Europe/Berlin").unwrap().longest();
+        longest.map(|longest| longest.as_secs_f64() / 3_600.0)
+    };
+    for (pattern, longest) in [
+        ("0 3 * * *", Some(24.0)),
+        ("*/15 * * * *", Some(0.25)),
+        ("0,30 9-17 * * *", Some(15.5)),
+        ("0 9 * * 1-5", Some(72.0)),
+        ("0 9 * * 3", Some(168.0)),
+        ("0 9 1 * *", None),
+        ("0 9 * 1 *", None),
+        ("0 9 1 * 1", None),
+        ("0 9 1 * +1", None),
+        ("0 9 * * 1#1", None),
+        ("0 9 * * 1,2L", None),
+    ] {
+        assert_eq!(hours(pattern), longest, "{pattern}");
+    }
+    let cron = Cron::new("0 3 * * *", "Europe/Berlin").unwrap();
     let slot = cron.slot_at(INSIDE.0.unsigned_abs() * MINUTE).unwrap();
     assert!(matches!(slot.id, SlotId::At(_)));
-    assert_eq!(slot.length(), Some(Duration::from_secs(24 * 3_600)));
+    assert_eq!(slot.length(), cron.longest());
+}
+
+#[test]
+fn a_pattern_that_never_occurs_is_refused() {
+    for never in ["0 3 31 2 *", "0 3 30 2 *", "0 3 31 4,6,9,11 *", "0 3 8-31 * +1#1", ", 3 * * *"] {
+        let error = Cron::new(never, "UTC").unwrap_err();
+        assert!(matches!(error, BadCron::Never { .. }), "{never:?}: {error}");
+        assert!(error.to_string().contains("never occurs"), "{error}");
+    }
+    for rare in ["0 3 29 2 *", "0 3 29 2 +1", "0 3 31 2 1", "0 3 * 2 1#5"] {
+        let cron = Cron::new(rare, "UTC").unwrap();
+        assert!(cron.slot_at(INSIDE.0.unsigned_abs() * MINUTE).is_some(), "{rare}");
+    }
 }
 
 #[test]

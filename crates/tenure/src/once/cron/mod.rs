@@ -1,6 +1,8 @@
 //! Slots by a pattern of cron, in a time zone.
 
-use std::{fmt, sync::LazyLock};
+mod meaning;
+
+use std::{fmt, sync::LazyLock, time::Duration};
 
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::{
@@ -9,9 +11,12 @@ use jiff::{
 };
 use tenure_core::schedule::{Schedule, Slot, SlotId};
 
+use self::meaning::{Meaning, occurs};
+
 const SECOND: u64 = 1_000_000;
-/// How many fixed times a pattern may have for each of them to follow cron's rules where clocks are changed.
-const MOST_TIMES: usize = 48;
+/// The names of UTC, as the database of time zones has them.
+const UTC: [&str; 8] =
+    ["UTC", "Etc/UTC", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal", "Etc/Universal"];
 
 /// The time zones that the program contains: those of its host may be of another version.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
@@ -24,6 +29,8 @@ static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundl
 /// Where the clocks are changed, cron's rules hold. A time at fixed minutes and hours that does not exist is moved to the
 /// end of the gap, and one that exists twice is the first of the two. A pattern with `*` or a step in its minutes or hours
 /// goes on by the clock on the wall: it has no slots in the gap, and those of the repeated hour twice.
+///
+/// Patterns that mean the same are one schedule, however they are written: `0 3 * * MON` and `00 03 * * 1`.
 ///
 /// The data of the time zones are in the program, of the version [`Cron::time_zone_data`], and not those of the host.
 ///
@@ -40,7 +47,11 @@ pub struct Cron {
     /// Several, if its minutes or hours are lists of fixed times: the library keeps the rules for one time each.
     patterns: Vec<croner::Cron>,
     zone: TimeZone,
+    /// As it was written.
+    given: String,
+    /// The same for all that mean the same.
     text: String,
+    longest: Option<Duration>,
 }
 
 /// Why a pattern or a time zone was refused.
@@ -56,6 +67,12 @@ pub enum BadCron {
         pattern: String,
         /// What is wrong with it.
         why: String,
+    },
+    /// It is a pattern, but no time is like that, such as the 31st of February.
+    #[error("the cron pattern {pattern:?} never occurs; correct the day or the month")]
+    Never {
+        /// The pattern.
+        pattern: String,
     },
     /// There is no such time zone.
     #[error("there is no time zone {zone:?}; write a name such as Europe/Berlin, or UTC")]
@@ -79,20 +96,29 @@ impl Cron {
             })
         };
         let whole = parse(pattern)?;
+        if !occurs(&whole) {
+            return Err(BadCron::Never { pattern: pattern.to_owned() });
+        }
         let no_zone = |_| BadCron::Zone { zone: zone.to_owned() };
         let zone = ZONES.get(zone).map_err(no_zone)?;
+        let meaning = Meaning::of(&whole);
+        let named = zone.iana_name().unwrap_or("UTC");
+        let is_utc = UTC.contains(&named);
+        let text = format!("{} {}", meaning.text(!is_utc), if is_utc { "UTC" } else { named });
         let fields: Vec<_> = pattern.split_whitespace().collect();
-        let text = format!("{} {}", fields.join(" "), zone.iana_name().unwrap_or("UTC"));
-        let patterns = match fixed_times(&fields) {
+        let given = format!("{} {named}", fields.join(" "));
+        let longest = meaning.longest();
+        let patterns = match meaning.fixed_times() {
             Some(times) => {
-                let rest = fields.get(2..).unwrap_or_default().join(" ");
+                let fields: Vec<_> = whole.pattern.as_str().split_whitespace().skip(2).collect();
+                let rest = fields.join(" ");
                 let each =
                     times.iter().map(|(minute, hour)| parse(&format!("{minute} {hour} {rest}")));
                 each.collect::<Result<_, _>>()?
             }
             None => vec![whole],
         };
-        Ok(Self { patterns, zone, text })
+        Ok(Self { patterns, zone, given, text, longest })
     }
 
     /// Returns the version of the time zone data, such as `2026a`.
@@ -129,27 +155,6 @@ impl Cron {
     }
 }
 
-/// The minutes and hours of a pattern whose fields say them one by one; `None` if they do not, or there are many.
-fn fixed_times(fields: &[&str]) -> Option<Vec<(u8, u8)>> {
-    let [minutes, hours, ..] = fields else { return None };
-    let (minutes, hours) = (numbers(minutes)?, numbers(hours)?);
-    let times: Vec<_> =
-        hours.iter().flat_map(|hour| minutes.iter().map(move |minute| (*minute, *hour))).collect();
-    (times.len() <= MOST_TIMES).then_some(times)
-}
-
-/// The numbers of a list of numbers and ranges.
-fn numbers(field: &str) -> Option<Vec<u8>> {
-    let mut all = Vec::new();
-    for part in field.split(',') {
-        match part.split_once('-') {
-            Some((first, last)) => all.extend(first.parse::<u8>().ok()?..=last.parse().ok()?),
-            None => all.push(part.parse().ok()?),
-        }
-    }
-    Some(all)
-}
-
 fn micros(at: &Zoned) -> Option<u64> {
     u64::try_from(at.timestamp().as_microsecond()).ok()
 }
@@ -164,16 +169,20 @@ impl Schedule for Cron {
     fn text(&self) -> &str {
         &self.text
     }
+
+    fn longest(&self) -> Option<Duration> {
+        self.longest
+    }
 }
 
 impl fmt::Display for Cron {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.given)
     }
 }
 
 impl fmt::Debug for Cron {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Cron").field(&self.text).finish()
+        f.debug_tuple("Cron").field(&self.given).finish()
     }
 }
