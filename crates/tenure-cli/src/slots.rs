@@ -62,6 +62,12 @@ impl SlotSettings {
             Some(args::Overlap::Wait) => Overlap::Wait,
             Some(args::Overlap::Replace) => Overlap::Replace,
         };
+        if overlap == Overlap::Replace && matches!(divides, Divides::Named(_)) {
+            let what =
+                "slots that have names have no order, so no run of one replaces that of another";
+            let help = "leave out --overlap replace, or use --slot or --once-per";
+            return Err(Failure::Usage((what, help).into()));
+        }
         let mark = match args.mark {
             None | Some(args::Mark::AtEnd) => Mark::AtEnd,
             Some(args::Mark::AtStart) => Mark::AtStart,

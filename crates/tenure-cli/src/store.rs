@@ -1,6 +1,6 @@
 //! The store that the command works on.
 
-use tenure::{Examination, OpenError, Tenure, config::Config};
+use tenure::{Examination, FaultKind, OpenError, Tenure, config::Config};
 use tenure_core::parts::lacks_files;
 
 use crate::{
@@ -17,7 +17,16 @@ pub(crate) async fn open(config: &Config) -> Result<Tenure, Failure> {
     refuse_own_memory(config)?;
     let mut config = config.clone();
     config.use_user(UserAtHost::from_system().user());
-    Tenure::from_config(&config).await.map_err(not_opened)
+    let keeps_history = !config.history_families().is_empty();
+    Tenure::from_config(&config).await.map_err(|error| match error {
+        // A store that keeps none was asked for one, by an option or the configuration.
+        OpenError::Store { ref fault, .. }
+            if keeps_history && fault.kind() == FaultKind::Unsupported =>
+        {
+            Failure::Usage(error.into())
+        }
+        error => not_opened(error),
+    })
 }
 
 /// Looks at the store that they agree on, which need not open.

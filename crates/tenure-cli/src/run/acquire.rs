@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure::{
-    AcquireError, Fault, FaultKind, Guard, LockName, OnceError, RwLock, Tenure,
+    AcquireError, Fault, FaultKind, Guard, InspectError, LockName, OnceError, RwLock, Tenure,
     config::Config,
     entropy::{Entropy, OsEntropy},
     once::Begun,
@@ -152,10 +152,20 @@ impl Acquisition<'_> {
                 Err(Failure::Busy { why, tried: true, away: false })
             }
             Err(OnceError::Acquire(error)) => Err(self.refused(error)),
-            Err(error) if error.is_transient() => {
-                Err(Failure::Away((&tenure::Error::from(error)).into()))
+            Err(error) => {
+                let store = match &error {
+                    OnceError::Record(InspectError::Store(failure)) => Some(&failure.fault),
+                    _ => None,
+                };
+                let is_usage = store.is_some_and(|fault| self.asks_too_much(fault));
+                let is_transient = error.is_transient();
+                let why = (&tenure::Error::from(error)).into();
+                Err(match (is_usage, is_transient) {
+                    (true, _) => Failure::Usage(why),
+                    (false, true) => Failure::Away(why),
+                    (false, false) => Failure::Failed(why),
+                })
             }
-            Err(error) => Err(Failure::failed(&tenure::Error::from(error))),
         }
     }
 
@@ -256,7 +266,8 @@ impl Acquisition<'_> {
     /// Whether something was asked for that this kind of store never has.
     fn asks_too_much(self, fault: &Fault) -> bool {
         let can = self.tenure.store().capabilities();
-        fault.kind() == FaultKind::Unsupported && !(can.fifo && can.shared && can.permits)
+        let has_all = can.fifo && can.shared && can.permits && can.slot_records;
+        fault.kind() == FaultKind::Unsupported && !has_all
     }
 }
 

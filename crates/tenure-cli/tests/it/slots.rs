@@ -1,6 +1,7 @@
 //! Running once per slot.
 
 use nix::sys::signal::Signal;
+use tenure_servers::RedisServer;
 
 use crate::{
     process::code,
@@ -200,6 +201,10 @@ fn what_is_no_slot_is_wrong_usage() {
         ("x --slot-id=", "1 to 64 bytes"),
         ("x --once-per 1d --slot-id y", "cannot be used with"),
         ("x --tries 3", "required"),
+        ("x --once-per 1d --retry-within 0s", "retry_within of 0s is out of range"),
+        ("x --once-per 1d --early 13h", "choose from 0s to 12h"),
+        ("x --slot @daily --early 13h", "choose from 0s to 12h"),
+        ("x --slot-id y --overlap replace", "no order"),
         ("--all a,b --once-per 1d", "cannot be used with"),
         ("x --shared --once-per 1d", "cannot be used with"),
     ] {
@@ -208,7 +213,49 @@ fn what_is_no_slot_is_wrong_usage() {
         assert_eq!(code(&refused), 2, "{words}: {said}");
         assert!(said.contains(says), "{words}: {said}");
     }
+    let never = scene.output(["run", "x", "--slot", "0 3 31 2 *", "--", "true"]);
+    let said = text(&never.stderr);
+    assert_eq!((code(&never), said.contains("never occurs")), (2, true), "{said}");
     let busy = scene.run("x --once-per 1d --store memory:", WORK);
     assert_ne!(code(&busy), 0);
     assert_eq!(runs(&scene), 0);
+}
+
+#[test]
+fn a_store_that_keeps_no_record_of_slots_is_wrong_usage() {
+    let server = RedisServer::start();
+    let scene = Scene::with_store(&format!("{}?layout=plain", server.url()));
+    for words in ["x --once-per 1d", "x --slot @daily", "x --slot-id y"] {
+        let refused = scene.run(words, WORK);
+        assert_eq!(code(&refused), 2, "{words}: {}", text(&refused.stderr));
+    }
+}
+
+#[test]
+fn patterns_that_mean_the_same_are_one_schedule() {
+    let scene = Scene::new();
+    let run = |pattern| scene.output(["run", "x", "--slot", pattern, "--", "true"]);
+    assert_eq!(code(&run("0 0 1 1 *")), 0);
+    for same in ["@yearly", " 00  00 01 Jan * ", "0 0 1 jan ?"] {
+        let skipped = run(same);
+        assert_eq!(code(&skipped), 122, "{same:?}: {}", text(&skipped.stderr));
+    }
+    for other in ["0 0 2 1 *", "0 0 1 1 0-6", "0 0 1 1,7 *"] {
+        let refused = run(other);
+        assert_eq!(code(&refused), 125, "{other:?}: {}", text(&refused.stderr));
+        assert!(text(&refused.stderr).contains("\"0 0 1 1 * UTC\""), "{}", text(&refused.stderr));
+    }
+}
+
+#[test]
+fn the_file_chooses_the_code_of_a_skipped_slot_and_a_flag_goes_first() {
+    let scene = Scene::new();
+    std::fs::create_dir_all(scene.path("config/tenure")).unwrap();
+    let file = "[run]\nskipped-exit-code = 0\n";
+    std::fs::write(scene.path("config/tenure/config.toml"), file).unwrap();
+    for _ in 0..2 {
+        assert_eq!(code(&scene.run("x --slot-id y", WORK)), 0);
+    }
+    assert_eq!(code(&scene.run("x --slot-id y --skipped-exit-code 80", WORK)), 80);
+    assert_eq!(runs(&scene), 1);
 }
