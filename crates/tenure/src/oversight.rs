@@ -9,6 +9,7 @@ use tenure_core::{
         HoldId,
         queue::{Contender, Identity, Snapshot},
     },
+    schedule::ScheduleState,
     store::Diagnostic,
 };
 
@@ -198,6 +199,41 @@ impl Tenure {
         name: impl AsRef<str> + Send,
     ) -> Result<Vec<HistoryEntry>, InspectError> {
         self.0.history(name).await
+    }
+
+    /// Returns what is recorded of the [slots](crate::once) of the lock called `name`: its schedule, which slot was
+    /// finished last, which one is not, and which run is under way. `None` if nothing is recorded.
+    ///
+    /// The answer may be out of date when you receive it. Only [`Once::begin`](crate::once::Once::begin) decides whether
+    /// a slot is to be run.
+    ///
+    /// # Errors
+    /// [`InspectError`] if the name cannot be used, the store keeps no such records, or it did not answer within 30 s.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: this changes nothing.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use tenure::{Tenure, once::{Begun, NamedSlot}};
+    ///
+    /// let tenure = Tenure::open("memory:").await?;
+    /// let report = tenure.mutex("report").once(NamedSlot::new("2026-11-28")?);
+    /// if let Begun::Run(run) = report.begin().await? {
+    ///     let state = tenure.schedule("report").await?.expect("a run has begun");
+    ///     assert_eq!(state.running.expect("it is under way").token, run.token());
+    ///     run.finish().await?;
+    /// }
+    /// let state = tenure.schedule("report").await?.expect("a run has begun");
+    /// assert_eq!(state.finished.expect("it is finished").slot.in_utc(), "2026-11-28");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn schedule(
+        &self,
+        name: impl AsRef<str>,
+    ) -> Result<Option<ScheduleState>, InspectError> {
+        self.0.schedule(name).await
     }
 
     /// Returns when the store has everything that this process adds to the [history](crate::history) of locks, or when

@@ -10,10 +10,10 @@ use super::store_failure;
 use crate::{
     args,
     exit::{self, Failure},
-    output::{Reporter, history, json, tables, write_answer},
+    output::{Reporter, history, json, schedule, tables, write_answer},
 };
 
-/// How long the last holder is looked for: the lock is known by then.
+/// How long the last holder is looked for, and then the schedule: the lock is known by then.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) async fn show(
@@ -37,12 +37,22 @@ pub(super) async fn show(
         }
         _ => None,
     };
+    let schedule = if tenure.store().capabilities().slot_records {
+        let schedule = timeout(PATIENCE, tenure.schedule(&args.name)).await;
+        schedule.ok().and_then(Result::ok).flatten()
+    } else {
+        None
+    };
     if voice.is_json() {
-        write_answer(&json::snapshot(&args.name, &seen, asks.as_ref(), last.as_ref()))?;
+        let (asks, last, schedule) = (asks.as_ref(), last.as_ref(), schedule.as_ref());
+        write_answer(&json::snapshot(&args.name, &seen, asks, last, schedule))?;
     } else if !voice.is_quiet() {
         write_answer(&tables::snapshot(&args.name, &seen))?;
         if let Some(last) = last {
             write_answer(&history::last_hold(&last))?;
+        }
+        if let Some(state) = schedule {
+            write_answer(&schedule::lines(&state))?;
         }
         if let Some(by) = asks {
             write_answer(&format!("asked to release by {}", plain(&by.to_string())))?;

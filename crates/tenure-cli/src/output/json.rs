@@ -12,6 +12,7 @@ use tenure::{
     asking::ReleaseAnswer,
     history::{Ending, HistoryEntry},
     inspect::{Contender, Identity, Kind, Mode, Snapshot, Waiting},
+    once::ScheduleState,
     store::{Diagnostic, Listing},
 };
 use tenure_core::plain::misleads;
@@ -164,9 +165,11 @@ pub(crate) fn snapshot(
     seen: &Snapshot,
     asks: Option<&Identity>,
     last: Option<&HistoryEntry>,
+    schedule: Option<&ScheduleState>,
 ) -> String {
     let mut answer = named(name, seen);
     answer["last"] = last.map(past_hold).into();
+    answer["schedule"] = schedule.map(super::schedule::json).into();
     answer["release_requested_by"] = asks.map(identity).into();
     answer.printed()
 }

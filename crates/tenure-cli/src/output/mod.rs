@@ -7,6 +7,7 @@ pub(crate) mod history;
 pub(crate) mod human;
 pub(crate) mod json;
 mod rows;
+pub(crate) mod schedule;
 pub(crate) mod spinner;
 pub(crate) mod tables;
 

@@ -3,6 +3,8 @@
 use nix::sys::signal::Signal;
 use tenure_servers::RedisServer;
 
+use serde_json::Value;
+
 use crate::{
     process::code,
     scene::{Scene, events, eventually, text},
@@ -178,8 +180,7 @@ fn a_run_that_lasts_into_the_next_slot_is_left_alone_or_replaced() {
     scene.line("held");
     eventually("the next slot skips", || {
         let later = scene.run("report --once-per 2s --json", WORK);
-        let skipped =
-            |event: &serde_json::Value| event["event"] == "skipped" && event["lock"] == "report";
+        let skipped = |event: &Value| event["event"] == "skipped" && event["lock"] == "report";
         events(&later.stderr).iter().any(skipped)
     });
     assert_eq!(runs(&scene), 0);
@@ -258,4 +259,45 @@ fn the_file_chooses_the_code_of_a_skipped_slot_and_a_flag_goes_first() {
     }
     assert_eq!(code(&scene.run("x --slot-id y --skipped-exit-code 80", WORK)), 80);
     assert_eq!(runs(&scene), 1);
+}
+
+#[test]
+fn show_says_which_slot_is_finished_which_is_not_and_which_run_is_under_way() {
+    let scene = Scene::new();
+    let shown = || text(&scene.output(["show", "report"]).stdout).to_owned();
+    assert_eq!(code(&scene.run("report --slot-id mon", "exit 1")), 1);
+    assert_eq!(code(&scene.run("report --slot-id tue", WORK)), 0);
+    let running = scene.start("report --slot-id mon", &until_go("held"));
+    scene.line("held");
+    let seen = scene.show("report");
+    let (schedule, token) = (&seen["schedule"], &seen["holders"][0]["token"]);
+    assert_eq!(
+        (&schedule["text"], &schedule["finished"]["slot"]),
+        (&"named".into(), &"tue".into())
+    );
+    assert!(schedule["finished"]["token"].is_string(), "{schedule}");
+    assert_eq!(schedule["unfinished"], schedule["running"]);
+    let run = &schedule["running"];
+    assert_eq!((&run["slot"], &run["tries"], &run["token"]), (&"mon".into(), &2.into(), token));
+    let said = shown();
+    assert!(said.contains("the slot tue is finished, by the run with token "), "{said}");
+    assert!(
+        said.contains("the slot mon is not finished: 2 runs of it began, the one with "),
+        "{said}"
+    );
+    std::fs::write(scene.path("go"), "").unwrap();
+    assert_eq!(code(&running.wait()), 0);
+    let seen = scene.show("report");
+    assert_eq!(seen["schedule"]["finished"]["slot"], "mon");
+    assert_eq!(
+        (&seen["schedule"]["unfinished"], &seen["schedule"]["running"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(code(&scene.run("other", "true")), 0);
+    assert_eq!(scene.show("other")["schedule"], Value::Null);
+    assert_eq!(code(&scene.run("daily --once-per 366d", WORK)), 0);
+    let seen = scene.show("daily");
+    assert_eq!(seen["schedule"]["text"], "every 366d");
+    let begins = seen["schedule"]["finished"]["slot"].as_str().unwrap();
+    assert!(std::fs::read_to_string(scene.path("done")).unwrap().contains(begins), "{begins}");
 }

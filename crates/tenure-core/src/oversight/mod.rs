@@ -3,11 +3,13 @@
 mod evict;
 mod history;
 mod list;
+mod schedule;
 mod watch;
 
 pub(crate) use evict::{evict, evict_seen, record_break};
 pub(crate) use history::history;
 pub use list::List;
+pub(crate) use schedule::{SlotLook, look_at_slots, schedule};
 use tenure_proto::queue::Snapshot;
 pub use watch::Watcher;
 

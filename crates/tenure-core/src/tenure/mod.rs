@@ -21,6 +21,7 @@ use crate::{
 use tenure_proto::{
     HoldId, Timestamp,
     queue::{Contender, Identity, Snapshot},
+    schedule::ScheduleState,
 };
 
 /// How long a shutdown waits for histories.
@@ -323,6 +324,21 @@ impl Tenure {
     pub async fn history(&self, name: impl AsRef<str>) -> Result<Vec<HistoryEntry>, InspectError> {
         let name = LockName::new(name.as_ref())?;
         oversight::history(&self.acquirer.context, &name).await
+    }
+
+    /// Returns what is recorded of the [slots](crate::Once) of the lock `name`: its schedule, which slot was finished last,
+    /// which one is not, and which run is under way. `None` if nothing is recorded.
+    ///
+    /// # Errors
+    /// [`InspectError`] if the name is invalid, the store keeps no such records, or it did not answer within 30 s.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: the call changes nothing.
+    pub async fn schedule(
+        &self,
+        name: impl AsRef<str>,
+    ) -> Result<Option<ScheduleState>, InspectError> {
+        oversight::schedule(&self.acquirer.context, &LockName::new(name)?).await
     }
 
     /// Returns when the store has everything that this process adds to the [history](crate::history) of locks, or when

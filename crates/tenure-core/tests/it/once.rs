@@ -597,3 +597,30 @@ async fn a_store_that_keeps_no_record_refuses() {
     let error = report(&tenure).begin().await.unwrap_err();
     assert!(format!("{error:#}").contains("keeps no record"), "{error:#}");
 }
+
+#[tokio::test]
+async fn what_is_recorded_of_a_schedule_can_be_looked_at() {
+    let (one, other, _, clock) = two();
+    let state = async || other.schedule("report").await.unwrap();
+    assert_eq!(state().await, None, "nothing ran");
+    let first = run(&report(&one)).await;
+    let (token, slot) = (first.token(), first.slot().id.clone());
+    let known = state().await.unwrap();
+    let running = known.running.unwrap();
+    assert_eq!((&*known.schedule, known.finished), ("every 1m", None));
+    assert_eq!((&running.slot, running.token, running.tries), (&slot, token, 1));
+    drop(first);
+    settle().await;
+    let known = state().await.unwrap();
+    assert_eq!((known.running, known.unfinished.unwrap().tries), (None, 1));
+    let again = run(&report(&one)).await;
+    let token = again.token();
+    again.finish().await.unwrap();
+    let known = state().await.unwrap();
+    let finished = known.finished.unwrap();
+    assert_eq!((finished.slot, finished.token, known.unfinished), (slot, token, None));
+    clock.advance(MINUTE);
+    let _next = run(&report(&one)).await;
+    assert_eq!(state().await.unwrap().unfinished.unwrap().slot.in_utc(), "2027-01-15T08:01:00Z");
+    assert!(other.schedule("").await.is_err());
+}

@@ -9,9 +9,12 @@
 mod period;
 mod record;
 mod slot;
+mod state;
+mod utc;
 mod verdict;
 
 pub use period::Period;
 pub use record::{BadRecord, Finished, SlotRecord, Started};
 pub use slot::{BadSlotName, Meant, NamedSlot, Schedule, Slot, SlotId, meant};
+pub use state::ScheduleState;
 pub use verdict::{Mark, OtherSchedule, Running, Skipped, SlotRules};

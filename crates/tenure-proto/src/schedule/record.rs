@@ -126,10 +126,10 @@ impl SlotRecord {
     pub fn to_text(&self) -> String {
         let mut text = format!("{VERSION}\nschedule {}\n", self.schedule);
         for Started { slot, token, tries } in &self.started {
-            let _ = writeln!(text, "started {token} {tries} {}", id_to_text(slot));
+            let _ = writeln!(text, "started {token} {tries} {}", slot.to_text());
         }
         for Finished { slot, token } in &self.finished {
-            let _ = writeln!(text, "finished {token} {}", id_to_text(slot));
+            let _ = writeln!(text, "finished {token} {}", slot.to_text());
         }
         text
     }
@@ -151,20 +151,6 @@ const fn most(slot: &SlotId) -> usize {
     }
 }
 
-fn id_to_text(slot: &SlotId) -> String {
-    match slot {
-        SlotId::At(start) => format!("@{start}"),
-        SlotId::Named(name) => format!("={name}"),
-    }
-}
-
-fn id_from_text(text: &str) -> Option<SlotId> {
-    if let Some(name) = text.strip_prefix('=') {
-        return Some(SlotId::Named(name.into()));
-    }
-    text.strip_prefix('@')?.parse().ok().map(SlotId::At)
-}
-
 fn parsed(text: &str) -> Option<SlotRecord> {
     let mut lines = text.lines();
     lines.next().filter(|version| *version == VERSION)?;
@@ -176,10 +162,10 @@ fn parsed(text: &str) -> Option<SlotRecord> {
         match what {
             "started" => {
                 let (tries, slot) = rest.split_once(' ')?;
-                let (tries, slot) = (tries.parse().ok()?, id_from_text(slot)?);
+                let (tries, slot) = (tries.parse().ok()?, SlotId::read(slot)?);
                 record.started.push(Started { slot, token, tries });
             }
-            "finished" => record.finished.push(Finished { slot: id_from_text(rest)?, token }),
+            "finished" => record.finished.push(Finished { slot: SlotId::read(rest)?, token }),
             _ => return None,
         }
     }

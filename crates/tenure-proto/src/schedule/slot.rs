@@ -21,6 +21,23 @@ impl fmt::Display for SlotId {
     }
 }
 
+impl SlotId {
+    /// The slot as text, for the store. Unlike that for people, it tells a name from a time.
+    pub(crate) fn to_text(&self) -> String {
+        match self {
+            Self::At(start) => format!("@{start}"),
+            Self::Named(name) => format!("={name}"),
+        }
+    }
+
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        if let Some(name) = text.strip_prefix('=') {
+            return Some(Self::Named(name.into()));
+        }
+        text.strip_prefix('@')?.parse().ok().map(Self::At)
+    }
+}
+
 /// One slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

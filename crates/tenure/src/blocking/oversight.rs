@@ -9,6 +9,7 @@ use tenure_core::{
         HoldId,
         queue::{Contender, Snapshot},
     },
+    schedule::ScheduleState,
     store::{Diagnostic, Listing},
 };
 
@@ -140,6 +141,21 @@ impl Tenure {
     pub fn history(&self, name: impl AsRef<str>) -> Result<Vec<HistoryEntry>, InspectError> {
         let (tenure, own) = (self.as_async().clone(), name.as_ref().to_owned());
         self.context(name.as_ref()).call_store(async move { tenure.history(own).await })
+    }
+
+    /// Returns what is recorded of the slots of the lock called `name`; `None` if nothing is.
+    ///
+    /// # Errors
+    /// As for [`crate::Tenure::schedule`].
+    ///
+    /// ```
+    /// let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// assert_eq!(tenure.schedule("report")?, None, "nothing ran once per slot");
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
+    pub fn schedule(&self, name: impl AsRef<str>) -> Result<Option<ScheduleState>, InspectError> {
+        let (tenure, own) = (self.as_async().clone(), name.as_ref().to_owned());
+        self.context(name.as_ref()).call_store(async move { tenure.schedule(own).await })
     }
 
     /// Asks the store which promises hold there, and why others do not.

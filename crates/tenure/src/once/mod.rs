@@ -33,5 +33,8 @@ mod cron;
 pub use cron::{BadCron, Cron};
 pub use tenure_core::{
     Begun, Once, Overlap, SkippedSlot, SlotRun,
-    schedule::{BadSlotName, Mark, NamedSlot, Period, Schedule, Skipped, Slot, SlotId},
+    schedule::{
+        BadSlotName, Finished, Mark, NamedSlot, Period, Schedule, ScheduleState, Skipped, Slot,
+        SlotId, Started,
+    },
 };

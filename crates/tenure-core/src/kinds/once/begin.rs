@@ -10,16 +10,14 @@ use tenure_proto::{
 };
 
 use super::{
-    Begun, Once, Overlap, SkippedSlot, SlotRun,
-    record::{Look, look, note_start},
-    unstarted::UnstartedRun,
+    Begun, Once, Overlap, SkippedSlot, SlotRun, record::note_start, unstarted::UnstartedRun,
 };
 use crate::{
     AcquireError, Fault, FaultKind, Guard, InspectError, LockName,
     context::StoreContext,
     error::OnceError,
     options::Options,
-    oversight,
+    oversight::{self, SlotLook, look_at_slots},
     retry_until::{PATIENCE, retry_until},
 };
 
@@ -103,7 +101,7 @@ impl Once {
         until: Timestamp,
     ) -> Result<Begun, OnceError> {
         let skipped = |why| Begun::Skipped(SkippedSlot { slot: slot.clone(), why });
-        let seen = look(self.target.context(), name, until).await?;
+        let seen = look_at_slots(self.target.context(), name, until).await?;
         if let Some(why) = self.skipped(name, slot, &seen)? {
             return Ok(skipped(why));
         }
@@ -120,7 +118,7 @@ impl Once {
     /// Waits for the slot that the caller means, by the store's clock.
     async fn wait_for_slot(&self, name: &LockName, until: Timestamp) -> Result<Slot, OnceError> {
         let context = self.target.context();
-        let seen = look(context, name, until).await?;
+        let seen = look_at_slots(context, name, until).await?;
         let current = self.schedule.slot_at(seen.now).ok_or_else(|| self.no_slot(name))?;
         let tolerance = self.tolerance(&current);
         let Meant { slot, begins_in, .. } =
@@ -128,7 +126,7 @@ impl Once {
         let mut left = begins_in;
         while !left.is_zero() {
             context.clock.sleep_until(context.now().saturating_add(left)).await;
-            let seen = look(context, name, Timestamp::NEVER).await?;
+            let seen = look_at_slots(context, name, Timestamp::NEVER).await?;
             let begins = slot.starts().unwrap_or_default();
             left = Duration::from_micros(begins.saturating_sub(seen.now));
         }
@@ -140,7 +138,7 @@ impl Once {
         &self,
         name: &LockName,
         slot: &Slot,
-        seen: &Look,
+        seen: &SlotLook,
     ) -> Result<Option<Skipped>, OnceError> {
         let known = self.record_of_schedule(name, seen)?.cloned();
         // A slot can be over of which nothing is known.
@@ -151,7 +149,7 @@ impl Once {
     fn record_of_schedule<'a>(
         &self,
         name: &LockName,
-        seen: &'a Look,
+        seen: &'a SlotLook,
     ) -> Result<Option<&'a SlotRecord>, OnceError> {
         let Some(record) = &seen.record else { return Ok(None) };
         let (what, help) = match record.check_schedule(self.schedule.text()) {
@@ -182,7 +180,7 @@ impl Once {
         &self,
         name: &LockName,
         slot: &Slot,
-        seen: &Look,
+        seen: &SlotLook,
         until: Timestamp,
     ) -> Result<Open<Guard>, OnceError> {
         let tried = self.target.clone().try_lock(Mode::Exclusive, self.options.clone()).await;
@@ -197,7 +195,7 @@ impl Once {
         loop {
             let holder = self.find_holder(name, slot, until).await?;
             if let (Holder::Earlier { token, .. }, Overlap::Replace) = (&holder, self.overlap) {
-                let seen = look(context, name, until).await?;
+                let seen = look_at_slots(context, name, until).await?;
                 if let Some(why) = self.skipped(name, slot, &seen)? {
                     return Ok(Err(why));
                 }
@@ -224,7 +222,7 @@ impl Once {
                 AcquireError::InDoubt(_) | AcquireError::Unreachable(_) if !is_over => {}
                 _ => return Err(error.into()),
             }
-            let seen = look(context, name, until).await?;
+            let seen = look_at_slots(context, name, until).await?;
             now = seen.now;
             if let Some(why) = self.skipped(name, slot, &seen)? {
                 return Ok(Err(why));
@@ -264,7 +262,7 @@ impl Once {
         // First the holder: a run that began since is in the record then.
         let mut holders = inspect(context, name, until).await?.holders;
         holders.retain(|holder| !holder.lingering);
-        let seen = look(context, name, until).await?;
+        let seen = look_at_slots(context, name, until).await?;
         let Some(record) = self.record_of_schedule(name, &seen)? else {
             return Ok(Holder::Unknown);
         };
@@ -305,7 +303,7 @@ impl Once {
         let context = self.target.context();
         // Also if this is dropped or fails at any point.
         let unstarted = UnstartedRun::new(&guard);
-        let seen = look(context, name, Timestamp::NEVER).await?;
+        let seen = look_at_slots(context, name, Timestamp::NEVER).await?;
         if let Some(why) = self.skipped(name, slot, &seen)? {
             drop(unstarted);
             // If this fails, the lease ends by itself.

@@ -1,4 +1,4 @@
-//! The record of the slots at the store: reading it, and writing it while the lock is held.
+//! The record of the slots at the store: writing it while the lock is held.
 
 use std::time::Duration;
 
@@ -8,41 +8,15 @@ use tenure_proto::{
 };
 
 use crate::{
-    Fault, FaultKind, Guard, InspectError, LockName,
-    context::StoreContext,
+    Fault, FaultKind, Guard, InspectError,
     error::{Lost, OnceError},
-    retry_until::{PATIENCE, retry_until},
+    oversight::look_at_slots,
+    retry_until::retry_until,
     store::{SlotsWrite, SlotsWritten},
 };
 
 /// Between two tries of a write that the store did not answer.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// What the store has of a name's slots, and its time of day.
-#[derive(Clone, Debug)]
-pub(super) struct Look {
-    pub(super) text: Option<String>,
-    pub(super) record: Option<SlotRecord>,
-    pub(super) now: u64,
-}
-
-/// Reads the record. Tries until then, but for half a minute at most.
-pub(super) async fn look(
-    context: &StoreContext,
-    name: &LockName,
-    until: Timestamp,
-) -> Result<Look, InspectError> {
-    let until = until.min(context.now().saturating_add(PATIENCE));
-    let store = &context.store;
-    let stored = retry_until(context, name, until, None, || store.read_slots(name)).await?;
-    let record = stored.text.as_deref().map(SlotRecord::read).transpose();
-    let record = record.map_err(|bad| {
-        let help = "use the version of tenure that wrote it, or another name";
-        let fault = Fault::new(FaultKind::Corrupt, bad.to_string(), help);
-        InspectError::store(context.address(name), fault)
-    })?;
-    Ok(Look { text: stored.text, record, now: stored.now })
-}
 
 /// Notes the start of a run in place of `before`, while the lock is held. A hold that is over by then runs nothing,
 /// whatever became of the note.
@@ -76,7 +50,7 @@ pub(super) async fn note_finish(
     if !in_doubt {
         return Err(lost.into());
     }
-    let seen = match look(context, guard.name(), Timestamp::NEVER).await {
+    let seen = match look_at_slots(context, guard.name(), Timestamp::NEVER).await {
         Ok(seen) => seen.record,
         Err(error) => return Err(OnceError::in_doubt(lost, error)),
     };
@@ -128,7 +102,7 @@ async fn write(
             Ok(SlotsWritten::NotHeld) => return Ok(Outcome::Over { in_doubt }),
             Ok(SlotsWritten::Changed) => {
                 // Nobody else writes while this lock is held. It may have been kept no longer.
-                let seen = look(context, name, Timestamp::NEVER).await?;
+                let seen = look_at_slots(context, name, Timestamp::NEVER).await?;
                 if seen.text.is_some() || write.before.is_none() {
                     return Ok(Outcome::Over { in_doubt });
                 }
