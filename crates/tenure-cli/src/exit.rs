@@ -1,6 +1,6 @@
 //! How the command ends: its exit codes, and the failures that lead to them.
 
-use tenure::HandleError;
+use tenure::{HandleError, once::SkippedSlot};
 
 use crate::explanation::Explanation;
 
@@ -75,8 +75,8 @@ pub(crate) enum Failure {
     },
     /// The user was asked and said no.
     Declined(Explanation),
-    /// There is nothing to do in this slot, for a reason in one word.
-    Skipped { why: Explanation, slot: String, word: &'static str },
+    /// There is nothing to do in this slot. If it `is_missed`, no run has finished it, and none is known to be under way.
+    Skipped { why: Explanation, skipped: SkippedSlot, is_missed: bool },
     /// Nothing is held by a handle any more.
     Lost(Explanation),
     /// A signal came before the command was started, or before all was measured.

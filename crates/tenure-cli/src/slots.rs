@@ -5,7 +5,8 @@ use std::time::Duration;
 use tenure::{
     LockName, Tenure,
     once::{
-        Cron, Mark, NamedSlot, Once, Overlap, Period, Schedule, Skipped, SkippedSlot, Slot, SlotId,
+        Cron, Mark, NamedSlot, Once, Overlap, Period, Schedule, ScheduleState, Skipped,
+        SkippedSlot, SlotId,
     },
 };
 
@@ -116,32 +117,90 @@ impl SlotSettings {
     }
 }
 
-/// A slot, for people and for commands: its name, or when it begins.
-pub(crate) fn slot_text(slot: &Slot) -> String {
-    match &slot.id {
-        SlotId::At(start) => human::moment(*start),
-        SlotId::Named(name) => name.to_string(),
+/// What became of a slot, as far as this run knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SlotOutcome {
+    /// This run marked it as finished.
+    Finished,
+    /// This run began, and the slot is not marked as finished.
+    Open,
+    /// It was not run here.
+    Skipped(Skipped),
+}
+
+impl SlotOutcome {
+    /// All words that programs see.
+    pub(crate) const WORDS: [&str; 7] = [
+        "finished",
+        "open",
+        "skipped_finished",
+        "skipped_ended",
+        "skipped_tries_spent",
+        "skipped_too_late",
+        "skipped_overlaps",
+    ];
+
+    /// The outcome in one word, for programs.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Open => "open",
+            Self::Skipped(Skipped::Finished { .. }) => "skipped_finished",
+            Self::Skipped(Skipped::Ended) => "skipped_ended",
+            Self::Skipped(Skipped::TriesSpent { .. }) => "skipped_tries_spent",
+            Self::Skipped(Skipped::TooLate) => "skipped_too_late",
+            Self::Skipped(Skipped::Overlaps { .. }) => "skipped_overlaps",
+            Self::Skipped(_) => "skipped",
+        }
+    }
+
+    /// The outcome for people, after the slot.
+    pub(crate) const fn phrase(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Open => "not finished",
+            Self::Skipped(Skipped::Finished { .. }) => "skipped, as it was finished already",
+            Self::Skipped(Skipped::Ended) => "skipped, as it had ended",
+            Self::Skipped(Skipped::TriesSpent { .. }) => "skipped, as its tries were spent",
+            Self::Skipped(Skipped::TooLate) => "skipped, as it was too late",
+            Self::Skipped(Skipped::Overlaps { .. }) => "skipped, as an earlier run went on",
+            Self::Skipped(_) => "skipped",
+        }
     }
 }
 
 /// Why a slot is skipped, in one word for programs.
 pub(crate) fn skipped_word(why: Skipped) -> &'static str {
-    match why {
-        Skipped::Finished { .. } => "finished",
-        Skipped::Ended => "ended",
-        Skipped::TriesSpent { .. } => "tries_spent",
-        Skipped::TooLate => "too_late",
-        Skipped::Overlaps { .. } => "overlaps",
-        _ => "skipped",
-    }
+    SlotOutcome::Skipped(why).word().trim_start_matches("skipped_")
 }
 
-/// Why a slot is skipped.
-pub(crate) fn skipped(name: &LockName, store: &str, skipped: &SkippedSlot) -> Failure {
-    let slot = slot_text(&skipped.slot);
+/// Whether the slot may be left without a run, unless another run of it is under way.
+pub(crate) const fn may_be_missed(why: Skipped) -> bool {
+    matches!(why, Skipped::Ended | Skipped::TriesSpent { .. } | Skipped::TooLate)
+}
+
+/// Whether another run of the slot is under way, or has finished it.
+pub(crate) fn is_cared_for(state: &ScheduleState, slot: &SlotId) -> bool {
+    let covers = |finished: &SlotId| match (finished, slot) {
+        (SlotId::At(finished), SlotId::At(slot)) => finished >= slot,
+        (finished, slot) => finished == slot,
+    };
+    state.running.as_ref().is_some_and(|run| run.slot == *slot)
+        || state.finished.as_ref().is_some_and(|finished| covers(&finished.slot))
+}
+
+/// Why a slot is skipped. If it `is_missed`, no host runs it.
+pub(crate) fn skipped(
+    name: &LockName,
+    store: &str,
+    skipped: &SkippedSlot,
+    is_missed: bool,
+) -> Failure {
+    let slot = skipped.slot.id.in_utc();
     let why = match skipped.why {
         Skipped::Finished { token } => format!("was finished by the run with token {token}"),
-        Skipped::Ended => "ended while another run had the lock".to_owned(),
+        Skipped::Ended => "ended while another holder had the lock".to_owned(),
+        Skipped::TriesSpent { tries: 1 } => "was tried once, which is all".to_owned(),
         Skipped::TriesSpent { tries } => format!("was tried {tries} times, which are all"),
         Skipped::TooLate => "began too long ago".to_owned(),
         Skipped::Overlaps { token } => {
@@ -149,11 +208,14 @@ pub(crate) fn skipped(name: &LockName, store: &str, skipped: &SkippedSlot) -> Fa
         }
         _ => "has nothing to do".to_owned(),
     };
-    let word = skipped_word(skipped.why);
-    let why = Explanation::new(format!("nothing to do for {name}: the slot {slot} {why}"));
+    let what = if is_missed {
+        format!("{name} is not run, and no run has finished it: the slot {slot} {why}")
+    } else {
+        format!("nothing to do for {name}: the slot {slot} {why}")
+    };
     Failure::Skipped {
-        why: why.held_by(name.as_str(), store.to_owned(), None).kind(None),
-        slot,
-        word,
+        why: Explanation::new(what).held_by(name.as_str(), store.to_owned(), None).kind(None),
+        skipped: skipped.clone(),
+        is_missed,
     }
 }

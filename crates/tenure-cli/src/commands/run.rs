@@ -55,6 +55,7 @@ async fn complete_record(
         Ok(outcome) => outcome,
         Err(failure) => {
             let code = voice.codes().of(failure);
+            voice.record_failure(failure);
             voice.record_end(code, matches!(failure, Failure::Lost(_)));
             return voice.summarize(code);
         }

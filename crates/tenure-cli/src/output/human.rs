@@ -10,7 +10,11 @@ use tenure::{
 use tenure_core::plain::plain;
 
 use super::{CommandFate, Event};
-use crate::{exit::Failure, explanation::Explanation, record::RunSummary};
+use crate::{
+    exit::Failure,
+    explanation::Explanation,
+    record::{RunSummary, SlotNews},
+};
 
 /// What stands for something the store does not tell.
 pub(super) const UNKNOWN: &str = "?";
@@ -34,14 +38,6 @@ pub(crate) fn length(length: Duration) -> String {
     let units = length.saturating_add(unit / 2).as_nanos() / unit.as_nanos();
     let rounded = unit.saturating_mul(u32::try_from(units).unwrap_or(u32::MAX));
     humantime::format_duration(rounded).to_string()
-}
-
-/// A moment, to the second where that is fine enough.
-pub(crate) fn moment(micros: u64) -> String {
-    // What lies beyond the year 9999 cannot be written so; the last moment that can is shown.
-    let last = Duration::from_secs(253_402_300_799);
-    let since = Duration::from_micros(micros).min(last);
-    humantime::format_rfc3339(UNIX_EPOCH + since).to_string()
 }
 
 /// How long ago something was that happened at `since`.
@@ -215,13 +211,16 @@ fn sentence(event: &Event<'_>) -> String {
         }
         Event::MetricsNotWritten { why } => format!("the metrics of this run are missing in {why}"),
         Event::Summary(summary) => self::summary(summary),
-        Event::SlotBegins { name, slot, schedule, tries } => {
-            format!("{name} runs for the slot {slot} ({schedule}), try {tries}")
+        Event::SlotBegins { name, slot, schedule, tries, .. } => {
+            format!("{name} runs for the slot {} ({schedule}), try {tries}", slot.in_utc())
         }
         Event::SlotStaysOpen { name, slot } => {
+            let slot = slot.in_utc();
             format!("the slot {slot} of {name} stays open, as its command was told to end")
         }
-        Event::SlotFinished { name, slot } => format!("the slot {slot} of {name} is finished"),
+        Event::SlotFinished { name, slot } => {
+            format!("the slot {} of {name} is finished", slot.in_utc())
+        }
         Event::Serving { address } => format!("metrics are at http://{address}/metrics"),
         Event::ExportDown { why } => {
             format!("tenure_export_up is 0 and no lock is exported until the store answers: {why}")
@@ -232,7 +231,7 @@ fn sentence(event: &Event<'_>) -> String {
 
 /// A run in one line.
 fn summary(summary: &RunSummary) -> String {
-    let RunSummary { name, waited, ran, tokens, lost, code } = summary;
+    let RunSummary { name, waited, ran, tokens, lost, slot, code } = summary;
     let mut parts = Vec::new();
     match waited {
         Some(waited) => parts.push(format!("waited {}", length(*waited))),
@@ -245,6 +244,10 @@ fn summary(summary: &RunSummary) -> String {
         parts.push(format!("token {}", tokens.join(",")));
     }
     parts.extend(lost.map(|_| "lost".to_owned()));
+    let of_slot = |SlotNews { slot, outcome }: &SlotNews| {
+        format!("slot {} {}", slot.in_utc(), outcome.phrase())
+    };
+    parts.extend(slot.as_ref().map(of_slot));
     format!("{name}: {}", parts.join(", "))
 }
 

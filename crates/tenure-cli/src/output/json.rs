@@ -18,7 +18,7 @@ use tenure::{
 use tenure_core::plain::misleads;
 
 use super::{CommandFate, Event, human};
-use crate::{exit::Failure, explanation::Explanation, label::UserAtHost};
+use crate::{exit::Failure, explanation::Explanation, label::UserAtHost, slots::skipped_word};
 
 /// An event, with when and where it was, and the `label` of what this command asks for and holds. A `holder` is whoever
 /// has the lock.
@@ -100,15 +100,17 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
             "waited_ms": summary.waited.map(millis), "ran_ms": summary.ran.map(millis),
             "lost": summary.lost.map(reason),
             "tokens": summary.tokens.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "slot": summary.slot.as_ref().map(|news| news.slot.in_utc()),
+            "outcome": summary.slot.as_ref().map(|news| news.outcome.word()),
         }),
-        Event::SlotBegins { name, slot, schedule, tries } => json!({
-            "event": "slot_begins", "lock": name, "slot": slot, "schedule": schedule, "tries": tries,
+        Event::SlotBegins { name, slot, schedule, tries, .. } => json!({
+            "event": "slot_begins", "lock": name, "slot": slot.in_utc(), "schedule": schedule, "tries": tries,
         }),
         Event::SlotStaysOpen { name, slot } => {
-            json!({ "event": "slot_stays_open", "lock": name, "slot": slot })
+            json!({ "event": "slot_stays_open", "lock": name, "slot": slot.in_utc() })
         }
         Event::SlotFinished { name, slot } => {
-            json!({ "event": "slot_finished", "lock": name, "slot": slot })
+            json!({ "event": "slot_finished", "lock": name, "slot": slot.in_utc() })
         }
         Event::Serving { address } => {
             json!({ "event": "serving", "address": address.to_string() })
@@ -145,9 +147,10 @@ pub(crate) fn failure(failure: &Failure, code: u8) -> String {
         "waited_ms": facts.waited.map(millis), "retry_after_ms": facts.retry_after().map(millis),
         "exit_code": code,
     });
-    if let Failure::Skipped { slot, word, .. } = failure {
-        value["slot"] = slot.as_str().into();
-        value["reason"] = (*word).into();
+    if let Failure::Skipped { skipped, is_missed, .. } = failure {
+        value["slot"] = skipped.slot.id.in_utc().into();
+        value["reason"] = skipped_word(skipped.why).into();
+        value["missed"] = (*is_missed).into();
     }
     when_and_where(&mut value);
     value.printed()

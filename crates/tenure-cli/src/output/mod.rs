@@ -25,6 +25,7 @@ use std::{
 use tenure::{
     LostReason, Token,
     inspect::{Contender, Identity},
+    once::SlotId,
 };
 use tracing_subscriber::{
     field::MakeExt,
@@ -41,7 +42,8 @@ use crate::{
     args::CommonArgs,
     exit::{ExitCodes, Failure},
     explanation::Explanation,
-    record::{RunRecord, RunSummary},
+    record::{RunRecord, RunSummary, SlotNews},
+    slots::SlotOutcome,
 };
 
 /// How tenure speaks of itself: on stderr alone, as stdout belongs to the command.
@@ -171,18 +173,20 @@ pub(crate) enum Event<'a> {
     /// A run of a slot begins, and which one of that slot it is.
     SlotBegins {
         name: &'a str,
-        slot: &'a str,
+        slot: &'a SlotId,
         schedule: &'a str,
         tries: u32,
+        /// Whether it is marked as finished by now.
+        is_marked: bool,
     },
     SlotFinished {
         name: &'a str,
-        slot: &'a str,
+        slot: &'a SlotId,
     },
     /// Its command was told to end, and ended with 0.
     SlotStaysOpen {
         name: &'a str,
-        slot: &'a str,
+        slot: &'a SlotId,
     },
     Serving {
         address: SocketAddr,
@@ -309,6 +313,14 @@ impl Reporter {
         let _ = self.record.set(record);
     }
 
+    /// Records why nothing is run, if that is for a slot.
+    pub(crate) fn record_failure(&self, failure: &Failure) {
+        if let (Some(record), Failure::Skipped { skipped, .. }) = (self.record.get(), failure) {
+            let outcome = SlotOutcome::Skipped(skipped.why);
+            record.slot(SlotNews { slot: skipped.slot.id.clone(), outcome });
+        }
+    }
+
     /// Records that the command was started just now.
     pub(crate) fn record_start(&self) {
         let Some(record) = self.record.get() else { return };
@@ -337,6 +349,12 @@ impl Reporter {
             Event::Acquired { name, token, waited } => record.acquired(name, token, waited),
             Event::Ended { ran, code, .. } => record.ended(ran, code),
             Event::Lost { reason, .. } => record.lost(reason),
+            Event::SlotBegins { slot, is_marked: false, .. } => {
+                record.slot(SlotNews { slot: slot.clone(), outcome: SlotOutcome::Open });
+            }
+            Event::SlotBegins { slot, .. } | Event::SlotFinished { slot, .. } => {
+                record.slot(SlotNews { slot: slot.clone(), outcome: SlotOutcome::Finished });
+            }
             _ => {}
         }
     }
@@ -395,8 +413,10 @@ impl Reporter {
     pub(crate) fn failure(&self, failure: &Failure) {
         let wanted = match failure {
             // Whoever tries once looks at the exit code, as in a crontab, where each word is a mail.
-            Failure::Busy { tried: true, .. } | Failure::Skipped { .. } => self.hears_of_busy(),
-            Failure::Busy { .. } | Failure::Declined(_) => !self.quiet,
+            Failure::Busy { tried: true, .. } | Failure::Skipped { is_missed: false, .. } => {
+                self.hears_of_busy()
+            }
+            Failure::Busy { .. } | Failure::Declined(_) | Failure::Skipped { .. } => !self.quiet,
             _ => true,
         };
         if self.json {

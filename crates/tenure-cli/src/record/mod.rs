@@ -1,5 +1,6 @@
 //! What became of a run, for monitoring: metrics in a file, and a line for a log.
 
+mod slots;
 mod values;
 
 use std::{
@@ -15,11 +16,12 @@ use std::{
 
 use tenure::{LockName, LostReason, Token};
 
+pub(crate) use self::slots::SlotNews;
 use self::values::{Shown, values};
 use crate::exposition::{
     file::{MetricsFile, patience},
     merge::merged,
-    text::{Family, Sample},
+    text::Family,
 };
 
 /// How often the start is tried to be written while another process writes to the file, at first and later.
@@ -51,6 +53,8 @@ struct State {
     tokens: Vec<(String, Token)>,
     ended: Option<Ended>,
     lost: Option<LostReason>,
+    /// If it is a run of a slot, or the slot was skipped.
+    slot: Option<SlotNews>,
     /// Whether it ended as lost.
     is_lost: bool,
 }
@@ -85,6 +89,7 @@ impl RunRecord {
             tokens: Vec::new(),
             ended: None,
             lost: None,
+            slot: None,
             is_lost: false,
         };
         Ok(Self(Arc::new(Shared {
@@ -148,6 +153,11 @@ impl RunRecord {
         state.lost = state.lost.or(Some(reason));
     }
 
+    /// Notes what became of its slot by now.
+    pub(crate) fn slot(&self, news: SlotNews) {
+        self.lock().slot = Some(news);
+    }
+
     /// Notes that it is over, with this exit code.
     ///
     /// # Errors
@@ -173,6 +183,7 @@ impl RunRecord {
             ran: state.ended.map(|ended| ended.ran),
             tokens: state.tokens.iter().map(|(_, token)| *token).collect(),
             lost: state.lost.filter(|_| state.is_lost),
+            slot: state.slot.clone(),
             code,
         }
     }
@@ -184,12 +195,11 @@ impl RunRecord {
         let change = |text: &str| {
             let (mut families, mut samples) = (Vec::<Family>::new(), Vec::new());
             for lock in &self.0.locks {
-                for (family, value) in values(&state, lock, code, &Shown::of(text, lock)) {
-                    if !families.contains(&family) {
-                        families.push(family);
+                for sample in values(&state, lock, code, &Shown::of(text, lock)) {
+                    if !families.contains(&sample.family) {
+                        families.push(sample.family);
                     }
-                    let labels = vec![("lock", lock.clone())];
-                    samples.push(Sample { family, labels, value });
+                    samples.push(sample);
                 }
             }
             merged(text, &families, &samples, |_| false)
@@ -217,6 +227,7 @@ pub(crate) struct RunSummary {
     pub(crate) ran: Option<Duration>,
     pub(crate) tokens: Vec<Token>,
     pub(crate) lost: Option<LostReason>,
+    pub(crate) slot: Option<SlotNews>,
     pub(crate) code: u8,
 }
 

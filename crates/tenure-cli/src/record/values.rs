@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tenure::Token;
 
-use super::State;
-use crate::exposition::text::{Family, escaped, series, value};
+use super::{State, slots::FINISHED};
+use crate::exposition::text::{Family, Sample, escaped, series, value};
 
 const ATTEMPT: Family = Family::new(
     "tenure_run_last_attempt_timestamp_seconds",
@@ -52,6 +52,7 @@ pub(super) struct Shown {
     attempt: Option<f64>,
     start: Option<f64>,
     success: Option<f64>,
+    finished: Option<f64>,
 }
 
 impl Shown {
@@ -65,6 +66,7 @@ impl Shown {
                 (ATTEMPT, &mut shown.attempt),
                 (START, &mut shown.start),
                 (SUCCESS, &mut shown.success),
+                (FINISHED, &mut shown.finished),
             ] {
                 if family.name == name {
                     *known = value(line);
@@ -76,21 +78,34 @@ impl Shown {
 }
 
 /// The values for one lock, as far as they are known. All others stay as an earlier run left them.
-pub(super) fn values(
+pub(super) fn values(state: &State, lock: &str, code: Option<u8>, shown: &Shown) -> Vec<Sample> {
+    let gauge = |(family, value)| Sample { family, labels: vec![("lock", lock.to_owned())], value };
+    let now = seconds(SystemTime::now());
+    // A time that is yet to come is of a clock that was wrong, and must not keep all later runs from the file.
+    let is_later = |shown: Option<f64>, at: f64| shown.is_some_and(|it| it > at && it <= now);
+    let mut samples = Vec::new();
+    let attempted = seconds(state.attempted);
+    if !is_later(shown.attempt, attempted) {
+        samples.push(gauge((ATTEMPT, attempted)));
+        samples.extend(code.map(|code| gauge((ATTEMPT_CODE, f64::from(code)))));
+        // What becomes of a slot is known at the end.
+        if let Some(news) = state.slot.as_ref().filter(|_| code.is_some()) {
+            samples.extend(news.samples(lock, |start| is_later(shown.finished, start)));
+        }
+    }
+    samples.extend(values_of_command(state, lock, code, shown, is_later).into_iter().map(gauge));
+    samples
+}
+
+/// Those of the command that was started, if one was.
+fn values_of_command(
     state: &State,
     lock: &str,
     code: Option<u8>,
     shown: &Shown,
+    is_later: impl Fn(Option<f64>, f64) -> bool,
 ) -> Vec<(Family, f64)> {
-    let now = seconds(SystemTime::now());
-    // A time that is yet to come is of a clock that was wrong, and must not keep all later runs from the file.
-    let is_later = |shown: Option<f64>, at: f64| shown.is_some_and(|it| it > at && it <= now);
     let mut values = Vec::new();
-    let attempted = seconds(state.attempted);
-    if !is_later(shown.attempt, attempted) {
-        values.push((ATTEMPT, attempted));
-        values.extend(code.map(|code| (ATTEMPT_CODE, f64::from(code))));
-    }
     let Some(started) = state.started.map(seconds) else { return values };
     let ended = state.ended.filter(|_| code.is_some());
     let succeeded = ended.filter(|ended| ended.code == 0 && !state.is_lost);

@@ -6,7 +6,7 @@ use tenure::{
     AcquireError, Fault, FaultKind, Guard, InspectError, LockName, OnceError, RwLock, Tenure,
     config::Config,
     entropy::{Entropy, OsEntropy},
-    once::Begun,
+    once::{Begun, SkippedSlot},
 };
 use tenure_core::proto::Backoff;
 
@@ -18,7 +18,7 @@ use crate::{
     explanation::Explanation,
     output::{Reporter, human},
     settings::{LockKind, RunSettings},
-    slots::{SlotSettings, skipped},
+    slots::{self, SlotSettings, is_cared_for, may_be_missed},
     store::open,
 };
 
@@ -146,7 +146,7 @@ impl Acquisition<'_> {
         let once = if let Some(left) = left { once.wait(left) } else { once };
         match once.begin().await {
             Ok(Begun::Run(run)) => Ok(AnyGuard::Slot(Box::new(run))),
-            Ok(Begun::Skipped(why)) => Err(skipped(name, &self.tenure.store().location(), &why)),
+            Ok(Begun::Skipped(skipped)) => Err(self.skipped(name, &skipped).await),
             Err(OnceError::Acquire(AcquireError::TimedOut(_))) if self.wait.is_none() => {
                 let why = who_has_one(self.tenure, &[name]).await;
                 Err(Failure::Busy { why, tried: true, away: false })
@@ -167,6 +167,16 @@ impl Acquisition<'_> {
                 })
             }
         }
+    }
+
+    /// Why a slot is not run here, and whether it is run elsewhere, as far as can be told a moment later.
+    async fn skipped(self, name: &LockName, skipped: &SkippedSlot) -> Failure {
+        let is_missed = may_be_missed(skipped.why) && {
+            let known = tokio::time::timeout(GIVEN_BACK, self.tenure.schedule(name)).await;
+            let known = known.ok().and_then(Result::ok).flatten();
+            !known.is_some_and(|state| is_cared_for(&state, &skipped.slot.id))
+        };
+        slots::skipped(name, &self.tenure.store().location(), skipped, is_missed)
     }
 
     /// One lock; nothing if it is busy and not waited for.

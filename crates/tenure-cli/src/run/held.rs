@@ -3,11 +3,14 @@
 use std::{pin::Pin, time::Duration};
 
 use tenure::{
-    AllGuard, Guard, Lost, LostReason, OnceError, ReleaseError, Token, clock::Timestamp,
-    detached::Detach, inspect::Identity, once::SlotRun,
+    AllGuard, Guard, Lost, LostReason, OnceError, ReleaseError, Token,
+    clock::Timestamp,
+    detached::Detach,
+    inspect::Identity,
+    once::{SlotId, SlotRun},
 };
 
-use crate::{explanation::Explanation, slots::slot_text};
+use crate::explanation::Explanation;
 
 /// The guard of one lock or of several.
 #[derive(Debug)]
@@ -168,9 +171,9 @@ impl AnyGuard {
     }
 
     /// The slot that it is for, and which run of that slot this is.
-    pub(crate) fn slot(&self) -> Option<(String, u32)> {
+    pub(crate) fn slot(&self) -> Option<(SlotId, u32)> {
         let Self::Slot(run) = self else { return None };
-        Some((slot_text(run.slot()), run.tries()))
+        Some((run.slot().id.clone(), run.tries()))
     }
 
     /// Whether it is for a slot that is not marked as finished.
@@ -182,7 +185,7 @@ impl AnyGuard {
     pub(crate) async fn mark_slot(&mut self) -> Result<(), NotMarked> {
         let Self::Slot(run) = self else { return Ok(()) };
         let Err(error) = run.mark().await else { return Ok(()) };
-        let slot = slot_text(run.slot());
+        let slot = run.slot().id.in_utc();
         let (lost, what) = match &error {
             OnceError::Lost(lost) => {
                 (Some(lost.reason), format!("the slot {slot} stays open, as its lock was lost"))

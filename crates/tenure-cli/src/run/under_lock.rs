@@ -123,8 +123,9 @@ impl LockedCommand<'_> {
         environment.push(("TENURE_NAME".to_owned(), name.clone()));
         if let (Some((slot, tries)), Some(slots)) = (held.slot(), &plan.slots) {
             let schedule = &slots.schedule();
-            voice.event(&Event::SlotBegins { name, slot: &slot, schedule, tries });
-            environment.push(("TENURE_SLOT".to_owned(), slot));
+            let is_marked = !held.has_open_slot();
+            voice.event(&Event::SlotBegins { name, slot: &slot, schedule, tries, is_marked });
+            environment.push(("TENURE_SLOT".to_owned(), slot.in_utc()));
         }
         environment.push(("TENURE_STORE_KIND".to_owned(), tenure.store().kind().to_owned()));
         let terms = TerminationPolicy {
@@ -316,6 +317,7 @@ async fn mark_slot(
     }
     if outcome.lost.is_some() {
         let lost = outcome.lost;
+        let slot = slot.in_utc();
         let why =
             format!("the slot {slot} stays open, as its lock was lost before the command ended");
         return Err(NotMarked { lost, why: (why, "another host may run it again").into() });

@@ -57,6 +57,24 @@ fn a_job_that_fails() {
     recording.fires(&["TenureJobFailed"]);
 }
 
+/// Its slot began too long ago for the first host, and another one finishes it.
+#[test]
+fn a_slot_that_no_host_runs() {
+    let server = RedisServer::start();
+    let slot = ["--once-per", "366d"];
+    for (late, fires) in [(true, &["TenureSlotNotFinished"][..]), (false, &[])] {
+        let mut recording = Recording::new(TENTH, TEN_MINUTES);
+        let command = Command::new(&server.url());
+        let mut jobs = [Target::file(command.metrics())];
+        command.slot_job(&[&slot[..], &["--retry-within", "1s"]].concat());
+        if !late {
+            command.slot_job(&slot);
+        }
+        recording.watch(40, &mut jobs);
+        recording.fires(fires);
+    }
+}
+
 #[test]
 #[ignore = "takes its time: scripts/drill alerts"]
 fn nothing_fires_while_all_is_well() {

@@ -165,6 +165,12 @@ impl Command {
         self.start_job(command).wait();
     }
 
+    /// A job that runs once per slot, with these options.
+    pub(crate) fn slot_job(&self, options: &[&str]) {
+        let job = ["run", "nightly", "--metrics-file", "jobs.prom"];
+        self.start(&[&job, options, &["--", "true"]].concat()).wait();
+    }
+
     pub(crate) fn start_job(&self, command: &[&str]) -> Running {
         let job = ["run", "nightly", "--metrics-file", "jobs.prom", "--"];
         self.start(&[&job, command].concat())

@@ -148,3 +148,42 @@ fn a_summary_is_one_line_also_of_what_did_not_run() {
         (&124.into(), &serde_json::Value::Null)
     );
 }
+
+/// The outcomes of the last slot that are 1.
+fn outcomes(scene: &Scene) -> Vec<String> {
+    let text = fs::read_to_string(scene.path("jobs.prom")).unwrap();
+    let begin = "tenure_run_last_slot_outcome{lock=\"nightly\",outcome=\"";
+    let each = text.lines().filter_map(|line| line.strip_prefix(begin));
+    each.filter_map(|rest| rest.strip_suffix("\"} 1")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_run_once_per_slot_shows_its_slot_and_what_became_of_it() {
+    let scene = Scene::new();
+    let slot = "nightly --once-per 366d --metrics-file jobs.prom";
+    let shown = |name| value(&scene, name);
+    assert_eq!(code(&scene.run(slot, "exit 3")), 3);
+    let began = shown("last_slot_timestamp_seconds");
+    assert!(began > Some(1_700_000_000.0), "{began:?}");
+    assert_eq!(outcomes(&scene), ["open"]);
+    assert_eq!(shown("last_slot_finished_timestamp_seconds"), None);
+    let late = format!("{slot} --tries 1");
+    assert_eq!(code(&scene.run(&late, "true")), 122);
+    assert_eq!(outcomes(&scene), ["skipped_tries_spent"]);
+    assert_eq!(shown("last_slot_finished_timestamp_seconds"), None, "nobody ran it");
+    assert_eq!(code(&scene.run("nightly --once-per 366d", "true")), 0, "another host");
+    assert_eq!(code(&scene.run(slot, "true")), 122);
+    assert_eq!(outcomes(&scene), ["skipped_finished"]);
+    assert_eq!(shown("last_slot_finished_timestamp_seconds"), began);
+    assert_eq!(
+        (shown("last_attempt_exit_code"), shown("last_exit_code")),
+        (Some(122.0), Some(3.0))
+    );
+    let text = fs::read_to_string(scene.path("jobs.prom")).unwrap();
+    assert_eq!(text.matches("# TYPE tenure_run_last_slot_outcome gauge").count(), 1, "{text}");
+    assert_eq!(
+        code(&scene.run("nightly --slot-id x --replace-schedule --metrics-file jobs.prom", "true")),
+        0
+    );
+    assert_eq!(outcomes(&scene), ["finished"]);
+}

@@ -144,6 +144,10 @@ fn tries_are_bounded_and_a_mark_at_the_start_is_final() {
     for expected in [1, 1, 122] {
         assert_eq!(code(&scene.run("a --slot-id x --tries 2", "exit 1")), expected);
     }
+    let missed = scene.run("a --slot-id x --tries 2", "true");
+    let said = "tenure: a is not run, and no run has finished it: the slot x was tried 2 times, which are all\n";
+    assert_eq!(text(&missed.stderr), said);
+    assert_eq!(text(&scene.run("a --slot-id x --tries 2 -q", "true").stderr), "");
     assert_eq!(code(&scene.run("b --slot-id x --mark at-start", "exit 1")), 1);
     assert_eq!(code(&scene.run("b --slot-id x --mark at-start", WORK)), 122);
 }
@@ -295,9 +299,75 @@ fn show_says_which_slot_is_finished_which_is_not_and_which_run_is_under_way() {
     );
     assert_eq!(code(&scene.run("other", "true")), 0);
     assert_eq!(scene.show("other")["schedule"], Value::Null);
+    // A record that cannot be read hides no lock.
+    let inside = |dir| std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    for file in inside(scene.path("locks/slots")).flat_map(inside) {
+        std::fs::write(file, "nonsense").unwrap();
+    }
+    let seen = scene.show("report");
+    assert_eq!((&seen["name"], &seen["schedule"]), (&"report".into(), &Value::Null));
+    assert_ne!(code(&scene.run("report --slot-id mon", WORK)), 122, "it cannot be read");
     assert_eq!(code(&scene.run("daily --once-per 366d", WORK)), 0);
     let seen = scene.show("daily");
     assert_eq!(seen["schedule"]["text"], "every 366d");
     let begins = seen["schedule"]["finished"]["slot"].as_str().unwrap();
     assert!(std::fs::read_to_string(scene.path("done")).unwrap().contains(begins), "{begins}");
+}
+
+/// Another host has used up the tries, and its run goes on: nothing is wrong yet.
+#[test]
+fn a_slot_whose_last_try_is_under_way_is_skipped_without_a_word() {
+    let scene = Scene::new();
+    let last = scene.start("report --slot-id x --tries 1", &until_go("held"));
+    scene.line("held");
+    let later = scene.run("report --slot-id x --tries 1", WORK);
+    assert_eq!((code(&later), text(&later.stderr)), (122, ""));
+    let later = scene.run("report --slot-id x --tries 1 --json", WORK);
+    let skipped = events(&later.stderr).into_iter().find(|it| it["event"] == "skipped").unwrap();
+    assert_eq!((&skipped["reason"], &skipped["missed"]), (&"tries_spent".into(), &false.into()));
+    std::fs::write(scene.path("go"), "").unwrap();
+    assert_eq!(code(&last.wait()), 0);
+}
+
+#[test]
+fn a_slot_that_no_host_runs_any_more_is_told_of() {
+    let scene = Scene::new();
+    let late = scene.run("report --once-per 366d --retry-within 1s", WORK);
+    assert_eq!(code(&late), 122);
+    let said = text(&late.stderr);
+    assert!(said.contains("is not run") && said.contains("began too long ago"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let json = scene.run("report --once-per 366d --retry-within 1s --json", WORK);
+    let skipped = events(&json.stderr).into_iter().find(|it| it["event"] == "skipped").unwrap();
+    assert_eq!((&skipped["reason"], &skipped["missed"]), (&"too_late".into(), &true.into()));
+    assert_eq!(code(&scene.run("report --once-per 366d", WORK)), 0);
+    let late = scene.run("report --once-per 366d --retry-within 1s", WORK);
+    assert_eq!((code(&late), text(&late.stderr)), (122, ""), "it is finished");
+}
+
+#[test]
+fn a_summary_names_the_slot_and_what_became_of_it() {
+    let scene = Scene::new();
+    let summary = |options: &str, script: &str| {
+        let done = scene.run(&format!("report --slot-id x --summary {options}"), script);
+        text(&done.stderr).lines().last().unwrap().to_owned()
+    };
+    let said = summary("", "exit 3");
+    assert!(
+        said.contains(", exit code 3, token ") && said.ends_with(", slot x not finished"),
+        "{said}"
+    );
+    let said = summary("", "true");
+    assert!(said.ends_with(", slot x finished"), "{said}");
+    let skipped =
+        "tenure: report: not acquired, exit code 122, slot x skipped, as it was finished already";
+    assert_eq!(summary("", "true"), skipped);
+    let json = scene.run("report --slot-id x --summary --json", "true");
+    let told = events(&json.stderr).into_iter().find(|it| it["event"] == "summary").unwrap();
+    assert_eq!((&told["slot"], &told["outcome"]), (&"x".into(), &"skipped_finished".into()));
+    let json = scene.run("other --summary --json", "true");
+    let told = events(&json.stderr).into_iter().find(|it| it["event"] == "summary").unwrap();
+    assert_eq!((&told["slot"], &told["outcome"]), (&Value::Null, &Value::Null));
+    let marked = scene.run("b --slot-id x --mark at-start --summary", "exit 1");
+    assert!(text(&marked.stderr).ends_with(", slot x finished\n"), "it is not run again");
 }
