@@ -13,6 +13,7 @@ mod export;
 mod exposition;
 mod handle;
 mod label;
+mod outcome;
 mod output;
 mod pages;
 mod record;

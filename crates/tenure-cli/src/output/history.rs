@@ -25,16 +25,28 @@ fn table_at(name: &LockName, entries: &[HistoryEntry], now: u64) -> String {
             "{name} has no history, or its time is over; `tenure run --history` keeps one"
         );
     }
-    let mut rows = WrappingTable::new(["FROM", "WHO", "FOR", "ENDED", "EXIT", "TOKEN"], 2);
-    for entry in entries {
-        rows.add([
+    let cells = |entry: &HistoryEntry| {
+        [
             entry.from.map_or(UNKNOWN.into(), second),
             contender_name(&entry.label, entry.details()),
             held(entry, now),
             ended(entry),
             entry.exit_code.map_or_else(|| "-".to_owned(), |code| code.to_string()),
             entry.token.to_string(),
-        ]);
+        ]
+    };
+    if entries.iter().all(|entry| entry.slot.is_none()) {
+        let mut rows = WrappingTable::new(["FROM", "WHO", "FOR", "ENDED", "EXIT", "TOKEN"], 2);
+        entries.iter().for_each(|entry| rows.add(cells(entry)));
+        return rows.print();
+    }
+    let titles = ["FROM", "WHO", "FOR", "ENDED", "EXIT", "TOKEN", "SLOT"];
+    let mut rows = WrappingTable::new(titles, 2);
+    for entry in entries {
+        let [from, who, held, ended, exit, token] = cells(entry);
+        let slot =
+            entry.slot.as_ref().map_or_else(|| "-".to_owned(), |run| plain(&run.to_string()));
+        rows.add([from, who, held, ended, exit, token, slot]);
     }
     rows.print()
 }
@@ -44,7 +56,8 @@ pub(crate) fn last_hold(entry: &HistoryEntry) -> String {
     let who = contender_name(&entry.label, entry.details());
     let until = entry.until.map_or_else(String::new, |until| format!(" until {}", second(until)));
     let exit = entry.exit_code.map_or_else(String::new, |code| format!(", exit code {code}"));
-    format!("last held by {who}{until} ({}{exit})", ended(entry))
+    let slot = entry.slot.as_ref().map_or_else(String::new, |run| format!(", slot {run}"));
+    format!("last held by {who}{until} ({}{exit}{})", ended(entry), plain(&slot))
 }
 
 fn held(entry: &HistoryEntry, now: u64) -> String {
@@ -79,7 +92,10 @@ mod tests {
     use std::time::Duration;
 
     use tenure::{Token, inspect::Kind};
-    use tenure_core::proto::history::{Event, EventEnd, Retention, StoredEvent, entries};
+    use tenure_core::proto::{
+        history::{Event, EventEnd, Retention, SlotTry, StoredEvent, entries},
+        schedule::SlotId,
+    };
 
     use super::*;
 
@@ -130,5 +146,20 @@ mod tests {
         );
         assert_eq!(Duration::from_secs(5), entries[3].held().unwrap());
         assert!(table_at(&name, &[], now).contains("no history"));
+    }
+
+    #[test]
+    fn the_table_says_which_run_of_which_slot_a_hold_was_where_one_was() {
+        let mut stored = entry(1, None);
+        let event = Event::read(&stored.text).unwrap();
+        stored.text = event.slot(Some(SlotTry::new(SlotId::At(BEGIN), 2))).to_text();
+        let now = BEGIN + 300_000_000;
+        let entries = entries(&[stored, entry(2, None)], &[], now);
+        let table = table_at(&LockName::new("pay").unwrap(), &entries, now);
+        let lines: Vec<_> = table.lines().map(str::trim_end).collect();
+        assert!(lines[0].ends_with("TOKEN                SLOT"), "{table}");
+        assert!(lines[1].ends_with("  -"), "{table}");
+        assert!(lines[2].ends_with("  2023-11-14T22:13:20Z, try 2"), "{table}");
+        assert!(last_hold(&entries[1]).ends_with(", slot 2023-11-14T22:13:20Z, try 2)"));
     }
 }

@@ -211,6 +211,11 @@ fn sentence(event: &Event<'_>) -> String {
         }
         Event::MetricsNotWritten { why } => format!("the metrics of this run are missing in {why}"),
         Event::Summary(summary) => self::summary(summary),
+        Event::WaitingForSlot { name, slot, schedule, begins_in } => format!(
+            "waiting for the slot {} of {name} ({schedule}), which begins in {}",
+            slot.in_utc(),
+            length(begins_in)
+        ),
         Event::SlotBegins { name, slot, schedule, tries, .. } => {
             format!("{name} runs for the slot {} ({schedule}), try {tries}", slot.in_utc())
         }

@@ -18,7 +18,7 @@ use tenure::{
 use tenure_core::plain::misleads;
 
 use super::{CommandFate, Event, human};
-use crate::{exit::Failure, explanation::Explanation, label::UserAtHost, slots::skipped_word};
+use crate::{exit::Failure, explanation::Explanation, label::UserAtHost, outcome::skipped_word};
 
 /// An event, with when and where it was, and the `label` of what this command asks for and holds. A `holder` is whoever
 /// has the lock.
@@ -102,6 +102,10 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
             "tokens": summary.tokens.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "slot": summary.slot.as_ref().map(|news| news.slot.in_utc()),
             "outcome": summary.slot.as_ref().map(|news| news.outcome.word()),
+        }),
+        Event::WaitingForSlot { name, slot, schedule, begins_in } => json!({
+            "event": "waiting_for_slot", "lock": name, "slot": slot.in_utc(), "schedule": schedule,
+            "begins_in_ms": millis(begins_in),
         }),
         Event::SlotBegins { name, slot, schedule, tries, .. } => json!({
             "event": "slot_begins", "lock": name, "slot": slot.in_utc(), "schedule": schedule, "tries": tries,
@@ -197,6 +201,8 @@ fn past_hold(entry: &HistoryEntry) -> Value {
         "from": entry.from.map(moment), "until": entry.until.map(moment),
         "held_ms": entry.held().map(millis),
         "ended": entry.ended.map(Ending::as_str), "lost": lost, "exit_code": entry.exit_code,
+        "slot": entry.slot.as_ref().map(|run| run.slot.in_utc()),
+        "try": entry.slot.as_ref().map(|run| run.tries),
         "broken_by": entry.broken_by.as_ref().map(identity),
     })
 }

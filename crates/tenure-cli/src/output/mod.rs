@@ -42,8 +42,8 @@ use crate::{
     args::CommonArgs,
     exit::{ExitCodes, Failure},
     explanation::Explanation,
+    outcome::SlotOutcome,
     record::{RunRecord, RunSummary, SlotNews},
-    slots::SlotOutcome,
 };
 
 /// How tenure speaks of itself: on stderr alone, as stdout belongs to the command.
@@ -170,6 +170,13 @@ pub(crate) enum Event<'a> {
         why: &'a str,
     },
     Summary(&'a RunSummary),
+    /// It came early, and waits for its slot.
+    WaitingForSlot {
+        name: &'a str,
+        slot: &'a SlotId,
+        schedule: &'a str,
+        begins_in: Duration,
+    },
     /// A run of a slot begins, and which one of that slot it is.
     SlotBegins {
         name: &'a str,
@@ -396,6 +403,7 @@ impl Reporter {
             | Event::Ended { .. }
             | Event::Released { .. }
             | Event::Detached { .. }
+            | Event::WaitingForSlot { .. }
             | Event::SlotBegins { .. }
             | Event::SlotFinished { .. }
             | Event::Serving { .. } => self.verbose,

@@ -6,7 +6,7 @@ use tenure::once::{Skipped, SlotId};
 
 use crate::{
     exposition::text::{Family, Sample},
-    slots::SlotOutcome,
+    outcome::SlotOutcome,
 };
 
 const BEGAN: Family = Family::new(

@@ -139,8 +139,11 @@ impl Acquisition<'_> {
     async fn begin_slot(self, slots: &SlotSettings, name: &LockName) -> Result<AnyGuard, Failure> {
         let once = as_planned!(slots.on(self.tenure, name), self.plan);
         let left = if self.wait.is_none() { Some(Duration::ZERO) } else { self.wait.left() };
-        let (busy, away) = (self.waiting.clone(), self.waiting.clone());
+        let (busy, away, early) =
+            (self.waiting.clone(), self.waiting.clone(), self.waiting.clone());
+        let schedule = slots.schedule();
         let once = once
+            .on_early(move |slot, left| early.show_early(&slot.id, &schedule, left))
             .on_busy(move |seen| busy.show_busy(seen))
             .on_unreachable(move |fault| away.show_unreachable(&fault.message_and_cause()));
         let once = if let Some(left) = left { once.wait(left) } else { once };

@@ -2,11 +2,11 @@
 
 use std::{
     sync::{Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use tenure::{Busy, Token};
+use tenure::{Busy, Token, once::SlotId};
 
 use tenure_core::plain::plain;
 
@@ -52,6 +52,18 @@ impl WaitDisplay {
         } else {
             let holder = busy.holder.as_ref();
             self.voice.event(&Event::Waiting { name: &self.name, holder, ahead: busy.ahead });
+        }
+    }
+
+    /// It came early, and waits for its slot.
+    pub(crate) fn show_early(&self, slot: &SlotId, schedule: &str, begins_in: Duration) {
+        if self.voice.has_terminal() {
+            let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            let text = format!("waiting for the slot {} of {}, ", slot.in_utc(), self.name);
+            shown.bar().set_style(countdown(plain(&text), Instant::now() + begins_in));
+        } else {
+            let name = &self.name;
+            self.voice.event(&Event::WaitingForSlot { name, slot, schedule, begins_in });
         }
     }
 
@@ -106,6 +118,14 @@ fn line(name: &str, busy: &Busy) -> ProgressStyle {
             }
             None => write!(to, "{before}free, but others come first{ahead}"),
         };
+    })
+}
+
+/// A line that says how long it is until then.
+fn countdown(text: String, until: Instant) -> ProgressStyle {
+    spinner(move |to| {
+        let left = until.saturating_duration_since(Instant::now());
+        let _ = write!(to, "{text}which begins in {}", human::length(left));
     })
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     process::code,
-    scene::{Scene, events, eventually, text},
+    scene::{Scene, events, eventually, json, text},
 };
 
 /// Each run writes a line, so that the lines are what was done.
@@ -34,9 +34,9 @@ fn whoever_comes_later_in_a_slot_skips_it_without_a_word() {
     assert_eq!(runs(&scene), 1);
     assert_eq!(code(&scene.run("report --once-per 366d --skipped-exit-code 0", WORK)), 0);
     assert_eq!(runs(&scene), 1);
-    let json = scene.run("report --once-per 366d --json", WORK);
+    let told = scene.run("report --once-per 366d --json", WORK);
     let skipped =
-        events(&json.stderr).into_iter().find(|event| event["event"] == "skipped").unwrap();
+        events(&told.stderr).into_iter().find(|event| event["event"] == "skipped").unwrap();
     assert_eq!((&skipped["reason"], &skipped["exit_code"]), (&"finished".into(), &122.into()));
     assert_eq!(skipped["slot"].as_str().unwrap(), scene.line("done"));
 }
@@ -337,8 +337,8 @@ fn a_slot_that_no_host_runs_any_more_is_told_of() {
     let said = text(&late.stderr);
     assert!(said.contains("is not run") && said.contains("began too long ago"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
-    let json = scene.run("report --once-per 366d --retry-within 1s --json", WORK);
-    let skipped = events(&json.stderr).into_iter().find(|it| it["event"] == "skipped").unwrap();
+    let told = scene.run("report --once-per 366d --retry-within 1s --json", WORK);
+    let skipped = events(&told.stderr).into_iter().find(|it| it["event"] == "skipped").unwrap();
     assert_eq!((&skipped["reason"], &skipped["missed"]), (&"too_late".into(), &true.into()));
     assert_eq!(code(&scene.run("report --once-per 366d", WORK)), 0);
     let late = scene.run("report --once-per 366d --retry-within 1s", WORK);
@@ -362,12 +362,87 @@ fn a_summary_names_the_slot_and_what_became_of_it() {
     let skipped =
         "tenure: report: not acquired, exit code 122, slot x skipped, as it was finished already";
     assert_eq!(summary("", "true"), skipped);
-    let json = scene.run("report --slot-id x --summary --json", "true");
-    let told = events(&json.stderr).into_iter().find(|it| it["event"] == "summary").unwrap();
+    let told = scene.run("report --slot-id x --summary --json", "true");
+    let told = events(&told.stderr).into_iter().find(|it| it["event"] == "summary").unwrap();
     assert_eq!((&told["slot"], &told["outcome"]), (&"x".into(), &"skipped_finished".into()));
-    let json = scene.run("other --summary --json", "true");
-    let told = events(&json.stderr).into_iter().find(|it| it["event"] == "summary").unwrap();
+    let told = scene.run("other --summary --json", "true");
+    let told = events(&told.stderr).into_iter().find(|it| it["event"] == "summary").unwrap();
     assert_eq!((&told["slot"], &told["outcome"]), (&Value::Null, &Value::Null));
     let marked = scene.run("b --slot-id x --mark at-start --summary", "exit 1");
     assert!(text(&marked.stderr).ends_with(", slot x finished\n"), "it is not run again");
+}
+
+#[test]
+fn a_run_that_comes_early_says_that_it_waits_for_its_slot() {
+    let scene = Scene::new();
+    let early = |options: &str| {
+        let mut said = None;
+        eventually("a start that is early", || {
+            let done = scene.run(&format!("report --once-per 2s --early 1s {options}"), WORK);
+            let told = text(&done.stderr).to_owned();
+            let waits = told.contains("waiting_for_slot") || told.contains("waiting for the slot");
+            said = waits.then_some(told);
+            said.is_some()
+        });
+        said.unwrap()
+    };
+    let told = events(early("--json").as_bytes());
+    let waits = told.iter().find(|event| event["event"] == "waiting_for_slot").unwrap();
+    assert!((1..=1_000).contains(&waits["begins_in_ms"].as_u64().unwrap()), "{waits}");
+    let ends = told
+        .iter()
+        .find(|event| ["slot_begins", "skipped"].iter().any(|known| event["event"] == *known));
+    assert_eq!((&waits["lock"], &waits["slot"]), (&"report".into(), &ends.unwrap()["slot"]));
+    assert!(early("-v").contains("tenure: waiting for the slot "), "with -v");
+}
+
+#[test]
+fn the_history_names_the_slot_and_the_try() {
+    let scene = Scene::new();
+    assert_eq!(code(&scene.run("report --slot-id x --history", "exit 3")), 3);
+    assert_eq!(code(&scene.run("report --slot-id x --history", WORK)), 0);
+    assert_eq!(code(&scene.run("report --history", "true")), 0);
+    let told = json(&scene.output(["history", "report", "--json"]).stdout);
+    let told: Vec<_> = told["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| (entry["slot"].clone(), entry["try"].clone(), entry["exit_code"].clone()))
+        .collect();
+    let expected = [
+        (Value::Null, Value::Null, 0.into()),
+        ("x".into(), 2.into(), 0.into()),
+        ("x".into(), 1.into(), 3.into()),
+    ];
+    assert_eq!(told, expected);
+    let table = scene.output(["history", "report"]);
+    assert!(text(&table.stdout).contains("x, try 2"), "{}", text(&table.stdout));
+}
+
+#[test]
+fn a_run_that_is_replaced_is_told_by_which_slot_and_where() {
+    let scene = Scene::new();
+    let long = scene.start("report --once-per 2s --history", &until_go("held"));
+    let slot = scene.line("held");
+    let replaces = "report --once-per 2s --overlap replace --history";
+    eventually("the next slot runs", || code(&scene.run(replaces, WORK)) == 0);
+    let ended = long.wait();
+    assert_eq!(code(&ended), 123);
+    let said = text(&ended.stderr);
+    assert!(
+        said.contains("report was broken by ")
+            && said.contains("replaced by the run of the slot 20"),
+        "{said}"
+    );
+    let told = json(&scene.output(["history", "report", "--json"]).stdout);
+    let broken = told["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|entry| entry["slot"] == slot.as_str())
+        .unwrap();
+    assert_eq!(broken["ended"], "broken");
+    let by = broken["broken_by"]["reason"].as_str().unwrap();
+    assert!(by.starts_with("replaced by the run of the slot 20"), "{by}");
+    assert!(by.ends_with(broken["broken_by"]["host"].as_str().unwrap()), "{by}");
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use tenure_proto::{Timestamp, Token, queue::Identity};
+use tenure_proto::{Timestamp, Token, history::SlotTry, queue::Identity};
 
 use super::lease::{DowngradeOutcome, EndOutcome, LeaseHold};
 use crate::{
@@ -268,6 +268,11 @@ impl Guard {
     /// kept. Set it before you release.
     pub fn set_exit_code(&self, exit_code: i32) {
         self.held.lease().set_exit_code(self.held.generation(), exit_code);
+    }
+
+    /// Tells the history of the lock which run of a slot this is.
+    pub(crate) fn set_slot(&self, slot: SlotTry) {
+        self.held.lease().set_slot(self.held.generation(), slot);
     }
 
     /// Runs `work` for as long as the hold lasts. If the hold is lost, `work` is dropped.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_proto::{
     LostReason, Timestamp, Token,
-    history::{Ending, Event, EventEnd, Retention},
+    history::{Ending, Event, EventEnd, Retention, SlotTry},
     queue::{Contender, Identity, Kind, Label, Mode},
 };
 
@@ -19,6 +19,8 @@ pub(crate) struct Held<'a> {
     pub(crate) label: &'a Label,
     pub(crate) token: Token,
     pub(crate) since: Timestamp,
+    /// If it is for a run of a slot.
+    pub(crate) slot: Option<&'a SlotTry>,
 }
 
 /// Adds to the histories of locks what the holds of this process do.
@@ -93,7 +95,8 @@ impl Journal {
 
     fn event(&self, held: &Held<'_>, retention: Retention) -> Event {
         let token = self.as_granted(held.token);
-        Event::new(token, held.kind, held.label.clone(), retention).mode(held.mode)
+        let event = Event::new(token, held.kind, held.label.clone(), retention).mode(held.mode);
+        event.slot(held.slot.cloned())
     }
 
     fn as_granted(&self, token: Token) -> Token {

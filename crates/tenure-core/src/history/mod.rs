@@ -12,4 +12,4 @@
 mod families;
 
 pub use families::{HistoryFamilies, HistoryFamiliesError};
-pub use tenure_proto::history::{BadRetention, Ending, HistoryEntry, Retention};
+pub use tenure_proto::history::{BadRetention, Ending, HistoryEntry, Retention, SlotTry};

@@ -46,12 +46,6 @@ impl Mutex {
         Self { target: LockTarget::new(acquirer, name, Kind::Mutex), options: Options::default() }
     }
 
-    /// One that the defaults of its name do not concern.
-    pub(crate) fn without_defaults(mut self) -> Self {
-        self.options.without_defaults = true;
-        self
-    }
-
     setters!();
 
     inspect!(target);

@@ -53,6 +53,8 @@ pub(crate) struct Options {
     /// Whether it never takes a lock over from another task of this process, so that the store grants each of its
     /// holds.
     pub(crate) apart: bool,
+    /// Whether the history learns of it when it is known which run of a slot it is for, and not before.
+    pub(crate) tells_slot: bool,
     pub(crate) on_busy: Option<OnBusy>,
     pub(crate) on_unreachable: Option<OnUnreachable>,
 }
@@ -72,6 +74,8 @@ pub(crate) struct ValidatedSettings {
     pub(crate) fair: bool,
     /// Whether the tasks of this process hand it over among themselves.
     pub(crate) hand_over: bool,
+    /// Whether the history learns of it when it is known which run of a slot it is for, and not before.
+    pub(crate) tells_slot: bool,
     pub(crate) on_busy: Option<OnBusy>,
     pub(crate) on_unreachable: Option<OnUnreachable>,
 }
@@ -86,6 +90,7 @@ pub(crate) struct HoldRequest {
     pub(crate) label: Label,
     pub(crate) series: SeriesId,
     pub(crate) caller: Option<Arc<Span>>,
+    pub(crate) tells_slot: bool,
 }
 
 impl Options {
@@ -143,6 +148,7 @@ impl Options {
             caller: Some(Span::current()).filter(|span| !span.is_none()).map(Arc::new),
             fair: self.fair,
             hand_over: !self.fair && !self.apart && mode == Mode::Exclusive,
+            tells_slot: self.tells_slot,
             on_busy: self.on_busy,
             on_unreachable: self.on_unreachable,
         })
@@ -157,9 +163,9 @@ impl ValidatedSettings {
 
     /// What a task of this process needs to know to hand the lock over to the one with these settings.
     pub(crate) fn request(&self) -> HoldRequest {
-        let Self { kind, mode, terms, hold_at_least, series, .. } = *self;
+        let Self { kind, mode, terms, hold_at_least, series, tells_slot, .. } = *self;
         let (label, caller) = (self.label.clone(), self.caller.clone());
-        HoldRequest { kind, mode, terms, hold_at_least, label, series, caller }
+        HoldRequest { kind, mode, terms, hold_at_least, label, series, caller, tells_slot }
     }
 }
 

@@ -3,9 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
-    FaultKind, Guard, InspectError, LockName, ManualClock, MemoryStore, Store, Tenure,
-    history::{Ending, HistoryEntry, HistoryFamilies, Retention},
+    Begun, FaultKind, Guard, InspectError, LockName, ManualClock, MemoryStore, Overlap, Store,
+    Tenure,
+    history::{Ending, HistoryEntry, HistoryFamilies, Retention, SlotTry},
     proto::LostReason,
+    schedule::{Period, SlotId},
 };
 
 use crate::{
@@ -76,6 +78,66 @@ async fn it_tells_who_held_a_lock_from_when_until_when_and_how_it_ended() {
     assert_eq!(endings, [Some(Ending::Released); 3], "a guard that is dropped, too");
     drop(lock(&tenure).await);
     assert_eq!(history(&tenure).await.len(), 3, "the last three");
+}
+
+#[tokio::test]
+async fn a_run_of_a_slot_is_told_with_its_slot_and_its_try_and_no_event_more() {
+    let (tenure, store, clock) = new();
+    let minutes = || Period::new(60 * SECOND).unwrap();
+    let report = tenure.mutex("nightly").once(minutes());
+    let run = async || match report.begin().await.unwrap() {
+        Begun::Run(run) => run,
+        Begun::Skipped(skipped) => panic!("{skipped:?}"),
+    };
+    let failed = run().await;
+    clock.advance(SECOND);
+    let entry = last(&tenure).await;
+    let expected = |tries| Some(SlotTry::new(SlotId::At(BEGIN), tries));
+    assert_eq!((entry.slot, second(entry.from), entry.ended), (expected(1), Some(0), None));
+    drop(failed);
+    run().await.finish().await.unwrap();
+    let told = history(&tenure).await;
+    let slots: Vec<_> = told.iter().map(|entry| entry.slot.clone()).collect();
+    assert_eq!(slots, [expected(2), expected(1)]);
+    let stored = store.read_history(&LockName::new("nightly").unwrap()).await.unwrap();
+    assert_eq!(stored.events.len(), 4, "two for each hold");
+    drop(lock(&tenure).await);
+    assert_eq!(last(&tenure).await.slot, None);
+}
+
+/// The one that waits finds the slot finished when it gets the lock. Its hold had no run.
+#[tokio::test]
+async fn a_hold_that_runs_no_slot_is_told_without_one() {
+    let (tenure, store, clock) = new();
+    let other = on(store, &clock);
+    let once = |tenure: &Tenure| tenure.mutex("nightly").once(Period::new(60 * SECOND).unwrap());
+    let Begun::Run(run) = once(&tenure).begin().await.unwrap() else { panic!("it is open") };
+    let waits = tokio::spawn(async move { once(&other).begin().await });
+    settle().await;
+    run.finish().await.unwrap();
+    assert!(matches!(waits.await.unwrap().unwrap(), Begun::Skipped(_)));
+    let told = history(&tenure).await;
+    let slots: Vec<_> = told.iter().map(|entry| (entry.slot.is_some(), entry.ended)).collect();
+    assert_eq!(slots, [(false, Some(Ending::Released)), (true, Some(Ending::Released))]);
+}
+
+#[tokio::test]
+async fn a_run_that_is_replaced_is_told_as_broken_and_why() {
+    let (tenure, store, clock) = new();
+    let other = on(store, &clock);
+    let once = |tenure: &Tenure| tenure.mutex("nightly").once(Period::new(60 * SECOND).unwrap());
+    let Begun::Run(long) = once(&tenure).begin().await.unwrap() else { panic!("it is open") };
+    let lasts = tokio::spawn(std::future::pending::<()>());
+    assert!(!ends_within(60 * SECOND, &lasts, &clock).await);
+    let next = tokio::spawn(async move { once(&other).overlap(Overlap::Replace).begin().await });
+    assert!(ends_within(5 * SECOND, &next, &clock).await);
+    let Begun::Run(_next) = next.await.unwrap().unwrap() else { panic!("it is open") };
+    drop(long);
+    let told = history(&tenure).await;
+    let broken = told.iter().find(|entry| entry.ended == Some(Ending::Broken)).unwrap();
+    let by = broken.broken_by.as_ref().unwrap().reason.clone().unwrap();
+    assert!(by.starts_with("replaced by the run of the slot 2027-01-15T08:01:00Z on "), "{by}");
+    assert_eq!(broken.slot.as_ref().unwrap().slot, SlotId::At(BEGIN));
 }
 
 #[tokio::test]

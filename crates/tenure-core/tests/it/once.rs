@@ -148,7 +148,9 @@ async fn who_comes_early_waits_for_its_slot() {
     clock.advance(Duration::from_secs(23));
     assert_eq!(skips(&report(&other)).await, Skipped::Finished { token }, "this is not early");
     clock.advance(Duration::from_secs(2));
-    let early = begin(&report(&other));
+    let (tells, told) = std::sync::mpsc::channel();
+    let tell = move |slot: &Slot, left| tells.send((slot.starts(), left)).unwrap();
+    let early = begin(&report(&other).on_early(tell));
     settle().await;
     assert!(!early.is_finished());
     clock.advance(Duration::from_secs(4));
@@ -157,6 +159,8 @@ async fn who_comes_early_waits_for_its_slot() {
     clock.advance(Duration::from_secs(1));
     let Begun::Run(run) = early.await.unwrap().unwrap() else { panic!("it skipped its slot") };
     assert_eq!(run.slot().starts(), Some(BEGIN + 30_000_000));
+    let waits = (run.slot().starts(), Duration::from_secs(5));
+    assert_eq!(told.iter().collect::<Vec<_>>(), [waits], "once");
 }
 
 /// The caller's clock sleeps too short, or the store's went back.
@@ -218,8 +222,13 @@ async fn a_run_of_an_earlier_slot_is_replaced_if_that_is_asked_for() {
     let (one, other, _, clock) = two();
     let long = run(&report(&one)).await;
     pass(MINUTE, &clock).await;
-    let next = run(&report(&other).overlap(Overlap::Replace)).await;
-    assert_eq!(long.lost().await.reason, LostReason::Taken);
+    let next = begin(&report(&other).overlap(Overlap::Replace));
+    assert!(ends_within(Duration::from_secs(5), &next, &clock).await);
+    let Begun::Run(next) = next.await.unwrap().unwrap() else { panic!("its slot is open") };
+    let lost = long.lost().await;
+    assert_eq!(lost.reason, LostReason::Taken);
+    let by = lost.broken_by().and_then(|by| by.reason.as_deref()).unwrap();
+    assert!(by.starts_with("replaced by the run of the slot 2027-01-15T08:01:00Z on "), "{by}");
     let error = long.finish().await.unwrap_err();
     assert!(error.is_lost(), "{error:#}");
     next.finish().await.unwrap();

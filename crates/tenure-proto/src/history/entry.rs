@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{Ending, Event, EventEnd, Retention, StoredEvent};
+use super::{Ending, Event, EventEnd, Retention, SlotTry, StoredEvent};
 use crate::{
     Token,
     queue::{Contender, Identity, Kind, Mode},
@@ -29,6 +29,8 @@ pub struct HistoryEntry {
     pub until: Option<u64>,
     /// How it ended; `None` while it is held.
     pub ended: Option<Ending>,
+    /// If it was a run of a slot, which one.
+    pub slot: Option<SlotTry>,
     /// The exit code of the command that ran under the lock, if one did.
     pub exit_code: Option<i32>,
     /// Who ended it and why, if that was not its holder and they said so.
@@ -114,6 +116,7 @@ fn entry(events: &[(u64, Event)]) -> Option<HistoryEntry> {
         from: begins.map(|_| *at).or_else(|| ends().find_map(began)),
         until: end.map(|(at, _)| at),
         ended: end.map(|(_, end)| end.ending),
+        slot: events.iter().find_map(|(_, event)| event.slot.clone()),
         exit_code: ends().find_map(|(_, end)| end.exit_code),
         broken_by: told_by(true).or_else(|| told_by(false)),
     })
@@ -225,6 +228,18 @@ mod tests {
         assert_eq!((entry.from, entry.until), (Some(15 * SECOND), Some(20 * SECOND)));
         assert_eq!((entry.exit_code, entry.broken_by), (Some(3), Some(reason)));
         assert_eq!(entry.who.host.as_deref(), Some("web1"));
+    }
+
+    #[test]
+    fn the_slot_of_a_hold_is_told_by_any_of_its_events() {
+        let slot = SlotTry::new(crate::schedule::SlotId::At(60 * SECOND), 2);
+        let begins = stored(10, &event(1).slot(Some(slot.clone())));
+        let ends =
+            stored(12, &event(1).slot(Some(slot.clone())).ends(EventEnd::new(Ending::Released)));
+        for events in [&[begins.clone()][..], std::slice::from_ref(&ends), &[began(1, 10), ends]] {
+            assert_eq!(entries(events, &[], 30 * SECOND)[0].slot, Some(slot.clone()));
+        }
+        assert_eq!(entries(&[began(1, 10)], &[], 30 * SECOND)[0].slot, None);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::Retention;
 use crate::{
     LostReason, Token,
     queue::{Contender, Identity, Kind, Label, Mode},
+    schedule::SlotId,
 };
 
 const VERSION: &str = "tenure-history 1";
@@ -110,6 +111,37 @@ impl EventEnd {
     }
 }
 
+/// Which run of which slot a hold was for.
+///
+/// ```
+/// use tenure_proto::{history::SlotTry, schedule::SlotId};
+///
+/// let second = SlotTry::new(SlotId::Named("2026-11-28".into()), 2);
+/// assert_eq!(second.to_string(), "2026-11-28, try 2");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SlotTry {
+    /// The slot.
+    pub slot: SlotId,
+    /// How many runs of the slot had begun, this one included.
+    pub tries: u32,
+}
+
+impl SlotTry {
+    /// Makes the run of this slot that is the one with this number.
+    #[must_use]
+    pub const fn new(slot: SlotId, tries: u32) -> Self {
+        Self { slot, tries }
+    }
+}
+
+impl fmt::Display for SlotTry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, try {}", self.slot.in_utc(), self.tries)
+    }
+}
+
 /// One thing that happened to a hold: it began, or ended. As text it has at most [`Event::MAX`] bytes.
 ///
 /// ```
@@ -132,6 +164,8 @@ pub struct Event {
     pub label: Label,
     /// How much of the history is kept.
     pub retention: Retention,
+    /// If it is a run of a slot, which one.
+    pub slot: Option<SlotTry>,
     /// The end of the hold; `None` when it begins.
     pub end: Option<EventEnd>,
 }
@@ -151,13 +185,20 @@ impl Event {
 
     /// Makes the event that a hold begins.
     pub fn new(token: Token, kind: Kind, label: impl Into<Label>, retention: Retention) -> Self {
-        Self { token, kind, shared: false, label: label.into(), retention, end: None }
+        Self { token, kind, shared: false, label: label.into(), retention, slot: None, end: None }
     }
 
     /// Sets whether others may hold the name at the same time, which its mode says.
     #[must_use]
     pub const fn mode(mut self, mode: Mode) -> Self {
         self.shared = !matches!(mode, Mode::Exclusive);
+        self
+    }
+
+    /// Makes it a hold for a run of a slot, if there is one.
+    #[must_use]
+    pub fn slot(mut self, slot: Option<SlotTry>) -> Self {
+        self.slot = slot;
         self
     }
 
@@ -171,11 +212,14 @@ impl Event {
     /// Returns the event as text, for the store.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let Self { token, kind, shared, label, retention, end } = self;
+        let Self { token, kind, shared, label, retention, slot, end } = self;
         let mode = if *shared { "shared" } else { "exclusive" };
         let (most, seconds) = (retention.most(), retention.time().as_secs());
         let mut text = format!("{VERSION}\nhold {token} {kind} {mode}\nkeep {most} {seconds}\n");
         let _ = writeln!(text, "who {}", &**label);
+        if let Some(SlotTry { slot, tries }) = slot {
+            let _ = writeln!(text, "slot {tries} {}", slot.to_text());
+        }
         let Some(EventEnd { ending, held, exit_code, by }) = end else { return text };
         let _ = writeln!(text, "ended {}", ending.words());
         if let Some(held) = held {
@@ -197,12 +241,14 @@ impl Event {
         let mut lines = text.lines();
         lines.next().filter(|version| *version == VERSION)?;
         let (mut hold, mut keep, mut who, mut end) = (None, None, None, None::<EventEnd>);
+        let mut slot = None;
         for line in lines {
             let (what, rest) = line.split_once(' ').unwrap_or((line, ""));
             match (what, &mut end) {
                 ("hold", _) => hold = Some(hold_from(rest)?),
                 ("keep", _) => keep = Some(retention_from(rest)?),
                 ("who", _) => who = Some(Label::from(rest)),
+                ("slot", _) => slot = slot_from(rest),
                 // An ending of a later version.
                 ("ended", end) => {
                     *end = Some(EventEnd::new(rest.parse().unwrap_or(Ending::Expired)))
@@ -216,7 +262,7 @@ impl Event {
             }
         }
         let (token, kind, shared) = hold?;
-        Some(Self { token, kind, shared, label: who?, retention: keep?, end })
+        Some(Self { token, kind, shared, label: who?, retention: keep?, slot, end })
     }
 }
 
@@ -224,6 +270,11 @@ fn hold_from(text: &str) -> Option<(Token, Kind, bool)> {
     let mut words = text.split(' ');
     let (token, kind) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     Some((token, kind, words.next()? == "shared"))
+}
+
+fn slot_from(text: &str) -> Option<SlotTry> {
+    let (tries, slot) = text.split_once(' ')?;
+    Some(SlotTry::new(SlotId::read(slot)?, tries.parse().ok()?))
 }
 
 fn retention_from(text: &str) -> Option<Retention> {
@@ -249,12 +300,15 @@ mod tests {
         for ending in Ending::ALL {
             let (held, exit_code) = (Some(Duration::from_micros(u64::MAX)), Some(i32::MIN));
             let end = EventEnd { ending, held, exit_code, by: Some(by.clone()) };
-            let event = event().mode(Mode::Shared).ends(end);
+            let slot = SlotTry::new(SlotId::Named("= @".repeat(21).into()), u32::MAX);
+            let event = event().mode(Mode::Shared).slot(Some(slot)).ends(end);
             let text = event.to_text();
             assert!(text.len() <= Event::MAX, "{}", text.len());
             assert_eq!(Event::read(&text), Some(event));
         }
         assert_eq!(Event::read(&event().to_text()), Some(event()));
+        let of_slot = event().slot(Some(SlotTry::new(SlotId::At(u64::MAX), 1)));
+        assert_eq!(Event::read(&of_slot.to_text()), Some(of_slot));
     }
 
     #[test]
@@ -265,6 +319,8 @@ mod tests {
         assert_eq!(Event::read(&more), Some(event().ends(end)));
         let ending = text.replace("ended released", "ended inherited 7");
         assert_eq!(Event::read(&ending), Some(event().ends(EventEnd::new(Ending::Expired))));
+        let slot = format!("{text}slot of another kind\n");
+        assert_eq!(Event::read(&slot), Some(event().ends(EventEnd::new(Ending::Released))));
         for bad in ["", "tenure-history 1\n", &text.replace("history 1", "history 2")] {
             assert_eq!(Event::read(bad), None, "{bad:?}");
         }

@@ -9,5 +9,5 @@ mod event;
 mod retention;
 
 pub use entry::{HistoryEntry, entries};
-pub use event::{Ending, Event, EventEnd, StoredEvent};
+pub use event::{Ending, Event, EventEnd, SlotTry, StoredEvent};
 pub use retention::{BadRetention, Retention};

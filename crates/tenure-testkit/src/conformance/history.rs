@@ -6,8 +6,9 @@ use tenure_core::{
     history::Retention,
     proto::{
         Token,
-        history::{Event, StoredEvent},
+        history::{Event, SlotTry, StoredEvent},
         queue::Kind,
+        schedule::SlotId,
     },
     store::HistoryWrite,
 };
@@ -199,6 +200,7 @@ pub async fn events_of_a_hold_are_read_as_they_were_written(scene: Scene) {
     let Some(client) = keeper(&scene).await else { return };
     let Some(token) = Token::from_time(7) else { return };
     let event = Event::new(token, Kind::Mutex, "a\u{1f512}/7 {reason=\"x y\"}", kept(3, DAY));
+    let event = event.slot(Some(SlotTry::new(SlotId::Named("a 'slot' \u{1f512}".into()), 2)));
     add(&client, &write(3, [&event.to_text()])).await;
     let told: Vec<_> = texts(&client).await.iter().map(|text| Event::read(text)).collect();
     assert_eq!(told, [Some(event)]);

@@ -306,7 +306,7 @@ impl Lease {
         state.token = token;
         state.label = request.label.clone();
         state.held_since = now;
-        state.forget_exit_code();
+        state.forget_what_was_told();
         let wakes = self.schedule_check_quietly(&mut state, now);
         let generation = state.hold.generation();
         let news = state.change_notify();

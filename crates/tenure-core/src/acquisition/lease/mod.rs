@@ -19,6 +19,7 @@ pub(crate) use held::LeaseHold;
 use state::{LossBackground, State};
 use tenure_proto::{
     LostReason, Owner, Terms, Timestamp, Token,
+    history::SlotTry,
     hold::Action,
     queue::{Contender, Kind, Label, Mode},
     rule::{Rule, kept},
@@ -126,8 +127,9 @@ impl Lease {
             state.set_late_calls_until(tainted_until);
         }
         lease.schedule_check(&mut state, now);
-        let of_lease = lease.held_now(&state);
-        context.journal.began(&of_lease, now);
+        if !request.tells_slot {
+            context.journal.began(&lease.held_now(&state), now);
+        }
         drop(state);
         lease.begin_span(0, request, token);
         held
@@ -137,7 +139,25 @@ impl Lease {
     fn held_now<'a>(&'a self, state: &'a State) -> Held<'a> {
         let (NameUse { name, kind, .. }, State { mode, label, token, .. }) =
             (self.name_use(), state);
-        Held { name, kind: *kind, mode: *mode, label, token: *token, since: state.held_since }
+        let (since, slot) = (state.held_since, state.slot_try());
+        Held { name, kind: *kind, mode: *mode, label, token: *token, since, slot }
+    }
+
+    /// Tells the history of the lock that the hold of `generation` began, and which run of a slot it is for. Nothing was
+    /// told of it before, so it has no more events than another hold.
+    pub(crate) fn set_slot(&self, generation: u32, slot: SlotTry) {
+        if self.context.is_forked() || self.context.journal.is_empty() {
+            return;
+        }
+        let mut state = self.lock();
+        if state.hold.generation() != generation {
+            return;
+        }
+        state.rare.get_or_insert_default().slot_try = Some(slot);
+        // What is lost by now was told with its end.
+        if !state.told_lost {
+            self.context.journal.began(&self.held_now(&state), state.held_since);
+        }
     }
 
     /// Reports that the hold of `generation` began, and gives it a span.

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{
     Hold, Timestamp, Token,
+    history::SlotTry,
     queue::{Identity, Label, Mode},
 };
 use tokio::sync::Notify;
@@ -57,6 +58,8 @@ pub(super) struct LeaseExtras {
     pub(super) news: Arc<Notify>,
     /// The exit code of the command that ran under the lock.
     pub(super) exit_code: Option<i32>,
+    /// The run of a slot that it is for.
+    pub(super) slot_try: Option<SlotTry>,
     /// The span of the hold.
     pub(super) span: Option<Arc<Span>>,
 }
@@ -81,10 +84,15 @@ impl State {
         self.rare.as_ref()?.exit_code
     }
 
-    /// It was of the task that had the lease before.
-    pub(super) fn forget_exit_code(&mut self) {
+    /// The run of a slot that it is for, if it is for one.
+    pub(super) fn slot_try(&self) -> Option<&SlotTry> {
+        self.rare.as_ref()?.slot_try.as_ref()
+    }
+
+    /// Forgets what the task that had the lease before told of its hold.
+    pub(super) fn forget_what_was_told(&mut self) {
         if let Some(rare) = &mut self.rare {
-            rare.exit_code = None;
+            (rare.exit_code, rare.slot_try) = (None, None);
         }
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tenure_proto::{
     Timestamp, Token, Ttl,
+    history::SlotTry,
     queue::{Mode, Snapshot},
     rule::{Rule, kept},
     schedule::{Mark, Meant, Running, Skipped, Slot, SlotRecord, meant},
@@ -16,6 +17,7 @@ use crate::{
     AcquireError, Fault, FaultKind, Guard, InspectError, LockName,
     context::StoreContext,
     error::OnceError,
+    kinds::note::BreakNotice,
     options::Options,
     oversight::{self, SlotLook, look_at_slots},
     retry_until::{PATIENCE, retry_until},
@@ -124,6 +126,9 @@ impl Once {
         let Meant { slot, begins_in, .. } =
             meant(&*self.schedule, seen.now, tolerance).ok_or_else(|| self.no_slot(name))?;
         let mut left = begins_in;
+        if let Some(tell) = self.on_early.as_ref().filter(|_| !left.is_zero()) {
+            tell(&slot, left);
+        }
         while !left.is_zero() {
             context.clock.sleep_until(context.now().saturating_add(left)).await;
             let seen = look_at_slots(context, name, Timestamp::NEVER).await?;
@@ -199,7 +204,7 @@ impl Once {
                 if let Some(why) = self.skipped(name, slot, &seen)? {
                     return Ok(Err(why));
                 }
-                self.end_run(name, *token, until).await?;
+                self.end_run(name, slot, *token, until).await?;
             }
             let left = slot.left(now).filter(|_| kept(Rule::SlotEnds));
             let patience = (until < Timestamp::NEVER).then(|| until.since(context.now()));
@@ -276,21 +281,42 @@ impl Once {
         Ok(if noted { Holder::ThisSlot } else { Holder::Unknown })
     }
 
-    /// Takes the lock from the run with this token.
+    /// Takes the lock from the run with this token, for a run of `slot`. That run learns why, if the store takes a note.
     async fn end_run(
         &self,
         name: &LockName,
+        slot: &Slot,
         token: Token,
         until: Timestamp,
     ) -> Result<(), OnceError> {
         let context = self.target.context();
         let mut seen = inspect(context, name, until).await?;
         seen.holders.retain(|holder| holder.token == Some(token));
-        match oversight::evict_seen(context, name, &seen).await {
-            // It is seen again who has the lock.
-            Err(error) if !error.is_transient() => Err(error.into()),
-            _ => Ok(()),
+        if seen.holders.is_empty() {
+            return Ok(());
         }
+        let host = context.identity(None).host.unwrap_or_else(|| "another host".to_owned());
+        let reason = format!("replaced by the run of the slot {} on {host}", slot.id.in_utc());
+        let (acquirer, holders) = (self.target.acquirer(), &seen.holders);
+        let notice = BreakNotice::new(acquirer, name.as_str(), holders, reason.clone()).await;
+        let evicted = match oversight::evict_seen(context, name, &seen).await {
+            Err(error) if !error.is_transient() => return Err(error.into()),
+            // It is seen again who has the lock.
+            evicted => evicted.ok(),
+        };
+        oversight::record_break(
+            context,
+            name,
+            evicted.as_deref().unwrap_or_default(),
+            Some(reason),
+        );
+        // It did not end by this if it had released before.
+        if let Ok(notice) = notice
+            && evicted.is_none_or(|evicted| !evicted.is_empty())
+        {
+            notice.leave().await;
+        }
+        Ok(())
     }
 
     /// Notes the start of a run, unless the record says by now that there is nothing to do.
@@ -319,6 +345,7 @@ impl Once {
         }
         note_start(&unstarted, slot, seen.text.clone(), &record, seen.now).await?;
         unstarted.started();
+        guard.set_slot(SlotTry::new(slot.id.clone(), record.tries(&slot.id)));
         Ok(Ok(SlotRun::new(guard, slot.clone(), record, seen.now)))
     }
 }

@@ -53,6 +53,9 @@ pub struct SkippedSlot {
     pub why: Skipped,
 }
 
+/// What a caller that comes early tells, with the slot and how long it is until that begins.
+type OnEarly = Arc<dyn Fn(&Slot, Duration) + Send + Sync>;
+
 /// Work that is done once in each slot of a schedule, from [`Mutex::once`](crate::Mutex::once).
 ///
 /// Several hosts start the same job, each a little earlier or later than the others. Each calls [`begin`](Self::begin).
@@ -88,14 +91,24 @@ pub struct Once {
     rules: SlotRules,
     overlap: Overlap,
     replaces_schedule: bool,
+    on_early: Option<OnEarly>,
 }
 
 impl Once {
     pub(super) fn new(target: LockTarget, options: Options, schedule: Arc<dyn Schedule>) -> Self {
         // The record is checked by the owner, which therefore no other task may have.
-        let options = Options { apart: true, ..options };
+        let options = Options { apart: true, tells_slot: true, ..options };
         let (rules, overlap) = (SlotRules::default(), Overlap::default());
-        Self { target, options, schedule, early: None, rules, overlap, replaces_schedule: false }
+        Self {
+            target,
+            options,
+            schedule,
+            early: None,
+            rules,
+            overlap,
+            replaces_schedule: false,
+            on_early: None,
+        }
     }
 
     setters!();
@@ -155,6 +168,13 @@ impl Once {
     /// Calls `tell` each time the store did not answer while [`begin`](Self::begin) waits for the lock. It must not block.
     pub fn on_unreachable(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
         self.options.on_unreachable = Some(Arc::new(tell));
+        self
+    }
+
+    /// Calls `tell` with the slot, and with how long it is until that begins, if [`begin`](Self::begin) comes early and
+    /// waits for it. It must not block.
+    pub fn on_early(mut self, tell: impl Fn(&Slot, Duration) + Send + Sync + 'static) -> Self {
+        self.on_early = Some(Arc::new(tell));
         self
     }
 
