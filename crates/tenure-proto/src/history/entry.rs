@@ -236,7 +236,9 @@ mod tests {
         let begins = stored(10, &event(1).slot(Some(slot.clone())));
         let ends =
             stored(12, &event(1).slot(Some(slot.clone())).ends(EventEnd::new(Ending::Released)));
-        for events in [&[begins.clone()][..], std::slice::from_ref(&ends), &[began(1, 10), ends]] {
+        for events in
+            [&[begins.clone()][..], std::slice::from_ref(&ends), &[began(1, 10), ends.clone()]]
+        {
             assert_eq!(entries(events, &[], 30 * SECOND)[0].slot, Some(slot.clone()));
         }
         assert_eq!(entries(&[began(1, 10)], &[], 30 * SECOND)[0].slot, None);

@@ -67,7 +67,8 @@ mod tests {
     fn no_day_is_left_out_or_repeated() {
         let length = |year: u64, month| match month {
             4 | 6 | 9 | 11 => 30,
-            2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+            2 if year.is_multiple_of(400) => 29,
+            2 if year.is_multiple_of(4) && !year.is_multiple_of(100) => 29,
             2 => 28,
             _ => 31,
         };
