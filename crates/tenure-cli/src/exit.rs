@@ -76,7 +76,7 @@ pub(crate) enum Failure {
     /// The user was asked and said no.
     Declined(Explanation),
     /// There is nothing to do in this slot. If it `is_missed`, no run has finished it, and none is known to be under way.
-    Skipped { why: Explanation, skipped: SkippedSlot, is_missed: bool },
+    Skipped { why: Explanation, skipped: Box<SkippedSlot>, is_missed: bool },
     /// Nothing is held by a handle any more.
     Lost(Explanation),
     /// A signal came before the command was started, or before all was measured.

@@ -158,7 +158,7 @@ pub(crate) fn skipped(
     };
     Failure::Skipped {
         why: Explanation::new(what).held_by(name.as_str(), store.to_owned(), None).kind(None),
-        skipped: skipped.clone(),
+        skipped: Box::new(skipped.clone()),
         is_missed,
     }
 }
