@@ -3,7 +3,10 @@
 use std::{
     fs,
     path::PathBuf,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread::{scope, sleep},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -87,23 +90,23 @@ impl Drill {
     ) -> Vec<Call> {
         let shift =
             self.shift.map_or(0, |shift| if host.is_multiple_of(2) { shift } else { -shift });
+        let calls = Mutex::new(Vec::new());
         scope(|scope| {
-            let started: Vec<_> = (meant.0..meant.1)
-                .map(|slot| {
-                    let due = Duration::from_secs(slot) - OFFSET;
-                    let due = due + random.length(Duration::ZERO, OFFSET * 2);
-                    sleep(due.saturating_sub(now()));
-                    let order = self.order(
-                        slot,
-                        shift,
-                        number.fetch_add(1, Ordering::Relaxed),
-                        &mut random,
-                    );
-                    scope.spawn(move || order.call())
-                })
-                .collect();
-            started.into_iter().map(|call| call.join().unwrap()).collect()
-        })
+            for slot in meant.0..meant.1 {
+                let due = Duration::from_secs(slot) - OFFSET;
+                let due = due + random.length(Duration::ZERO, OFFSET * 2);
+                sleep(due.saturating_sub(now()));
+                let number = number.fetch_add(1, Ordering::Relaxed);
+                let order = self.order(slot, shift, number, &mut random);
+                // Without a handle to join: that would keep its stack until the end, and the system has no memory maps
+                // for so many.
+                scope.spawn(|| {
+                    let call = order.call();
+                    calls.lock().unwrap().push(call);
+                });
+            }
+        });
+        calls.into_inner().unwrap()
     }
 
     fn order(&self, slot: u64, shift: i64, number: usize, random: &mut Random) -> Order {
