@@ -1,23 +1,59 @@
-//! The same job at the same times with other options.
+//! The same job at the same times with other options, and under ShedLock.
 
 use std::{collections::BTreeMap, fmt::Write, thread::scope};
 
-use crate::drill::{Done, Drill};
+use tenure_servers::PostgresServer;
 
-const OPTIONS: [&str; 4] = [
+use crate::{
+    drill::Drill,
+    journal::Line,
+    shedlock::{self, Hosts, ShedLock},
+};
+
+const ON_REDIS: [&str; 4] = [
     "--no-wait",
     "--no-wait --hold-at-least 1s",
     "--no-wait --hold-at-least 500ms",
     "--once-per 1s",
 ];
 
-/// How many slots each of the options runs more than once, and how many never. A run counts for the slot that its host
-/// meant.
-pub(crate) fn table(url: &str, slots: u64) -> String {
-    let mut table = format!("{:34}{:>8}{:>8}{:>8}\n", "options", "slots", "twice", "missed");
-    let drills = OPTIONS.iter().enumerate().map(|(number, options)| Drill {
+/// With the same times as [`AT_LEAST`].
+const ON_POSTGRES: [&str; 5] = [
+    "--no-wait",
+    "--no-wait --hold-at-least 500ms",
+    "--no-wait --hold-at-least 900ms",
+    "--no-wait --hold-at-least 1s",
+    "--once-per 1s",
+];
+
+/// ShedLock's `lockAtLeastFor`, in milliseconds.
+const AT_LEAST: [u64; 4] = [0, 500, 900, 1000];
+
+/// The hosts of all rows start at the same times.
+const SEED: u64 = 1;
+
+/// The slots that are run more than once, and those that are never run. A run counts for the slot that its host meant.
+type Counts = (usize, usize);
+
+pub(crate) fn on_redis(url: &str, slots: u64) -> String {
+    table(&tenure(url, &ON_REDIS, slots), slots)
+}
+
+/// The same on PostgreSQL, beside ShedLock.
+pub(crate) fn on_postgres(server: &PostgresServer, slots: u64) -> String {
+    let hosts = ShedLock::new(server).start(&AT_LEAST);
+    let rows = scope(|scope| {
+        let theirs = scope.spawn(|| shedlock(hosts, slots));
+        let ours = tenure(&server.url(), &ON_POSTGRES, slots);
+        [theirs.join().unwrap(), ours].concat()
+    });
+    table(&rows, slots)
+}
+
+fn tenure(url: &str, all: &[&'static str], slots: u64) -> Vec<(String, Counts)> {
+    let drills = all.iter().enumerate().map(|(number, options)| Drill {
         options,
-        seed: 1,
+        seed: SEED,
         ..Drill::new(Some(url), &format!("report{number}"), slots + 1)
     });
     let drills: Vec<_> = drills.collect();
@@ -25,22 +61,37 @@ pub(crate) fn table(url: &str, slots: u64) -> String {
         let running: Vec<_> = drills.iter().map(|drill| scope.spawn(|| drill.run())).collect();
         running.into_iter().map(|running| running.join().unwrap()).collect()
     });
-    for (options, done) in OPTIONS.iter().zip(&done) {
-        let (twice, missed) = counted(done);
-        let _ = writeln!(table, "{options:34}{slots:>8}{twice:>8}{missed:>8}");
-        if options.starts_with("--once-per") {
-            assert_eq!((twice, missed), (0, 0), "{table}");
-        }
+    let counts =
+        done.iter().map(|done| counted(done.meant, &done.journal, |call| done.calls[call].slot));
+    all.iter().map(|&options| options.to_owned()).zip(counts).collect()
+}
+
+fn shedlock(hosts: Hosts, slots: u64) -> Vec<(String, Counts)> {
+    let done = hosts.run(slots + 1, SEED);
+    let titles = AT_LEAST
+        .iter()
+        .map(|at_least| format!("ShedLock {}, lockAtLeastFor {at_least}ms", shedlock::VERSION));
+    let counts =
+        done.iter().map(|done| counted(done.meant, &done.journal, |call| done.slot_of(call)));
+    titles.zip(counts).collect()
+}
+
+fn table(rows: &[(String, Counts)], slots: u64) -> String {
+    let mut table = format!("{:38}{:>8}{:>8}{:>8}\n", "options", "slots", "twice", "missed");
+    for (options, (twice, missed)) in rows {
+        let _ = writeln!(table, "{options:38}{slots:>8}{twice:>8}{missed:>8}");
+    }
+    for (options, counts) in rows {
+        assert!(!options.starts_with("--once-per") || *counts == (0, 0), "{table}");
     }
     table
 }
 
-fn counted(done: &Done) -> (usize, usize) {
-    let (first, end) = done.meant;
+fn counted((first, end): (u64, u64), journal: &[Line], slot_of: impl Fn(usize) -> u64) -> Counts {
     // Without the first one: a host that is early runs the slot before it, which none ran before.
     let mut runs: BTreeMap<_, usize> = (first + 1..end).map(|slot| (slot, 0)).collect();
-    for line in done.journal.iter().filter(|line| !line.is_end) {
-        if let Some(runs) = runs.get_mut(&done.calls[line.call].slot) {
+    for line in journal.iter().filter(|line| !line.is_end) {
+        if let Some(runs) = runs.get_mut(&slot_of(line.call)) {
             *runs += 1;
         }
     }

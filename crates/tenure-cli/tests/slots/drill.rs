@@ -21,7 +21,7 @@ use crate::{
     journal::{self, Line},
 };
 
-const HOSTS: u64 = 10;
+pub(crate) const HOSTS: u64 = 10;
 /// How much earlier or later than the slot a host starts its job at most.
 const OFFSET: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -38,6 +38,23 @@ pub(crate) struct Drill {
     /// By how many seconds the hosts' clocks are off, every other one's in the other direction.
     pub(crate) shift: Option<i64>,
     pub(crate) seed: u64,
+}
+
+/// A start of the job by a host.
+pub(crate) struct Start {
+    /// The slot that the host means, in seconds since 1970.
+    pub(crate) slot: u64,
+    pub(crate) due: Duration,
+    pub(crate) work: Duration,
+}
+
+impl Start {
+    pub(crate) fn draw(slot: u64, random: &mut Random) -> Self {
+        let due = Duration::from_secs(slot) - OFFSET;
+        let due = due + random.length(Duration::ZERO, OFFSET * 2);
+        let work = random.length(Duration::from_millis(20), Duration::from_millis(200));
+        Self { slot, due, work }
+    }
 }
 
 /// What came of it.
@@ -93,11 +110,10 @@ impl Drill {
         let calls = Mutex::new(Vec::new());
         scope(|scope| {
             for slot in meant.0..meant.1 {
-                let due = Duration::from_secs(slot) - OFFSET;
-                let due = due + random.length(Duration::ZERO, OFFSET * 2);
-                sleep(due.saturating_sub(now()));
+                let start = Start::draw(slot, &mut random);
+                sleep(start.due.saturating_sub(now()));
                 let number = number.fetch_add(1, Ordering::Relaxed);
-                let order = self.order(slot, shift, number, &mut random);
+                let order = self.order(&start, shift, number, &mut random);
                 // Without a handle to join: that would keep its stack until the end, and the system has no memory maps
                 // for so many.
                 scope.spawn(|| {
@@ -109,8 +125,8 @@ impl Drill {
         calls.into_inner().unwrap()
     }
 
-    fn order(&self, slot: u64, shift: i64, number: usize, random: &mut Random) -> Order {
-        let work = random.length(Duration::from_millis(20), Duration::from_millis(200));
+    fn order(&self, start: &Start, shift: i64, number: usize, random: &mut Random) -> Order {
+        let &Start { slot, work, .. } = start;
         let before = if shift == 0 { Vec::new() } else { shifted(shift) };
         let ttl = self.faults.ttl(random);
         let words = format!("run {} {} --ttl {}s --json", self.name, self.options, ttl.as_secs());

@@ -16,6 +16,7 @@ mod drill;
 mod faults;
 mod journal;
 mod judge;
+mod shedlock;
 
 use std::thread::scope;
 
@@ -60,7 +61,14 @@ fn wrong_clocks_of_hosts_change_no_slot_on_postgres() {
 #[test]
 #[ignore = "takes its time: scripts/drill slots"]
 fn what_other_options_do_to_the_same_job() {
-    println!("{}", alternatives::table(&RedisServer::start().url(), slots(5)));
+    println!("{}", alternatives::on_redis(&RedisServer::start().url(), slots(5)));
+}
+
+#[test]
+#[ignore = "takes its time, and needs Java: scripts/drill slots"]
+fn what_shedlock_does_to_the_same_job() {
+    let server = PostgresServer::with(&["max_connections=300"]);
+    println!("{}", alternatives::on_postgres(&server, slots(5)));
 }
 
 /// Without faults and, beside it under another name, with them.
