@@ -56,8 +56,8 @@ pub(crate) struct Call {
     pub(crate) struck: Option<Duration>,
     /// The exit code, or 1000 + the signal that ended it.
     pub(crate) code: i32,
-    events: Vec<Value>,
-    shift: i64,
+    pub(crate) events: Vec<Value>,
+    pub(crate) shift: i64,
 }
 
 /// A child that does not outlive its test.
@@ -203,9 +203,5 @@ impl Call {
     pub(crate) fn came(&self) -> Option<f64> {
         let time = humantime::parse_rfc3339(self.events.first()?["time"].as_str()?).ok()?;
         Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs_f64() - self.shift as f64)
-    }
-
-    pub(crate) fn events(&self) -> &[Value] {
-        &self.events
     }
 }

@@ -6,6 +6,8 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
+use serde_json::json;
+
 use crate::{call::Call, drill::Done};
 
 /// How early a call may come that means the next slot: a tenth of it.
@@ -34,7 +36,7 @@ pub(crate) struct Figures {
     pub(crate) in_vain: usize,
     /// Those of them without a crash: the calls in line after a run that failed are to try again.
     given_up: usize,
-    /// Slots without a run, during which an earlier one still had the lock.
+    /// Slots without a run, during which an earlier one still had the lock, or a call that was frozen.
     kept: usize,
     /// Slots without a run, for no reason.
     missed: usize,
@@ -188,9 +190,12 @@ fn crashed_in(call: &Call, slot: u64) -> bool {
 }
 
 /// Whether this call, of an earlier slot, still had the lock in this slot or may have had it: it ran, or was killed or
-/// frozen before it reported anything.
+/// frozen before it reported anything. One that was frozen with the lock before it ran may skip its slot afterwards.
 fn is_in_the_way(call: &Call, slot: u64) -> bool {
     let begins = Duration::from_secs(slot);
+    if let (Some(since), Some(_)) = (call.struck, call.skipped()) {
+        return since < begins + Duration::from_secs(1) && since + call.ttl > begins;
+    }
     let reported = call.reported_slot().map(seconds);
     let may_hold = match reported {
         Some(reported) => reported < slot && call.skipped().is_none(),
@@ -220,7 +225,7 @@ fn seconds(slot: &str) -> u64 {
 
 /// A call, to look into it.
 fn told(call: &Call) -> String {
-    let events: Vec<_> = call.events().iter().map(ToString::to_string).collect();
+    let events: Vec<_> = call.events.iter().map(ToString::to_string).collect();
     format!("{call:?}\n  {}\n", events.join("\n  "))
 }
 
@@ -239,4 +244,26 @@ impl fmt::Display for Figures {
         writeln!(f, "  {kept} kept by an earlier run, {missed} missed")?;
         write!(f, "  {} things wrong", wrong.len())
     }
+}
+
+#[test]
+fn a_call_that_was_frozen_with_the_lock_is_in_the_way_though_it_skips_its_slot() {
+    let seconds = Duration::from_secs;
+    let skipped = json!({ "event": "skipped", "slot": "1970-01-01T00:01:40Z", "reason": "finished", "message": "by token 7" });
+    let call = Call {
+        number: 0,
+        slot: 100,
+        ttl: seconds(2),
+        started: seconds(100),
+        ended: seconds(104),
+        fails: false,
+        struck: Some(seconds(100)),
+        code: 122,
+        events: vec![skipped],
+        shift: 0,
+    };
+    let kept: Vec<_> = (95..106).filter(|slot| is_in_the_way(&call, *slot)).collect();
+    assert_eq!(kept, [100, 101], "until its lease ended");
+    let well = Call { struck: None, ..call };
+    assert!(!(95..106).any(|slot| is_in_the_way(&well, slot)));
 }

@@ -40,7 +40,7 @@ fn a_slot_is_run_once_on_redis() {
 
 #[test]
 fn a_slot_is_run_once_on_postgres() {
-    once_per_slot("postgres", Some(&PostgresServer::start().url()));
+    once_per_slot("postgres", Some(&postgres().url()));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn wrong_clocks_of_hosts_change_no_slot_on_redis() {
 
 #[test]
 fn wrong_clocks_of_hosts_change_no_slot_on_postgres() {
-    wrong_clocks("postgres", &PostgresServer::start().url());
+    wrong_clocks("postgres", &postgres().url());
 }
 
 #[test]
@@ -67,8 +67,12 @@ fn what_other_options_do_to_the_same_job() {
 #[test]
 #[ignore = "takes its time, and needs Java: scripts/drill slots"]
 fn what_shedlock_does_to_the_same_job() {
-    let server = PostgresServer::with(&["max_connections=300"]);
-    println!("{}", alternatives::on_postgres(&server, slots(5)));
+    println!("{}", alternatives::on_postgres(&postgres(), slots(5)));
+}
+
+/// With room for the calls of several seconds: so many are there at once where a machine is slow.
+fn postgres() -> PostgresServer {
+    PostgresServer::with(&["max_connections=300"])
 }
 
 /// Without faults and, beside it under another name, with them.
