@@ -219,7 +219,7 @@ fn within(call: &Call) -> Option<u64> {
 }
 
 /// When a slot begins, in seconds since 1970.
-fn seconds(slot: &str) -> u64 {
+pub(crate) fn seconds(slot: &str) -> u64 {
     humantime::parse_rfc3339(slot).unwrap().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
