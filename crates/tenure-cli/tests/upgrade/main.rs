@@ -18,9 +18,10 @@ use std::{fs, io::Write};
 use commands::{Version, earlier, mix, present};
 use places::Place;
 
-/// A lock that stays taken, and one that was let go.
+/// A lock that stays taken, one that was let go, and one with a history.
 const TAKEN: &str = "taken";
 const FREE: &str = "free";
+const TOLD: &str = "told";
 const PAGE: &str = "docs/upgrading.md";
 
 /// What one version said of what another left.
@@ -89,6 +90,32 @@ fn change(from: &Version, to: &Version, place: &Place) -> String {
     said.words
 }
 
+/// What is left of the history that this version keeps of a lock, after an earlier one used that lock and broke it.
+fn histories(old: &Version, new: &Version, place: &Place) -> String {
+    place.empty();
+    if !place.keeps_history {
+        return "keeps none".to_owned();
+    }
+    let [keeps, stays] = [&["run", TOLD, "--history"][..], &["--hold-at-least", "45s"]];
+    let kept = new.run(place, &[keeps, &["--", "true"]].concat());
+    assert!(kept.is_done(), "{}: {}", place.store, kept.words);
+    let used = old.run(place, &["run", "--no-wait", TOLD, "--", "true"]);
+    if !used.is_done() {
+        return "shares no locks".to_owned();
+    }
+    let kept = new.run(place, &[keeps, stays, &["--", "true"]].concat());
+    assert!(kept.is_done(), "{}: {}", place.store, kept.words);
+    let broken = old.run(place, &["break", "--yes", TOLD]);
+    assert!(broken.is_done(), "{} in {}: {}", old.commit, place.store, broken.words);
+    let used = old.run(place, &["run", "--no-wait", TOLD, "--", "true"]);
+    assert!(used.is_done(), "{} in {}: {}", old.commit, place.store, used.words);
+    let told = new.run(place, &["history", TOLD, "--json"]);
+    assert!(told.is_done(), "{}: {}", place.store, told.words);
+    let holds = told.words.matches("\"token\"").count();
+    assert_eq!(holds, 2, "{} in {} left of both: {}", old.commit, place.store, told.words);
+    "leaves it".to_owned()
+}
+
 fn compare(place: &Place) {
     let new = present();
     for old in earlier() {
@@ -102,7 +129,7 @@ fn compare(place: &Place) {
                 place.store,
                 first.words
             );
-            row(&[&place.store, &old.commit, "knows no such store", "", "", ""]);
+            row(&[&place.store, &old.commit, "knows no such store", "", "", "", ""]);
             continue;
         }
         let forth = change(&old, &new, place);
@@ -113,7 +140,8 @@ fn compare(place: &Place) {
             first.run(place, &["run", FREE, "--", "true"]);
             mix(&old, &new, place)
         });
-        row(&[&place.store, &old.commit, &forth, &back, &mixed[0], &mixed[1]]);
+        let told = histories(&old, &new, place);
+        row(&[&place.store, &old.commit, &forth, &back, &mixed[0], &mixed[1], &told]);
     }
 }
 

@@ -12,6 +12,8 @@ pub(crate) struct Place {
     pub(crate) keeps: bool,
     /// Whether it has a queue.
     pub(crate) fair: bool,
+    /// Whether histories are kept in it.
+    pub(crate) keeps_history: bool,
     /// Whether single locks are to be broken before the steps.
     pub(crate) breaks: bool,
     empties: Box<dyn Fn() + Send + Sync>,
@@ -26,6 +28,7 @@ impl Place {
             url,
             keeps: true,
             fair: true,
+            keeps_history: true,
             breaks: false,
             empties,
             steps,
@@ -99,7 +102,7 @@ pub(crate) fn quorum() -> Place {
             server.command(&OF_A_QUORUM);
         }
     });
-    (place.fair, place.breaks) = (false, true);
+    (place.fair, place.keeps_history, place.breaks) = (false, false, true);
     place
 }
 
@@ -139,8 +142,8 @@ pub(crate) fn mariadb() -> Place {
     let port = url.rsplit([':', '/']).nth(1).unwrap().to_owned();
     let drops = move || {
         let _server = &server;
-        let drop =
-            "drop view if exists tenure_holders; drop table if exists tenure_locks, tenure_meta";
+        let drop = "drop view if exists tenure_holders; drop table if exists tenure_locks, tenure_meta, \
+            tenure_slots, tenure_history";
         let at = ["-h127.0.0.1", "-uroot", "-P", &port, "tenure", "-e", drop];
         done(Command::new("mariadb").args(at));
     };
@@ -160,7 +163,7 @@ pub(crate) fn zookeeper() -> Place {
     let mut place = Place::new("ZooKeeper", url, move || {
         let _server = &server;
     });
-    place.keeps = false;
+    (place.keeps, place.keeps_history) = (false, false);
     place
 }
 
