@@ -142,7 +142,7 @@ pub(crate) fn skipped(
     let slot = skipped.slot.id.in_utc();
     let why = match skipped.why {
         Skipped::Finished { token } => format!("was finished by the run with token {token}"),
-        Skipped::Ended => "ended while another holder had the lock".to_owned(),
+        Skipped::Ended => "ended before this host had the lock".to_owned(),
         Skipped::TriesSpent { tries: 1 } => "was tried once, which is all".to_owned(),
         Skipped::TriesSpent { tries } => format!("was tried {tries} times, which are all"),
         Skipped::TooLate => "began too long ago".to_owned(),
