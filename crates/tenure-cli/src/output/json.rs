@@ -12,7 +12,7 @@ use tenure::{
     asking::ReleaseAnswer,
     history::{Ending, HistoryEntry},
     inspect::{Contender, Identity, Kind, Mode, Snapshot, Waiting},
-    once::ScheduleState,
+    once::{ScheduleState, Skipped},
     store::{Diagnostic, Listing},
 };
 use tenure_core::plain::misleads;
@@ -155,6 +155,9 @@ pub(crate) fn failure(failure: &Failure, code: u8) -> String {
         value["slot"] = skipped.slot.id.in_utc().into();
         value["reason"] = skipped_word(skipped.why).into();
         value["missed"] = (*is_missed).into();
+        if let Skipped::Finished { token } | Skipped::Overlaps { token } = skipped.why {
+            value["token"] = token.to_string().into();
+        }
     }
     when_and_where(&mut value);
     value.printed()

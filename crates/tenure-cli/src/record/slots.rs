@@ -9,7 +9,7 @@ use crate::{
     outcome::SlotOutcome,
 };
 
-const BEGAN: Family = Family::new(
+pub(super) const BEGAN: Family = Family::new(
     "tenure_run_last_slot_timestamp_seconds",
     "When the slot of the last tenure run began, in seconds since 1970.",
 );
@@ -30,28 +30,34 @@ pub(crate) struct SlotNews {
 }
 
 impl SlotNews {
-    /// The gauges for one lock. `is_known` says whether the file shows that a later slot than this is finished.
-    pub(super) fn samples(&self, lock: &str, is_known: impl FnOnce(f64) -> bool) -> Vec<Sample> {
-        let gauge =
-            |family, value| Sample { family, labels: vec![("lock", lock.to_owned())], value };
-        let mut samples = Vec::new();
-        if let SlotId::At(start) = self.slot {
-            let start = Duration::from_micros(start).as_secs_f64();
-            samples.push(gauge(BEGAN, start));
-            let is_finished = matches!(
-                self.outcome,
-                SlotOutcome::Finished | SlotOutcome::Skipped(Skipped::Finished { .. })
-            );
-            if is_finished && !is_known(start) {
-                samples.push(gauge(FINISHED, start));
-            }
-        }
-        for word in SlotOutcome::WORDS {
-            let value = if word == self.outcome.word() { 1.0 } else { 0.0 };
-            let mut sample = gauge(OUTCOME, value);
-            sample.labels.push(("outcome", word.to_owned()));
-            samples.push(sample);
-        }
-        samples
+    /// When the slot began, in seconds since 1970, unless it has a name.
+    pub(super) fn start(&self) -> Option<f64> {
+        let SlotId::At(start) = self.slot else { return None };
+        Some(Duration::from_micros(start).as_secs_f64())
     }
+
+    /// The gauges of the last slot, for one lock.
+    pub(super) fn of_last_slot(&self, lock: &str) -> Vec<Sample> {
+        let start = self.start().map(|start| sample(BEGAN, lock, start));
+        let outcomes = SlotOutcome::WORDS.map(|word| {
+            let value = if word == self.outcome.word() { 1.0 } else { 0.0 };
+            let mut sample = sample(OUTCOME, lock, value);
+            sample.labels.push(("outcome", word.to_owned()));
+            sample
+        });
+        start.into_iter().chain(outcomes).collect()
+    }
+
+    /// The gauge of the last slot that is finished, if this one is.
+    pub(super) fn of_finished_slot(&self, lock: &str) -> Option<Sample> {
+        let is_finished = matches!(
+            self.outcome,
+            SlotOutcome::Finished | SlotOutcome::Skipped(Skipped::Finished { .. })
+        );
+        self.start().filter(|_| is_finished).map(|start| sample(FINISHED, lock, start))
+    }
+}
+
+fn sample(family: Family, lock: &str, value: f64) -> Sample {
+    Sample { family, labels: vec![("lock", lock.to_owned())], value }
 }

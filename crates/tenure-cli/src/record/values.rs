@@ -7,7 +7,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tenure::Token;
 
-use super::{State, slots::FINISHED};
+use super::{
+    State,
+    slots::{BEGAN, FINISHED},
+};
 use crate::exposition::text::{Family, Sample, escaped, series, value};
 
 const ATTEMPT: Family = Family::new(
@@ -52,6 +55,7 @@ pub(super) struct Shown {
     attempt: Option<f64>,
     start: Option<f64>,
     success: Option<f64>,
+    slot: Option<f64>,
     finished: Option<f64>,
 }
 
@@ -66,6 +70,7 @@ impl Shown {
                 (ATTEMPT, &mut shown.attempt),
                 (START, &mut shown.start),
                 (SUCCESS, &mut shown.success),
+                (BEGAN, &mut shown.slot),
                 (FINISHED, &mut shown.finished),
             ] {
                 if family.name == name {
@@ -88,10 +93,19 @@ pub(super) fn values(state: &State, lock: &str, code: Option<u8>, shown: &Shown)
     if !is_later(shown.attempt, attempted) {
         samples.push(gauge((ATTEMPT, attempted)));
         samples.extend(code.map(|code| gauge((ATTEMPT_CODE, f64::from(code)))));
-        // What becomes of a slot is known at the end.
-        if let Some(news) = state.slot.as_ref().filter(|_| code.is_some()) {
-            samples.extend(news.samples(lock, |start| is_later(shown.finished, start)));
+    }
+    if let Some(news) = &state.slot {
+        // Another start may have come while this one ran: the later slot counts, and of two that are the same the later
+        // word.
+        let is_last = news.start().map_or_else(
+            || !is_later(shown.attempt, attempted),
+            |start| !is_later(shown.slot, start),
+        );
+        if is_last {
+            samples.extend(news.of_last_slot(lock));
         }
+        let finished = news.of_finished_slot(lock);
+        samples.extend(finished.filter(|sample| !is_later(shown.finished, sample.value)));
     }
     samples.extend(values_of_command(state, lock, code, shown, is_later).into_iter().map(gauge));
     samples

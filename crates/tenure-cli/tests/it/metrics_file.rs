@@ -187,3 +187,20 @@ fn a_run_once_per_slot_shows_its_slot_and_what_became_of_it() {
     );
     assert_eq!(outcomes(&scene), ["finished"]);
 }
+
+/// What a killed run leaves is what was written at its start.
+#[test]
+fn a_slot_is_shown_from_the_start_of_its_run_and_a_later_attempt_hides_no_end() {
+    let scene = Scene::new();
+    let slot = "nightly --once-per 366d --metrics-file jobs.prom";
+    let running = scene.start(slot, "touch began; until [ -e go ]; do sleep 0.01; done");
+    eventually("it runs", || scene.path("began").exists());
+    let began = value(&scene, "last_slot_timestamp_seconds");
+    assert!(began.is_some());
+    assert_eq!(outcomes(&scene), ["open"]);
+    assert_eq!(code(&scene.run(&format!("{slot} --no-wait"), "true")), 124);
+    fs::write(scene.path("go"), "").unwrap();
+    assert_eq!(code(&running.wait()), 0);
+    assert_eq!(outcomes(&scene), ["finished"]);
+    assert_eq!(value(&scene, "last_slot_finished_timestamp_seconds"), began);
+}

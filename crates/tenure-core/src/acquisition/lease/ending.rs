@@ -260,7 +260,7 @@ impl Lease {
     /// Adds to the history of the lock how the lease ends for this process.
     pub(super) fn add_ending(&self, state: &State, ending: Ending, now: Timestamp) {
         let journal = &self.context.journal;
-        if journal.is_empty() {
+        if journal.is_empty() || state.awaits_slot() {
             return;
         }
         let by = state.broken_by().map(|by| (*by).clone());

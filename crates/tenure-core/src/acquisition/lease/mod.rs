@@ -19,7 +19,7 @@ pub(crate) use held::LeaseHold;
 use state::{LossBackground, State};
 use tenure_proto::{
     LostReason, Owner, Terms, Timestamp, Token,
-    history::SlotTry,
+    history::{Ending, SlotTry},
     hold::Action,
     queue::{Contender, Kind, Label, Mode},
     rule::{Rule, kept},
@@ -129,6 +129,8 @@ impl Lease {
         lease.schedule_check(&mut state, now);
         if !request.tells_slot {
             context.journal.began(&lease.held_now(&state), now);
+        } else if !context.journal.is_empty() {
+            state.rare.get_or_insert_default().awaits_slot = true;
         }
         drop(state);
         lease.begin_span(0, request, token);
@@ -144,7 +146,7 @@ impl Lease {
     }
 
     /// Tells the history of the lock that the hold of `generation` began, and which run of a slot it is for. Nothing was
-    /// told of it before, so it has no more events than another hold.
+    /// told of it before: it has no more events than another hold, and one with which no run began has none.
     pub(crate) fn set_slot(&self, generation: u32, slot: SlotTry) {
         if self.context.is_forked() || self.context.journal.is_empty() {
             return;
@@ -153,9 +155,11 @@ impl Lease {
         if state.hold.generation() != generation {
             return;
         }
-        state.rare.get_or_insert_default().slot_try = Some(slot);
-        // What is lost by now was told with its end.
-        if !state.told_lost {
+        let rare = state.rare.get_or_insert_default();
+        (rare.slot_try, rare.awaits_slot) = (Some(slot), false);
+        if state.told_lost {
+            self.add_ending(&state, Ending::Expired, self.context.now());
+        } else {
             self.context.journal.began(&self.held_now(&state), state.held_since);
         }
     }

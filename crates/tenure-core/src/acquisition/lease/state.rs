@@ -60,6 +60,8 @@ pub(super) struct LeaseExtras {
     pub(super) exit_code: Option<i32>,
     /// The run of a slot that it is for.
     pub(super) slot_try: Option<SlotTry>,
+    /// Whether the history is told of it only once a run of a slot has begun.
+    pub(super) awaits_slot: bool,
     /// The span of the hold.
     pub(super) span: Option<Arc<Span>>,
 }
@@ -87,6 +89,11 @@ impl State {
     /// The run of a slot that it is for, if it is for one.
     pub(super) fn slot_try(&self) -> Option<&SlotTry> {
         self.rare.as_ref()?.slot_try.as_ref()
+    }
+
+    /// Whether the history is told of it only once a run of a slot has begun.
+    pub(super) fn awaits_slot(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.awaits_slot)
     }
 
     /// Forgets what the task that had the lease before told of its hold.

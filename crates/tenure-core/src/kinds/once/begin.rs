@@ -16,6 +16,7 @@ use super::{
 use crate::{
     AcquireError, Fault, FaultKind, Guard, InspectError, LockName,
     context::StoreContext,
+    driver::timeout_at,
     error::OnceError,
     kinds::note::BreakNotice,
     options::Options,
@@ -27,6 +28,8 @@ use crate::{
 const MARGIN: Duration = Duration::from_millis(500);
 /// How soon it is seen again who has the lock, if that is not known.
 const AGAIN: Duration = Duration::from_secs(5);
+/// How long a run that is to be replaced is told why, at most.
+const NOTICED: Duration = Duration::from_secs(5);
 /// Between two asks for a place in a full queue.
 const FULL: Duration = Duration::from_secs(1);
 /// How often a run begins anew whose lock was lost before anything ran.
@@ -298,7 +301,14 @@ impl Once {
         let host = context.identity(None).host.unwrap_or_else(|| "another host".to_owned());
         let reason = format!("replaced by the run of the slot {} on {host}", slot.id.in_utc());
         let (acquirer, holders) = (self.target.acquirer(), &seen.holders);
-        let notice = BreakNotice::new(acquirer, name.as_str(), holders, reason.clone()).await;
+        let notice = BreakNotice::new(acquirer, name.as_str(), holders, reason.clone());
+        let soon = context.now().saturating_add(NOTICED).min(until);
+        let notice = timeout_at(&*context.clock, soon, notice).await;
+        // That took its time. A run that ended by it would be no use to a slot that is over.
+        let slots = look_at_slots(context, name, until).await?;
+        if context.now() >= until || self.skipped(name, slot, &slots)?.is_some() {
+            return Ok(());
+        }
         let evicted = match oversight::evict_seen(context, name, &seen).await {
             Err(error) if !error.is_transient() => return Err(error.into()),
             // It is seen again who has the lock.
@@ -311,7 +321,7 @@ impl Once {
             Some(reason),
         );
         // It did not end by this if it had released before.
-        if let Ok(notice) = notice
+        if let Some(Ok(notice)) = notice
             && evicted.is_none_or(|evicted| !evicted.is_empty())
         {
             notice.leave().await;
@@ -343,9 +353,10 @@ impl Once {
         if self.rules.mark == Mark::AtStart {
             record.finish(slot, token);
         }
+        // Before it is noted: that may take as long as the lease.
+        guard.set_slot(SlotTry::new(slot.id.clone(), record.tries(&slot.id)));
         note_start(&unstarted, slot, seen.text.clone(), &record, seen.now).await?;
         unstarted.started();
-        guard.set_slot(SlotTry::new(slot.id.clone(), record.tries(&slot.id)));
         Ok(Ok(SlotRun::new(guard, slot.clone(), record, seen.now)))
     }
 }
