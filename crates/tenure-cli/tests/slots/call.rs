@@ -199,9 +199,18 @@ impl Call {
     }
 
     /// When it reported its first event, in seconds since 1970, by its clock set right.
-    #[allow(clippy::cast_precision_loss, reason = "it is small")]
     pub(crate) fn came(&self) -> Option<f64> {
-        let time = humantime::parse_rfc3339(self.events.first()?["time"].as_str()?).ok()?;
+        self.time(0)
+    }
+
+    /// When it reported what the store had answered: the first event only says which store it asks.
+    pub(crate) fn answered(&self) -> Option<f64> {
+        self.time(1)
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "it is small")]
+    fn time(&self, event: usize) -> Option<f64> {
+        let time = humantime::parse_rfc3339(self.events.get(event)?["time"].as_str()?).ok()?;
         Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs_f64() - self.shift as f64)
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct Figures {
     given_up: usize,
     /// Slots without a run, during which an earlier one still had the lock, or a call that was frozen.
     kept: usize,
+    /// Slots without a run, which were over when the store first answered a call that meant them.
+    away: usize,
     /// Slots without a run, for no reason.
     missed: usize,
     /// What should not be.
@@ -172,6 +174,8 @@ impl Figures {
                 self.given_up += usize::from(!crashed);
             } else if done.calls.iter().any(|call| is_in_the_way(call, slot)) {
                 self.kept += 1;
+            } else if is_answered_late(&done.calls, slot) {
+                self.away += 1;
             } else {
                 self.missed += 1;
                 let mut here = done.calls.iter().collect::<Vec<_>>();
@@ -204,6 +208,13 @@ fn is_in_the_way(call: &Call, slot: u64) -> bool {
     may_hold && call.started < begins + Duration::from_secs(1) && call.in_the_way_until() > begins
 }
 
+/// Whether the store answered no call of this slot before it was over.
+#[allow(clippy::cast_precision_loss, reason = "it is of these years")]
+fn is_answered_late(calls: &[Call], slot: u64) -> bool {
+    let mut here = calls.iter().filter(|call| call.reported_slot().map(seconds) == Some(slot));
+    here.all(|call| call.answered().is_none_or(|at| at >= (slot + 1) as f64))
+}
+
 /// Whether it came to the store in the second half of its slot, and waited until that ended: on a slow machine all calls
 /// of a slot may be so late.
 fn is_late(call: &Call) -> bool {
@@ -232,7 +243,7 @@ fn told(call: &Call) -> String {
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { slots, calls, runs, struck, struck_runs, failed, lost, unanswered, .. } = self;
-        let Self { done, repeated, in_vain, given_up, kept, missed, wrong, .. } = self;
+        let Self { done, repeated, in_vain, given_up, kept, away, missed, wrong, .. } = self;
         writeln!(f, "{slots} slots, {calls} calls, {runs} runs")?;
         writeln!(f, "  {struck} calls killed or frozen, {struck_runs} of them in a run")?;
         writeln!(
@@ -241,7 +252,8 @@ impl fmt::Display for Figures {
         )?;
         writeln!(f, "  {done} slots done, {repeated} of them again after a crash")?;
         writeln!(f, "  {in_vain} tried in vain, {given_up} of them without a crash")?;
-        writeln!(f, "  {kept} kept by an earlier run, {missed} missed")?;
+        writeln!(f, "  {kept} kept by an earlier run, {away} over before the store answered")?;
+        writeln!(f, "  {missed} missed")?;
         write!(f, "  {} things wrong", wrong.len())
     }
 }
@@ -266,4 +278,29 @@ fn a_call_that_was_frozen_with_the_lock_is_in_the_way_though_it_skips_its_slot()
     assert_eq!(kept, [100, 101], "until its lease ended");
     let well = Call { struck: None, ..call };
     assert!(!(95..106).any(|slot| is_in_the_way(&well, slot)));
+}
+
+#[test]
+fn a_slot_is_missed_if_the_store_answered_while_it_lasted() {
+    let call = |answered: &str| {
+        let at = |second: &str| format!("1970-01-01T00:01:{second}Z");
+        let came = json!({ "event": "store", "time": at("40.1") });
+        let skipped = json!({
+            "event": "skipped", "slot": at("40"), "reason": "ended", "message": "", "time": at(answered),
+        });
+        Call {
+            number: 0,
+            slot: 100,
+            ttl: Duration::from_secs(2),
+            started: Duration::from_secs(100),
+            ended: Duration::from_secs(102),
+            fails: false,
+            struck: None,
+            code: 122,
+            events: vec![came, skipped],
+            shift: 0,
+        }
+    };
+    assert!(is_answered_late(&[call("41.2"), call("41")], 100));
+    assert!(!is_answered_late(&[call("41.2"), call("40.9")], 100));
 }
