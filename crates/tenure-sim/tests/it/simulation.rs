@@ -48,6 +48,13 @@ fn simulation_of_many_seeds_breaks_no_promise() {
     );
 }
 
+/// A caller waited for a slot that was over: the run before it was told for seconds why it is replaced.
+#[test]
+fn a_seed_that_broke_a_promise_breaks_none_any_more() {
+    let violation = replay(22_815).violation;
+    assert!(violation.is_none(), "{violation:?}");
+}
+
 #[test]
 fn simulation_of_a_seed_replays_identically() {
     for seed in 0..50 {

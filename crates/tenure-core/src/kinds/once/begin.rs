@@ -207,7 +207,13 @@ impl Once {
                 if let Some(why) = self.skipped(name, slot, &seen)? {
                     return Ok(Err(why));
                 }
-                self.end_run(name, slot, *token, until).await?;
+                self.end_run(name, slot, seen.now, *token, until).await?;
+                // That took its time, too.
+                let seen = look_at_slots(context, name, until).await?;
+                now = seen.now;
+                if let Some(why) = self.skipped(name, slot, &seen)? {
+                    return Ok(Err(why));
+                }
             }
             let left = slot.left(now).filter(|_| kept(Rule::SlotEnds));
             let patience = (until < Timestamp::NEVER).then(|| until.since(context.now()));
@@ -289,10 +295,14 @@ impl Once {
         &self,
         name: &LockName,
         slot: &Slot,
+        now: u64,
         token: Token,
         until: Timestamp,
     ) -> Result<(), OnceError> {
         let context = self.target.context();
+        // No longer than the slot lasts.
+        let longest = slot.left(now).map_or(NOTICED, |left| left.min(NOTICED));
+        let soon = context.now().saturating_add(longest).min(until);
         let mut seen = inspect(context, name, until).await?;
         seen.holders.retain(|holder| holder.token == Some(token));
         if seen.holders.is_empty() {
@@ -302,7 +312,6 @@ impl Once {
         let reason = format!("replaced by the run of the slot {} on {host}", slot.id.in_utc());
         let (acquirer, holders) = (self.target.acquirer(), &seen.holders);
         let notice = BreakNotice::new(acquirer, name.as_str(), holders, reason.clone());
-        let soon = context.now().saturating_add(NOTICED).min(until);
         let notice = timeout_at(&*context.clock, soon, notice).await;
         // That took its time. A run that ended by it would be no use to a slot that is over.
         let slots = look_at_slots(context, name, until).await?;
