@@ -40,9 +40,7 @@ impl SlotSettings {
     /// What was asked for; `None` if nothing of slots was.
     pub(crate) fn new(args: &SlotArgs) -> Result<Option<Self>, Failure> {
         let refused = |error: &dyn std::fmt::Display| {
-            let text = error.to_string();
-            let (what, help) = text.split_once("; ").unwrap_or((&text, ""));
-            Failure::Usage(Explanation::new(what).advise(help))
+            Failure::Usage(Explanation::of_line(&error.to_string()))
         };
         let divides = match (args.once_per, &args.slot, &args.slot_id) {
             (Some(length), ..) => {

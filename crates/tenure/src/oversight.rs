@@ -208,7 +208,7 @@ impl Tenure {
     /// a slot is to be run.
     ///
     /// # Errors
-    /// [`InspectError`] if the name cannot be used, the store keeps no such records, or it did not answer within 30 s.
+    /// [`InspectError`] if the name cannot be used, the store keeps no such records, or it did not answer within a minute.
     ///
     /// # Cancel safety
     /// Cancel-safe: this changes nothing.

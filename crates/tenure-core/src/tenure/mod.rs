@@ -330,7 +330,7 @@ impl Tenure {
     /// which one is not, and which run is under way. `None` if nothing is recorded.
     ///
     /// # Errors
-    /// [`InspectError`] if the name is invalid, the store keeps no such records, or it did not answer within 30 s.
+    /// [`InspectError`] if the name is invalid, the store keeps no such records, or it did not answer within a minute.
     ///
     /// # Cancel safety
     /// Cancel-safe: the call changes nothing.

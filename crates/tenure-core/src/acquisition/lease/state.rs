@@ -60,7 +60,7 @@ pub(super) struct LeaseExtras {
     pub(super) exit_code: Option<i32>,
     /// The run of a slot that it is for.
     pub(super) slot_try: Option<SlotTry>,
-    /// Whether the history is told of it only once a run of a slot has begun.
+    /// Whether it is for a slot of which no run is to begin yet: the history is not told of it before.
     pub(super) awaits_slot: bool,
     /// The span of the hold.
     pub(super) span: Option<Arc<Span>>,
@@ -91,7 +91,7 @@ impl State {
         self.rare.as_ref()?.slot_try.as_ref()
     }
 
-    /// Whether the history is told of it only once a run of a slot has begun.
+    /// Whether it is for a slot of which no run is to begin yet.
     pub(super) fn awaits_slot(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.awaits_slot)
     }

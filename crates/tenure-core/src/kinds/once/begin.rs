@@ -29,7 +29,7 @@ const MARGIN: Duration = Duration::from_millis(500);
 /// How soon it is seen again who has the lock, if that is not known.
 const AGAIN: Duration = Duration::from_secs(5);
 /// How long a run that is to be replaced is told why, at most.
-const NOTICED: Duration = Duration::from_secs(5);
+const NOTICE: Duration = Duration::from_secs(5);
 /// Between two asks for a place in a full queue.
 const FULL: Duration = Duration::from_secs(1);
 /// How often a run begins anew whose lock was lost before anything ran.
@@ -301,8 +301,8 @@ impl Once {
     ) -> Result<(), OnceError> {
         let context = self.target.context();
         // No longer than the slot lasts.
-        let longest = slot.left(now).map_or(NOTICED, |left| left.min(NOTICED));
-        let soon = context.now().saturating_add(longest).min(until);
+        let longest = slot.left(now).map_or(NOTICE, |left| left.min(NOTICE));
+        let told_until = context.now().saturating_add(longest).min(until);
         let mut seen = inspect(context, name, until).await?;
         seen.holders.retain(|holder| holder.token == Some(token));
         if seen.holders.is_empty() {
@@ -312,7 +312,7 @@ impl Once {
         let reason = format!("replaced by the run of the slot {} on {host}", slot.id.in_utc());
         let (acquirer, holders) = (self.target.acquirer(), &seen.holders);
         let notice = BreakNotice::new(acquirer, name.as_str(), holders, reason.clone());
-        let notice = timeout_at(&*context.clock, soon, notice).await;
+        let notice = timeout_at(&*context.clock, told_until, notice).await;
         // That took its time. A run that ended by it would be no use to a slot that is over.
         let slots = look_at_slots(context, name, until).await?;
         if context.now() >= until || self.skipped(name, slot, &slots)?.is_some() {

@@ -57,7 +57,8 @@ impl Once {
                 Ok(_) => return Ok(()),
                 Err(bad) => {
                     let text = bad.to_string();
-                    let (what, help) = text.split_once(": ").unwrap_or((&text, ""));
+                    // The name may have a colon, too.
+                    let (what, help) = text.rsplit_once(": ").unwrap_or((&text, ""));
                     Fault::new(FaultKind::Misconfigured, what, help)
                 }
             },
