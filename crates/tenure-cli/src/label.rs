@@ -5,6 +5,7 @@
 use std::{
     ffi::OsString,
     fmt::{self, Display, Formatter},
+    os::unix::ffi::OsStringExt,
     path::Path,
     process,
 };
@@ -57,6 +58,34 @@ impl Display for UserAtHost {
 /// secrets, so its name alone is shown.
 pub(crate) fn of_this_process(command: &[OsString]) -> String {
     label(&UserAtHost::from_system(), process::id(), command)
+}
+
+/// The program that started this command.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pid: u32,
+    program: Vec<OsString>,
+}
+
+impl Caller {
+    /// As far as the system knows it.
+    pub(crate) fn from_system() -> Self {
+        let pid = std::os::unix::process::parent_id();
+        let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let name = name.trim_ascii_end();
+        let program = if name.is_empty() { None } else { Some(OsString::from_vec(name.to_vec())) };
+        Self { pid, program: Vec::from_iter(program) }
+    }
+
+    /// The label of what is held for it, if nobody chose one.
+    pub(crate) fn label(&self) -> String {
+        label(&UserAtHost::from_system(), self.pid, &self.program)
+    }
+
+    /// What it is called.
+    pub(crate) fn operation(&self) -> Option<String> {
+        operation(&self.program)
+    }
 }
 
 /// What a command is called.

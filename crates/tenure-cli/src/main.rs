@@ -12,6 +12,7 @@ mod explanation;
 mod export;
 mod exposition;
 mod handle;
+mod hold;
 mod label;
 mod outcome;
 mod output;

@@ -15,7 +15,8 @@ use crate::{
     args,
     exit::{ExitCodes, Failure},
     explanation::Explanation,
-    handle, label,
+    handle,
+    label::{self, Caller},
     slots::SlotSettings,
 };
 
@@ -215,6 +216,34 @@ impl RunSettings {
             reason: lock.asking.reason.clone(),
             slots: None,
             configured_label: defaults.label.clone(),
+        })
+    }
+
+    /// To hold locks for the program that started this command.
+    pub(crate) fn for_hold(hold: &args::Hold, config: &Config) -> Result<Self, Failure> {
+        let kind = if hold.all.is_empty() { LockKind::new(&hold.sharing)? } else { LockKind::All };
+        let defaults: Vec<_> = hold.names().map(|name| config.defaults_of(name)).collect();
+        let shortest = |of: fn(&Defaults) -> Option<Duration>| defaults.iter().filter_map(of).min();
+        let caller = Caller::from_system();
+        let said = defaults.iter().any(|of| of.label.is_some());
+        Ok(Self {
+            kind,
+            ttl: hold.ttl.or(shortest(|of| of.ttl)).unwrap_or(DEFAULT_TTL),
+            patience: WaitLimit::new(&hold.asking, shortest(|of| of.wait)),
+            max_hold: hold.max_hold.or(shortest(|of| of.max_hold)),
+            hold_at_least: hold.hold_at_least,
+            frees_on_failure: false,
+            kill_when_lost: false,
+            obeys_requests: false,
+            grace: Duration::ZERO,
+            chosen_grace: None,
+            margin: Duration::ZERO,
+            fair: hold.fair,
+            label: hold.asking.label.clone().or_else(|| (!said).then(|| caller.label())),
+            operation: caller.operation(),
+            reason: hold.asking.reason.clone(),
+            slots: None,
+            configured_label: defaults.iter().find_map(|of| of.label.clone()),
         })
     }
 

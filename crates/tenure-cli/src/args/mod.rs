@@ -4,6 +4,7 @@ mod bench;
 mod detached;
 mod export;
 pub(crate) mod hints;
+mod hold;
 mod slots;
 mod values;
 
@@ -17,6 +18,7 @@ use crate::pages;
 pub(crate) use self::bench::{Bench, Workload};
 pub(crate) use self::detached::{Lock, Renew, Unlock};
 pub(crate) use self::export::Export;
+pub(crate) use self::hold::Hold;
 pub(crate) use self::slots::{Mark, Overlap, SlotArgs};
 use self::values::{duration, hold, lease, name, one_of_several, retention, token};
 
@@ -74,6 +76,8 @@ pub(crate) struct CommonArgs {
 pub(crate) enum Command {
     /// Run a command while holding a lock
     Run(Box<Run>),
+    /// Hold a lock for the program that started this command, and tell it what happens
+    Hold(Box<Hold>),
     /// Acquire a lock that outlives this command, and print its handle
     Lock(Lock),
     /// Extend a lock by its handle
@@ -167,7 +171,7 @@ pub(crate) struct Run {
 }
 
 /// With whom a lock is held.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ModeArgs {
     /// Share the lock with other holders that use --shared, as a reader
     #[arg(long, conflicts_with = "permits")]
@@ -242,7 +246,7 @@ impl HoldArgs {
 }
 
 /// How a lock is asked for.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct AcquireArgs {
     /// Give up after waiting this long [default: wait without limit]
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "no_wait")]
@@ -264,7 +268,7 @@ pub(crate) struct AcquireArgs {
 }
 
 /// The exit codes of ends that no command of the user's chose.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct ExitCodeArgs {
     /// Exit code when the lock was lost [default: 123]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]

@@ -9,6 +9,7 @@ mod doctor;
 mod elect;
 mod export;
 mod history;
+mod hold;
 mod lock;
 mod ls;
 mod man;
@@ -78,6 +79,13 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
             let skipped = args.slots.skipped_exit_code.unwrap_or(codes.skipped);
             voice.tell_with(ExitCodes { skipped, ..codes });
             block_on(run::run(*args, &config, voice))
+        }
+        Command::Hold(args) => {
+            let mut config = load(&common, voice)?;
+            keep_history(&mut config, args.history, args.names())?;
+            let asking = &args.asking;
+            voice.tell_with(settings::codes(asking.busy_exit_code, &asking.ends, &config));
+            block_on(hold::hold(*args, &config, voice))
         }
         Command::Lock(args) => {
             let config = load(&common, voice)?;

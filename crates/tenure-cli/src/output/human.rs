@@ -139,6 +139,29 @@ fn sentence(event: &Event<'_>) -> String {
         Event::Acquired { name, token, waited } => {
             format!("holding {name} with token {token} after waiting {}", length(waited))
         }
+        Event::AcquiredAll { name, tokens, waited } => {
+            let tokens: Vec<_> = tokens.iter().map(|(_, token)| token.to_string()).collect();
+            let (tokens, waited) = (tokens.join(","), length(waited));
+            format!("holding {name} with tokens {tokens} after waiting {waited}")
+        }
+        Event::GivenUp { name } => {
+            format!("gave up {name} before it was acquired, as standard input has ended")
+        }
+        Event::Renewed { name } => format!("{name} was renewed"),
+        Event::Checked { name, valid, .. } => {
+            let name = name.unwrap_or("the lock");
+            match valid {
+                Some(valid) => {
+                    format!("{name} is held, and may be counted on for {}", length(valid))
+                }
+                None => format!("{name} is not held"),
+            }
+        }
+        Event::Refused { why } => format!("not understood: {why}"),
+        Event::ToldToEnd { name, signal } => format!(
+            "signal {signal} ends nothing: {name} is released when the program that uses it \
+             releases it, closes standard input or ends"
+        ),
         Event::Stopped { name, left } => format!(
             "stopped, and so are the renewals: {name} is lost and the command killed in {} unless \
              tenure continues before",
@@ -150,7 +173,7 @@ fn sentence(event: &Event<'_>) -> String {
         Event::Recovered { name } => format!("{name} is no longer at risk"),
         Event::ReleaseRequested { name, by, obeys } => {
             let who = by.map_or_else(|| "another process".to_owned(), Identity::to_string);
-            let then = if obeys { ": SIGTERM is sent to the command" } else { "" };
+            let then = if obeys == Some(true) { ": SIGTERM is sent to the command" } else { "" };
             format!("asked to release {name} by {who}{then}")
         }
         Event::Asking { name, holders } => {
@@ -172,6 +195,7 @@ fn sentence(event: &Event<'_>) -> String {
                 (_, Some(failure)) => format!("could not be renewed in time, as {failure}"),
             };
             let then = match fate {
+                CommandFate::None => "whatever it protects must stop now",
                 CommandFate::NotStarted => "the command was not started",
                 CommandFate::Killed => "ending the command",
                 CommandFate::RunsOn => "the command continues without the lock",

@@ -22,7 +22,7 @@ use crate::{exit::Failure, explanation::Explanation, label::UserAtHost, outcome:
 
 /// An event, with when and where it was, and the `label` of what this command asks for and holds. A `holder` is whoever
 /// has the lock.
-pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
+pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> Value {
     let mut value = match *event {
         Event::Store { kind, location, chosen_by } => json!({
             "event": "store", "kind": kind, "store": location, "chosen_by": chosen_by,
@@ -46,8 +46,25 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
             json!({ "event": "queue_full", "lock": name, "message": why })
         }
         Event::Acquired { name, token, waited } => json!({
-            "event": "acquired", "lock": name, "token": token.to_string(), "waited_ms": millis(waited),
+            "event": "acquired", "lock": name, "token": token.to_string(), "token_number": token.get(),
+            "waited_ms": millis(waited),
         }),
+        Event::AcquiredAll { name, tokens, waited } => {
+            let tokens = tokens.iter().map(|(name, token)| {
+                json!({ "lock": name, "token": token.to_string(), "token_number": token.get() })
+            });
+            json!({
+                "event": "acquired", "lock": name, "tokens": tokens.collect::<Vec<_>>(),
+                "waited_ms": millis(waited),
+            })
+        }
+        Event::GivenUp { name } => json!({ "event": "given_up", "lock": name }),
+        Event::Renewed { name } => json!({ "event": "renewed", "lock": name }),
+        Event::Checked { name, id, valid } => json!({
+            "event": "checked", "lock": name, "id": id, "held": valid.is_some(),
+            "valid_ms": valid.map_or(0, millis),
+        }),
+        Event::Refused { why } => json!({ "event": "refused", "message": why }),
         Event::Stopped { name, left } => {
             json!({ "event": "stopped", "lock": name, "left_ms": millis(left) })
         }
@@ -57,7 +74,10 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
         Event::Recovered { name } => json!({ "event": "recovered", "lock": name }),
         Event::ReleaseRequested { name, by, obeys } => json!({
             "event": "release_requested", "lock": name, "by": by.map(identity),
-            "command": if obeys { "terminated" } else { "runs_on" },
+            "command": obeys.map(|obeys| if obeys { "terminated" } else { "runs_on" }),
+        }),
+        Event::ToldToEnd { name, signal } => json!({
+            "event": "release_requested", "lock": name, "by": null, "signal": signal,
         }),
         Event::Asking { name, holders } => {
             let holders: Vec<_> = holders.iter().map(contender).collect();
@@ -124,7 +144,7 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
     };
     when_and_where(&mut value);
     value["label"] = label.into();
-    value.printed()
+    value
 }
 
 fn when_and_where(value: &mut Value) {
@@ -132,7 +152,7 @@ fn when_and_where(value: &mut Value) {
     value["host"] = UserAtHost::from_system().host().into();
 }
 
-pub(crate) fn failure(failure: &Failure, code: u8) -> String {
+pub(crate) fn failure(failure: &Failure, code: u8) -> Value {
     let kind = match failure {
         Failure::Usage(_) => "usage",
         Failure::Busy { .. } => "busy",
@@ -160,7 +180,7 @@ pub(crate) fn failure(failure: &Failure, code: u8) -> String {
         }
     }
     when_and_where(&mut value);
-    value.printed()
+    value
 }
 
 /// The answer of `ls`.
@@ -269,7 +289,7 @@ pub(crate) fn diagnostics(
 }
 
 /// JSON as it is printed.
-pub(super) trait ToJsonLine {
+pub(crate) trait ToJsonLine {
     /// In one line, with nothing in it that misleads who reads it on a terminal: labels and what servers say come
     /// from elsewhere.
     fn printed(&self) -> String;
@@ -354,12 +374,13 @@ pub(super) fn reason(reason: LostReason) -> &'static str {
     }
 }
 
-fn fate(fate: CommandFate) -> &'static str {
+fn fate(fate: CommandFate) -> Option<&'static str> {
     match fate {
-        CommandFate::NotStarted => "not_started",
-        CommandFate::Killed => "killed",
-        CommandFate::RunsOn => "runs_on",
-        CommandFate::Ended => "ended",
+        CommandFate::None => None,
+        CommandFate::NotStarted => Some("not_started"),
+        CommandFate::Killed => Some("killed"),
+        CommandFate::RunsOn => Some("runs_on"),
+        CommandFate::Ended => Some("ended"),
     }
 }
 

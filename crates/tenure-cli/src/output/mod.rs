@@ -6,6 +6,8 @@ pub(crate) mod handing_over;
 pub(crate) mod history;
 pub(crate) mod human;
 pub(crate) mod json;
+pub(crate) mod lines;
+pub(crate) mod outbox;
 mod rows;
 pub(crate) mod schedule;
 pub(crate) mod spinner;
@@ -38,6 +40,7 @@ use tracing_subscriber::{
 
 use tenure_core::plain::plain;
 
+use self::{json::ToJsonLine, lines::EventLines};
 use crate::{
     args::CommonArgs,
     exit::{ExitCodes, Failure},
@@ -59,6 +62,8 @@ pub(crate) struct Reporter {
     said_unwritten: Arc<AtomicBool>,
     /// What the locks of this command are labelled with, once that is known.
     label: Arc<OnceLock<String>>,
+    /// Where events are told instead, to the program that this command holds locks for.
+    program: Option<EventLines>,
 }
 
 /// Something that happened while a command was run.
@@ -97,6 +102,29 @@ pub(crate) enum Event<'a> {
         token: Token,
         waited: Duration,
     },
+    /// Several locks together, each with its token.
+    AcquiredAll {
+        name: &'a str,
+        tokens: &'a [(&'a str, Token)],
+        waited: Duration,
+    },
+    /// It is not wanted any more, and was not acquired.
+    GivenUp {
+        name: &'a str,
+    },
+    Renewed {
+        name: &'a str,
+    },
+    /// For how long the program that asked may count on the hold, from when it asked. Of no known hold it has no name.
+    Checked {
+        name: Option<&'a str>,
+        id: Option<&'a serde_json::Value>,
+        valid: Option<Duration>,
+    },
+    /// What a program asked for that cannot be done.
+    Refused {
+        why: &'a str,
+    },
     Stopped {
         name: &'a str,
         left: Duration,
@@ -112,8 +140,13 @@ pub(crate) enum Event<'a> {
     ReleaseRequested {
         name: &'a str,
         by: Option<&'a Identity>,
-        /// Whether the command is told to end for it.
-        obeys: bool,
+        /// Whether the command is told to end for it, where there is one.
+        obeys: Option<bool>,
+    },
+    /// A signal came for what is held for another program, which is to end it.
+    ToldToEnd {
+        name: &'a str,
+        signal: i32,
     },
     /// These holders are asked to release the lock.
     Asking {
@@ -207,6 +240,8 @@ pub(crate) enum Event<'a> {
 /// What becomes of the command of a lost lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CommandFate {
+    /// There is none: the lock was held for another program.
+    None,
     /// It was not started.
     NotStarted,
     /// It is being ended.
@@ -252,7 +287,13 @@ impl Reporter {
             record: Arc::default(),
             said_unwritten: Arc::default(),
             label: Arc::default(),
+            program: None,
         }
+    }
+
+    /// From now on tells events to the program that this command holds locks for.
+    pub(crate) fn to_program(&self, lines: EventLines) -> Self {
+        Self { program: Some(lines), label: Arc::default(), ..self.clone() }
     }
 
     /// From now on tells with these exit codes what became of it all.
@@ -290,7 +331,7 @@ impl Reporter {
 
     /// Whether a person watches.
     pub(crate) fn has_terminal(&self) -> bool {
-        !self.json && !self.quiet && io::stderr().is_terminal()
+        !self.json && !self.quiet && self.program.is_none() && io::stderr().is_terminal()
     }
 
     /// Tells what happened, if it is wanted.
@@ -307,11 +348,18 @@ impl Reporter {
         if let Some(record) = self.record.get() {
             self.record(record, event);
         }
-        if self.json {
-            say(&json::event(event, self.label.get().map(String::as_str)));
+        if let Some(lines) = &self.program {
+            lines.event(event, self);
+        } else if self.json {
+            say(&json::event(event, self.holder_label()).printed());
         } else if wanted {
             say(&format!("tenure: {}", human::event(event)));
         }
+    }
+
+    /// What the locks of this command are labelled with, if that is known.
+    fn holder_label(&self) -> Option<&str> {
+        self.label.get().map(String::as_str)
     }
 
     /// From now on keeps a record of what happens.
@@ -380,6 +428,8 @@ impl Reporter {
             Event::Lost { .. } | Event::Broken { .. } | Event::Summary(_) => true,
             Event::Stopped { .. }
             | Event::ReleaseRequested { .. }
+            | Event::ToldToEnd { .. }
+            | Event::Refused { .. }
             | Event::ReleaseFailed { .. }
             | Event::CampaignFailed { .. }
             | Event::MetricsNotWritten { .. }
@@ -398,6 +448,10 @@ impl Reporter {
             | Event::StoreUnreachable { .. }
             | Event::QueueFull { .. }
             | Event::Acquired { .. }
+            | Event::AcquiredAll { .. }
+            | Event::Checked { .. }
+            | Event::GivenUp { .. }
+            | Event::Renewed { .. }
             | Event::AtRisk { .. }
             | Event::Recovered { .. }
             | Event::Ended { .. }
@@ -428,7 +482,7 @@ impl Reporter {
             _ => true,
         };
         if self.json {
-            say(&json::failure(failure, self.codes.of(failure)));
+            say(&json::failure(failure, self.codes.of(failure)).printed());
         } else if wanted {
             say(&human::failure(failure));
         }
@@ -443,7 +497,7 @@ impl Reporter {
 /// Tells why a command line is not even read, or a command not started; with an exit code as JSON.
 pub(crate) fn refuse(failure: &Failure, json: Option<u8>) {
     match json {
-        Some(code) => say(&json::failure(failure, code)),
+        Some(code) => say(&json::failure(failure, code).printed()),
         None => say(&human::failure(failure)),
     }
 }

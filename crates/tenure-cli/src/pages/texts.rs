@@ -18,6 +18,15 @@ const RUN_EXIT: DefinitionList = &[
     ("any other", "the exit code of the command"),
 ];
 
+const HOLD_EXIT: DefinitionList = &[
+    ("0", "the lock was released, or was not wanted any more before it was acquired"),
+    ("123", "the lock was lost (--lost-exit-code)"),
+    ("124", "the lock was busy, or the wait for it was over (--busy-exit-code)"),
+    ("125", "tenure itself failed, or the store did not confirm the release (--failed-exit-code)"),
+    ("128+n", "signal n ended the wait for the lock, or a hold with a terminal as input"),
+    ("2", "wrong usage: options, names, URLs, the configuration file, --parent"),
+];
+
 const LOCK_EXIT: DefinitionList = &[
     ("0", "the lock is held, and its handle was printed or written"),
     ("123", "the lock was lost before it was detached (--lost-exit-code)"),
@@ -68,9 +77,9 @@ const EXPORT_EXIT: DefinitionList = &[
 
 const ALL_EXIT: DefinitionList = &[
     ("0", "success"),
-    ("123", "run, elect, lock, renew, unlock: the lock was lost"),
+    ("123", "run, elect, hold, lock, renew, unlock: the lock was lost"),
     ("122", "run: there was nothing to do in this slot"),
-    ("124", "run, elect, lock: the lock is busy"),
+    ("124", "run, elect, hold, lock: the lock is busy"),
     ("125", "tenure itself failed"),
     ("126, 127", "run, elect: the command cannot be executed; the command was not found"),
     ("128+n", "signal n ended the command, the wait for the lock, bench or export"),
@@ -168,6 +177,20 @@ pub(super) fn of(command: &str) -> PageSections {
                 "tenure elect scheduler --label 10.0.0.7:9000 -- ./scheduler",
                 "on several hosts: one leads and runs it; when it is gone, another one does",
             )],
+        },
+        "hold" => PageSections {
+            exit: HOLD_EXIT,
+            environment: &[STORE, CONFIG, SETTINGS],
+            files: FILES,
+            examples: &[
+                (
+                    "tenure hold import --json",
+                    "for a program: it reads what happens, a line for each event, and writes check and \
+                     release",
+                ),
+                ("tenure hold deploy --reason migration", "by hand, until you type Ctrl-D"),
+                ("tenure hold --multiplex --json", "any number of locks for a server"),
+            ],
         },
         "lock" => PageSections {
             exit: LOCK_EXIT,

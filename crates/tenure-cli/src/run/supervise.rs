@@ -30,7 +30,7 @@ use crate::{
 const BEAT: Duration = Duration::from_secs(1);
 /// The shortest one.
 const SHORTEST_BEAT: Duration = Duration::from_millis(10);
-/// How long to wait for a word of who broke the lock, when its command has ended.
+/// How long to wait for a word of who broke the lock.
 const WORD: Duration = Duration::from_millis(200);
 /// How long a guardian that seems to be gone may take for a last word, and its standby for its work.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -77,6 +77,18 @@ fn beat(left: Option<Duration>, ttl: Duration) -> Duration {
 fn not_started(error: String) -> Failure {
     let error = std::io::Error::other(error);
     Failure::Failed(Explanation::from_io_error("the command's process cannot be started", &error))
+}
+
+/// Who broke a lock that was taken, if they said so: that may come a moment after the loss.
+pub(crate) async fn who_broke(held: &AnyGuard) -> Option<Identity> {
+    let until = SystemClock.now().saturating_add(WORD);
+    loop {
+        let by = held.broken_by();
+        if by.is_some() || SystemClock.now() >= until {
+            return by;
+        }
+        SystemClock.sleep_until(SystemClock.now().saturating_add(SHORTEST_BEAT)).await;
+    }
 }
 
 impl Supervisor<'_> {
@@ -171,7 +183,8 @@ impl Supervisor<'_> {
     /// Somebody asks for the release of the lock.
     async fn handle_request(&mut self, by: Option<&Identity>) -> Result<(), Failure> {
         let obeys = self.plan.obeys_requests;
-        self.voice.event(&Event::ReleaseRequested { name: self.name, by, obeys });
+        let request = Event::ReleaseRequested { name: self.name, by, obeys: Some(obeys) };
+        self.voice.event(&request);
         if obeys {
             self.told_to_end |= self.plan.slots.is_some();
             self.tell(&GuardianOrder::Signal(Signal::SIGTERM as i32)).await?;
@@ -275,15 +288,8 @@ impl Supervisor<'_> {
 
     /// Says who took the lock, which may come a moment after the loss.
     async fn say_who_broke_it(&self) {
-        let until = SystemClock.now().saturating_add(WORD);
-        loop {
-            if let Some(by) = self.held.broken_by() {
-                return self.voice.event(&Event::Broken { name: self.name, by: &by });
-            }
-            if SystemClock.now() >= until {
-                return;
-            }
-            SystemClock.sleep_until(SystemClock.now().saturating_add(SHORTEST_BEAT)).await;
+        if let Some(by) = who_broke(self.held).await {
+            self.voice.event(&Event::Broken { name: self.name, by: &by });
         }
     }
 

@@ -1,0 +1,130 @@
+//! The holds of one process, by name.
+
+use std::{collections::HashMap, sync::Arc};
+
+use nix::sys::signal::Signal;
+use tokio::{
+    sync::{mpsc, watch},
+    task::{Id, JoinSet},
+};
+
+use super::life::{EndReason, Life, LifeOutcome, Wish};
+use crate::exit::Failure;
+
+/// How many there may be at once.
+pub(crate) const MOST: usize = 10_000;
+/// How many wishes wait for a hold: a check more gets no answer.
+const WISHES: usize = 64;
+
+/// The name of a hold. One that is alone has none.
+pub(crate) type HoldName = Option<Arc<str>>;
+
+/// The holds that there are, and the waits for more.
+#[derive(Default)]
+pub(crate) struct Table {
+    lives: HashMap<HoldName, Handle>,
+    running: JoinSet<(HoldName, LifeOutcome)>,
+    is_unsettled: bool,
+}
+
+struct Handle {
+    task: Id,
+    wishes: mpsc::Sender<Wish>,
+    end: watch::Sender<Option<EndReason>>,
+}
+
+impl Table {
+    /// Whether there is room for one with this name; why not.
+    pub(crate) fn check_room(&self, name: &HoldName) -> Result<(), String> {
+        if self.lives.contains_key(name) {
+            let name = name.as_deref().unwrap_or_default();
+            return Err(format!("there is a hold called {name:?} already"));
+        }
+        if self.lives.len() >= MOST {
+            return Err(format!(
+                "there are {MOST} holds already; release some, or start another process"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Begins a hold.
+    pub(crate) fn begin(
+        &mut self,
+        name: HoldName,
+        life: impl FnOnce(mpsc::Receiver<Wish>, watch::Receiver<Option<EndReason>>) -> Life,
+    ) {
+        let (wishes, wished) = mpsc::channel(WISHES);
+        let (end, ended) = watch::channel(None);
+        let life = life(wished, ended);
+        let key = name.clone();
+        let task = self.running.spawn(async move { (name, life.run().await) }).id();
+        self.lives.insert(key, Handle { task, wishes, end });
+    }
+
+    /// Passes a check on. Too many at once get no answer, which counts for nothing. Says whether there is such a hold.
+    pub(crate) fn wish(&self, name: &HoldName, wish: Wish) -> bool {
+        let Some(handle) = self.lives.get(name) else { return false };
+        let _ = handle.wishes.try_send(wish);
+        true
+    }
+
+    /// Ends a hold, or the wait for it. Says whether there is such a hold.
+    pub(crate) fn end(&self, name: &HoldName) -> bool {
+        let Some(handle) = self.lives.get(name) else { return false };
+        handle.end(EndReason::Over);
+        true
+    }
+
+    pub(crate) fn end_all(&self, reason: EndReason) {
+        self.lives.values().for_each(|handle| handle.end(reason));
+    }
+
+    /// Tells all of a signal: it ends those that wait.
+    pub(crate) fn signal_all(&self, signal: Signal) {
+        for handle in self.lives.values() {
+            let _ = handle.wishes.try_send(Wish::Signal(signal));
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lives.is_empty()
+    }
+
+    /// The next one that is over; none if there is none. Cancel-safe.
+    pub(crate) async fn next_ended(&mut self) -> Option<(HoldName, LifeOutcome)> {
+        let ended = match self.running.join_next().await? {
+            Ok(ended) => ended,
+            Err(error) => {
+                let of_task = |handle: &Handle| handle.task == error.id();
+                let name = self.lives.iter().find(|(_, handle)| of_task(handle))?.0.clone();
+                let why = (
+                    "tenure itself panicked, so the lock is released",
+                    "report it with the lines above",
+                );
+                (name, LifeOutcome::Failed(Failure::failed(why)))
+            }
+        };
+        self.lives.remove(&ended.0);
+        self.is_unsettled |= matches!(ended.1, LifeOutcome::InDoubt | LifeOutcome::NotAcquired);
+        Some(ended)
+    }
+
+    /// Whether one ended of which the store may still have something.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.is_unsettled
+    }
+}
+
+impl Handle {
+    /// What is more urgent stays.
+    fn end(&self, reason: EndReason) {
+        self.end.send_if_modified(|end| {
+            let is_new = *end < Some(reason);
+            if is_new {
+                *end = Some(reason);
+            }
+            is_new
+        });
+    }
+}

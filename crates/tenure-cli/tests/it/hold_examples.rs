@@ -1,0 +1,119 @@
+//! The clients of `tenure hold` in examples/hold, which count in one file under one lock.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use tenure_servers::{PostgresServer, RedisServer};
+
+use crate::{
+    process::{Running, code},
+    scene::{Scene, text},
+};
+
+/// A client is short enough to be copied: its lines without those of the program that counts.
+const LONGEST: usize = 60;
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/hold").canonicalize().unwrap()
+}
+
+/// How each language runs its client. Those that are not there are left out.
+const LANGUAGES: [(&str, &[&str]); 7] = [
+    ("bash", &["bash", "hold.sh"]),
+    ("python3", &["python3", "hold.py"]),
+    ("node", &["node", "hold.mjs"]),
+    ("go", &["go", "run", "hold.go"]),
+    ("java", &["java", "Hold.java"]),
+    ("ruby", &["ruby", "hold.rb"]),
+    ("php", &["php", "hold.php"]),
+];
+
+fn is_there(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// `tenure` is found where the tests built it.
+fn client(scene: &Scene, words: &[&str]) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(examples()).stdin(Stdio::null());
+    let built = Path::new(env!("CARGO_BIN_EXE_tenure")).parent().unwrap();
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = [built.to_owned()].into_iter().chain(env::split_paths(&path));
+    command.env("PATH", env::join_paths(path).unwrap());
+    command.env("TENURE_STORE", scene.store()).env_remove("TENURE_CONFIG");
+    command
+}
+
+/// All at once, beside `tenure run`. Each refuses to write under a token that is not greater than the last.
+fn count_together(scene: &Scene, turns: u64) {
+    let counted = scene.path("count");
+    fs::write(&counted, "0 0\n").unwrap();
+    let (path, turns_word) = (counted.to_str().unwrap().to_owned(), turns.to_string());
+    let present: Vec<_> = LANGUAGES.iter().filter(|(name, _)| is_there(name)).collect();
+    let mut running = Vec::new();
+    for (name, words) in &present {
+        let words = [words, &["counter", &*path, &*turns_word][..]].concat();
+        let mut command = client(scene, &words);
+        running
+            .push((*name, Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))));
+    }
+    let script = format!(
+        r#"read -r count seen <"{path}"; [ "$TENURE_TOKEN" -gt "$seen" ] && echo "$((count + 1)) $TENURE_TOKEN" >"{path}""#
+    );
+    for _ in 0..turns {
+        let ran = scene.run("counter", &script);
+        assert_eq!(code(&ran), 0, "{ran:?}");
+    }
+    for (name, running) in running {
+        let ended = running.wait();
+        assert_eq!(code(&ended), 0, "{name}: {}", text(&ended.stderr));
+    }
+    let counted = fs::read_to_string(&counted).unwrap();
+    let all = (u64::try_from(present.len()).unwrap() + 1) * turns;
+    assert_eq!(counted.split(' ').next().unwrap(), all.to_string(), "of {present:?}");
+}
+
+fn turns() -> u64 {
+    env::var("TENURE_TURNS").map_or(5, |turns| turns.parse().unwrap())
+}
+
+#[test]
+fn programs_in_all_languages_count_together_in_a_directory() {
+    count_together(&Scene::new(), turns());
+}
+
+#[test]
+fn programs_in_all_languages_count_together_on_redis() {
+    let redis = RedisServer::start();
+    count_together(&Scene::with_store(&redis.url()), turns());
+}
+
+#[test]
+fn programs_in_all_languages_count_together_on_postgres() {
+    let postgres = PostgresServer::start();
+    count_together(&Scene::with_store(&postgres.url()), turns());
+}
+
+#[test]
+fn each_client_is_short_enough_to_be_copied() {
+    for entry in fs::read_dir(examples()).unwrap() {
+        let path = entry.unwrap().path();
+        let client = fs::read_to_string(&path).unwrap();
+        // What follows counts in a file.
+        let starts = [
+            "\nfunc main()",
+            "public static void main",
+            "\nlock, path",
+            "\nconst [lock",
+            "\n[, $lock",
+            "\nfor ((",
+        ];
+        let end = starts.iter().filter_map(|start| client.find(start)).min().unwrap();
+        let lines = client[..end].lines().count();
+        assert!(lines <= LONGEST, "{}: {lines} lines", path.display());
+    }
+}
