@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{
     contestants,
-    embedded::{crash, crowd, handoff, memory},
+    embedded::{crash, crowd, handoff, memory, recorder},
     failure::Failure,
     figures::{contestant, holds, turns},
     on_redis::handoff as redis_handoff,
@@ -36,6 +36,7 @@ pub(crate) fn play(part: &[String]) -> Result<(), Failure> {
         ["receive", url, _] => redis_handoff::receive(url),
         ["hold", dir] => crash::hold(Path::new(dir)),
         ["holds", url, count, _] => holds::hold(url, count.parse()?),
+        ["recorder", with, _] => recorder::play(*with == "yes"),
         ["memory", url, _] => memory::hold_many(url),
         _ => Err("no such part".into()),
     }

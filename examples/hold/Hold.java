@@ -11,6 +11,7 @@ public class Hold implements AutoCloseable {
 
     final long token;
     private final Process child;
+    private int checks;
     private final BufferedReader out;
 
     Hold(String name, String... options) throws IOException {
@@ -19,7 +20,7 @@ public class Hold implements AutoCloseable {
         words.addAll(List.of(options));
         child = new ProcessBuilder(words).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         out = child.inputReader();
-        token = Long.parseLong(field(hear("acquired"), "token_number"));
+        token = Long.parseLong(field(hear("acquired", null), "token_number"));
     }
 
     /** A field that is a number or a word; better use your library for JSON. */
@@ -29,9 +30,9 @@ public class Hold implements AutoCloseable {
     }
 
     /** The next line about this event; the end of a hold throws. */
-    private String hear(String event) throws IOException {
+    private String hear(String event, String id) throws IOException {
         for (String line; (line = out.readLine()) != null; ) {
-            if (event.equals(field(line, "event"))) return line;
+            if (event.equals(field(line, "event")) && (id == null || id.equals(field(line, "id")))) return line;
             if ("lost".equals(field(line, "event")) || field(line, "exit_code") != null) throw new NotHeld(line);
         }
         throw new NotHeld("tenure hold has ended");
@@ -39,17 +40,19 @@ public class Hold implements AutoCloseable {
 
     /** Until when to count on the lock, by System.nanoTime(), which stands still while the machine sleeps. */
     long check() throws IOException {
+        var id = String.valueOf(++checks); // finds the answer: that to an earlier check may be unread
         long sent = System.nanoTime();
-        var in = child.outputWriter();
-        in.write("check\n");
-        in.flush();
-        var checked = hear("checked");
+        try {
+            child.outputWriter().write("check " + id + "\n");
+            child.outputWriter().flush();
+        } catch (IOException broken) { /* what it said last is in the output */ }
+        var checked = hear("checked", id);
         if (!"true".equals(field(checked, "held"))) throw new NotHeld("the lock was lost");
         return sent + Long.parseLong(field(checked, "valid_ms")) * 1_000_000;
     }
 
     @Override public void close() throws IOException {
-        child.outputWriter().close(); // releases the lock
+        try { child.outputWriter().close(); } catch (IOException broken) { /* it is over */ }
         child.onExit().join();
     }
 
@@ -59,7 +62,8 @@ public class Hold implements AutoCloseable {
                 var read = Files.readString(Path.of(args[1])).trim().split(" ");
                 if (hold.token <= Long.parseLong(read[1])) throw new NotHeld("a newer holder wrote");
                 long count = Long.parseLong(read[0]) + 1;
-                if (System.nanoTime() - hold.check() < 0) Files.writeString(Path.of(args[1]), count + " " + hold.token + "\n");
+                long until = hold.check();
+                if (System.nanoTime() - until < 0) Files.writeString(Path.of(args[1]), count + " " + hold.token + "\n");
             }
         }
     }

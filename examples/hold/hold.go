@@ -14,6 +14,8 @@ import (
 type Hold struct {
 	Token   uint64 `json:"token_number"`
 	Event   string
+	Id      string
+	Message string
 	ValidMs int64 `json:"valid_ms"`
 	in      io.WriteCloser
 	out     *json.Decoder
@@ -27,13 +29,16 @@ func Acquire(name string, options ...string) *Hold {
 	in, out := must(child.StdinPipe()), must(child.StdoutPipe())
 	must(0, child.Start())
 	hold := &Hold{in: in, out: json.NewDecoder(out), child: child}
-	return hold.hear("acquired")
+	return hold.hear("acquired", "")
 }
 
 // hear reads until a line about this event. The program ends if the hold does.
-func (hold *Hold) hear(event string) *Hold {
-	for hold.Event = ""; hold.Event != event; {
-		must(0, hold.out.Decode(hold)) // which ends with the hold
+func (hold *Hold) hear(event, id string) *Hold {
+	for hold.Event = ""; hold.Event != event || hold.Id != id; {
+		hold.Id = ""
+		if err := hold.out.Decode(hold); err != nil || hold.Event == "lost" || hold.Event == "busy" {
+			log.Fatal("not held: ", hold.Event, " ", hold.Message, " ", err)
+		}
 	}
 	return hold
 }
@@ -41,13 +46,9 @@ func (hold *Hold) hear(event string) *Hold {
 // Check returns until when to count on the lock. The clock of time.Now stands still while the machine sleeps.
 func (hold *Hold) Check() time.Time {
 	sent := time.Now()
-	must(fmt.Fprintln(hold.in, "check"))
-	return sent.Add(time.Duration(hold.hear("checked").ValidMs) * time.Millisecond)
-}
-
-func (hold *Hold) Release() error {
-	hold.in.Close()
-	return hold.child.Wait()
+	id := fmt.Sprint(sent.UnixNano()) // finds the answer: that to an earlier check may be unread
+	fmt.Fprintln(hold.in, "check", id)
+	return sent.Add(time.Duration(hold.hear("checked", id).ValidMs) * time.Millisecond)
 }
 
 func must[T any](value T, err error) T {
@@ -68,6 +69,7 @@ func main() {
 		if until := hold.Check(); time.Now().Before(until) {
 			must(0, os.WriteFile(os.Args[2], fmt.Appendln(nil, count+1, hold.Token), 0o644))
 		}
-		must(0, hold.Release())
+		hold.in.Close() // releases the lock
+		must(0, hold.child.Wait())
 	}
 }

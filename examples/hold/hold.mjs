@@ -13,6 +13,7 @@ class Hold {
     hold.child.on("error", (error) => { throw error; });
     hold.child.stdin.on("error", () => {}); // what it says at its end is in the output
     hold.lines = createInterface({ input: hold.child.stdout })[Symbol.asyncIterator]();
+    hold.checks = 0;
     hold.ended = new Promise((resolve) => hold.child.on("close", resolve));
     // A number in JavaScript loses the low bits of a token.
     hold.token = BigInt((await hold.hear("acquired")).token);
@@ -20,21 +21,23 @@ class Hold {
   }
 
   // The next line about this event; the end of a hold throws.
-  async hear(event) {
+  async hear(event, id) {
     for (;;) {
       const { value, done } = await this.lines.next();
       if (done) throw new NotHeld("tenure hold has ended");
       const said = JSON.parse(value);
-      if (said.event === event) return said;
+      if (said.event === event && (said.id ?? undefined) === id) return said;
       if (said.event === "lost" || "exit_code" in said) throw new NotHeld(said.message ?? "the lock was lost");
     }
   }
 
-  // Until when to count on the lock, by performance.now(), which stands still while the machine sleeps.
+  // Until when to count on the lock, by performance.now(), which stands still while the machine sleeps. An id finds the
+  // answer: that to an earlier check may be unread. One check at a time.
   async check() {
+    const id = String(++this.checks);
     const sent = performance.now();
-    this.child.stdin.write("check\n");
-    const checked = await this.hear("checked");
+    this.child.stdin.write(`check ${id}\n`);
+    const checked = await this.hear("checked", id);
     if (!checked.held) throw new NotHeld("the lock was lost");
     return sent + checked.valid_ms;
   }
@@ -51,7 +54,8 @@ for (let turn = 0; turn < Number(turns); turn++) {
   try {
     const [count, seen] = readFileSync(path, "utf8").split(" ").map(BigInt);
     if (hold.token <= seen) throw new Error("an older holder must not write after a newer one");
-    if (performance.now() < (await hold.check())) writeFileSync(path, `${count + 1n} ${hold.token}\n`);
+    const until = await hold.check();
+    if (performance.now() < until) writeFileSync(path, `${count + 1n} ${hold.token}\n`);
   } finally {
     await hold.release();
   }

@@ -8,20 +8,22 @@ class Hold
     public readonly int $token;
     private $child;
     private array $pipes;
+    private int $checks = 0;
 
     public function __construct(string $name, string ...$options)
     {
         $words = ['tenure', 'hold', $name, '--json', '--parent', (string) getmypid(), ...$options];
-        $this->child = proc_open($words, [['pipe', 'r'], ['pipe', 'w'], STDERR], $this->pipes);
+        $this->child = proc_open($words, [['pipe', 'r'], ['pipe', 'w'], STDERR], $this->pipes)
+            ?: throw new NotHeld('tenure cannot be started');
         $this->token = $this->hear('acquired')['token_number'];
     }
 
     /** The next line about this event; the end of a hold throws. */
-    private function hear(string $event): array
+    private function hear(string $event, ?string $id = null): array
     {
         while (($line = fgets($this->pipes[1])) !== false) {
             $said = json_decode($line, true, flags: JSON_THROW_ON_ERROR);
-            if ($said['event'] === $event) {
+            if ($said['event'] === $event && ($said['id'] ?? null) === $id) {
                 return $said;
             }
             if ($said['event'] === 'lost' || isset($said['exit_code'])) {
@@ -31,12 +33,13 @@ class Hold
         throw new NotHeld('tenure hold has ended');
     }
 
-    /** Until when to count on the lock, by hrtime(), which stands still while the machine sleeps. */
+    /** Until when to count on the lock, by hrtime(), which stands still while the machine sleeps. An id finds the answer. */
     public function check(): int
     {
+        $id = (string) ++$this->checks;
         $sent = hrtime(true);
-        fwrite($this->pipes[0], "check\n");
-        $checked = $this->hear('checked');
+        @fwrite($this->pipes[0], "check $id\n");
+        $checked = $this->hear('checked', $id);
         if (!$checked['held']) {
             throw new NotHeld('the lock was lost');
         }
@@ -53,8 +56,12 @@ class Hold
 [, $lock, $path, $turns] = $argv;
 for ($turn = 0; $turn < (int) $turns; $turn++) {
     $hold = new Hold($lock, '--wait', '60s');
-    [$count, $seen] = array_map('intval', explode(' ', file_get_contents($path)));
-    if ($hold->token <= $seen) throw new NotHeld('a newer holder wrote');
-    if (hrtime(true) < $hold->check()) file_put_contents($path, $count + 1 . " $hold->token\n");
-    $hold->release();
+    try {
+        [$count, $seen] = array_map('intval', explode(' ', file_get_contents($path)));
+        if ($hold->token <= $seen) throw new NotHeld('a newer holder wrote');
+        $until = $hold->check();
+        if (hrtime(true) < $until) file_put_contents($path, $count + 1 . " $hold->token\n");
+    } finally {
+        $hold->release();
+    }
 }

@@ -7,7 +7,7 @@ pub(crate) mod handoff;
 mod handover;
 mod locked;
 pub(crate) mod memory;
-mod recorder;
+pub(crate) mod recorder;
 mod reentry;
 
 use std::{path::Path, time::Duration};
@@ -28,7 +28,7 @@ pub(crate) fn measure(dir: &Path, shorter: usize) -> Result<Report, Failure> {
     report.add(crash::measure(dir, 20 / shorter)?);
     report.add(reentry::measure(200 / shorter)?);
     report.add(locked::measure(200 / shorter)?);
-    report.add(recorder::measure(200 / shorter)?);
+    report.add(recorder::measure(dir, 200 / shorter)?);
     report.add(memory::measure(dir)?);
     Ok(report)
 }

@@ -2,7 +2,8 @@
 
 use std::{io::IsTerminal, sync::Arc, time::Duration};
 
-use tenure::{Tenure, config::Config};
+use nix::sys::signal::Signal;
+use tenure::config::Config;
 use tokio::sync::mpsc;
 
 use crate::{
@@ -13,47 +14,66 @@ use crate::{
         life::{EndReason, Life, LifeOutcome, Wish},
         order::{self, Order},
         parent::Parent,
+        signals::survive,
+        store::SharedStore,
         table::{HoldName, Table},
     },
     output::{Event, Reporter, lines::EventLines, outbox::Outbox},
     run::{
-        acquire::{join_names, open_store},
         interrupt::FatalSignal,
         patience::WaitTimer,
         signals::{ENDING, Signals},
     },
-    settings::RunSettings,
-    store,
+    settings::{self, RunSettings},
 };
 
 /// How long the last lines may take to be read.
 const READING: Duration = Duration::from_secs(1);
+/// How long a store that does not answer may take to take back what may be held there.
+const UNSETTLED: Duration = Duration::from_secs(60);
 
 pub(super) async fn hold(
     args: args::Hold,
-    config: &Config,
-    voice: &Reporter,
+    common: &args::CommonArgs,
+    voice: &mut Reporter,
 ) -> Result<u8, Failure> {
-    let parent = Parent::watch(args.parent)?;
-    let plan = RunSettings::for_hold(&args, config)?;
+    // Before anything is said, which somebody may let wait.
+    let parent = Parent::watch(args.parent);
     let outbox = Outbox::start()?;
-    let program = voice.to_program(EventLines::new(&outbox, None));
+    let lines = EventLines::new(&outbox);
+    let has_person = std::io::stdin().is_terminal();
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
-    let holding = Holding {
-        config,
-        voice: voice.clone(),
-        outbox: outbox.clone(),
-        // A person ends it by a key; a program by what it was started for.
-        has_person: std::io::stdin().is_terminal(),
-        many: args.multiplex,
-        codes: voice.codes(),
+    survive(!has_person);
+    let begun = async {
+        let parent = parent?;
+        let program = voice.to_program(lines.clone());
+        super::warn_of_surroundings(common, &program);
+        let mut config = super::load(common, &program)?;
+        super::keep_history(&mut config, args.history, args.names())?;
+        let asking = &args.asking;
+        voice.tell_with(settings::codes(asking.busy_exit_code, &asking.ends, &config));
+        let plan = RunSettings::for_hold(&args, &config)?;
+        let holding = Holding {
+            voice: voice.clone(),
+            program: voice.to_program(lines.clone()),
+            lines: lines.clone(),
+            // A person ends it by a key; a program by what it was started for.
+            has_person,
+            many: args.multiplex,
+            store: Arc::new(SharedStore::new(config.clone(), voice.to_program(lines.clone()))),
+            config,
+            table: Table::default(),
+            is_over: false,
+            is_unread: false,
+        };
+        holding.run(&args, plan, &parent, &outbox, &mut signals).await
     };
-    let done = holding.run(args, plan, &parent, &program, &mut signals).await;
+    let done = begun.await;
     let done = match done {
         Err(failure) if voice.is_json() => {
             let code = voice.codes().of(&failure);
-            EventLines::new(&outbox, None).failure(&failure, code);
+            lines.failure(&failure, code);
             Ok(code)
         }
         done => done,
@@ -62,17 +82,21 @@ pub(super) async fn hold(
     done
 }
 
-/// How long a store that does not answer may take to take back what may be held there.
-const UNSETTLED: Duration = Duration::from_secs(60);
-
 /// What all holds of this process have in common.
-struct Holding<'a> {
-    config: &'a Config,
+struct Holding {
+    config: Config,
+    store: Arc<SharedStore>,
     voice: Reporter,
-    outbox: Outbox,
+    /// Tells what is about no hold.
+    program: Reporter,
+    lines: EventLines,
     has_person: bool,
     many: bool,
-    codes: crate::exit::ExitCodes,
+    table: Table,
+    /// Whether no more is asked for: the input or the parent has ended, or a person ended it.
+    is_over: bool,
+    /// Whether nobody reads any more.
+    is_unread: bool,
 }
 
 /// What the loop woke up for.
@@ -81,41 +105,32 @@ enum Woken {
     Ended(HoldName, LifeOutcome),
     Parent,
     Unread,
-    Signal(nix::sys::signal::Signal),
+    Signal(Signal),
 }
 
-impl Holding<'_> {
+impl Holding {
     async fn run(
-        self,
-        args: args::Hold,
+        mut self,
+        args: &args::Hold,
         plan: RunSettings,
         parent: &Parent,
-        program: &Reporter,
+        outbox: &Outbox,
         signals: &mut Signals,
     ) -> Result<u8, Failure> {
-        let wait = WaitTimer::begin(plan.patience);
         let mut input = input::read()?;
-        let name = join_names(args.names());
-        let opening = async {
-            tokio::select! {
-                opened = open_store(self.config, &name, &plan, &wait, program) => opened.map(Some),
-                () = parent.ended() => Ok(None),
-                () = self.outbox.unread() => Ok(None),
-            }
-        };
-        let Some(tenure) = signals.unless_ended(opening).await? else { return Ok(0) };
-        store::report_location(&tenure, self.config, program);
-        let mut table = Table::default();
         if !self.many {
-            self.begin(None, &args, plan, wait, &tenure, &mut table);
+            self.begin(None, args, plan);
         }
-        let done = self.serve(&tenure, &mut table, &mut input, parent, program, signals).await;
-        super::close_store(&tenure, &done).await;
-        if table.is_unsettled() {
-            // Else whoever is next waits for the rest of a lease.
-            tokio::select! {
-                _ = tenure.shutdown(UNSETTLED) => {}
-                _ = signals.next_ending() => {}
+        let done = self.serve(&mut input, parent, outbox, signals).await;
+        self.table.settle().await;
+        if let Some(tenure) = self.store.opened() {
+            super::close_store(tenure, &done).await;
+            if self.table.is_unsettled() {
+                // Else whoever is next waits for the rest of a lease.
+                tokio::select! {
+                    _ = tenure.shutdown(UNSETTLED) => {}
+                    _ = signals.next_ending() => {}
+                }
             }
         }
         done
@@ -123,121 +138,119 @@ impl Holding<'_> {
 
     /// Obeys until nothing is held, and no more can be asked for.
     async fn serve(
-        &self,
-        tenure: &Tenure,
-        table: &mut Table,
+        &mut self,
         input: &mut mpsc::Receiver<Line>,
         parent: &Parent,
-        program: &Reporter,
+        outbox: &Outbox,
         signals: &mut Signals,
     ) -> Result<u8, Failure> {
-        let (mut code, mut is_over, mut is_unread) = (0, false, false);
-        let mut interrupt = None;
-        while !(table.is_empty() && (is_over || is_unread || !self.many)) {
+        let codes = self.voice.codes();
+        let (mut code, mut interrupt) = (0, None);
+        while !(self.table.is_empty() && (self.is_over || self.is_unread || !self.many)) {
             let woken = tokio::select! {
                 biased;
-                () = parent.ended(), if !is_over => Woken::Parent,
-                Some((name, outcome)) = table.next_ended() => Woken::Ended(name, outcome),
+                () = parent.ended(), if !self.is_over => Woken::Parent,
+                Some((name, outcome)) = self.table.next_ended() => Woken::Ended(name, outcome),
                 signal = signals.next() => Woken::Signal(signal),
-                () = self.outbox.unread(), if !is_unread => Woken::Unread,
-                line = input.recv(), if !is_over => Woken::Line(line),
+                () = outbox.unread(), if !self.is_unread => Woken::Unread,
+                line = input.recv(), if !self.is_over => Woken::Line(line),
             };
             match woken {
-                Woken::Parent | Woken::Line(None) => {
-                    is_over = true;
-                    table.end_all(EndReason::Over);
-                }
+                Woken::Parent | Woken::Line(None) => self.end_all(),
                 Woken::Unread => {
-                    is_unread = true;
-                    table.end_all(EndReason::Unread);
+                    self.is_unread = true;
+                    self.table.end_all(EndReason::Unread);
                 }
-                Woken::Signal(signal) if self.has_person => {
+                Woken::Signal(signal) if self.has_person || self.table.is_empty() => {
                     interrupt = Some(signal as i32);
-                    is_over = true;
-                    table.end_all(EndReason::Over);
+                    self.end_all();
                 }
-                Woken::Signal(signal) => table.signal_all(signal),
-                Woken::Line(Some(line)) => self.obey(line, tenure, table, program),
-                Woken::Ended(name, outcome) => match outcome {
-                    LifeOutcome::Failed(failure) if self.many => {
-                        let code = self.codes.of(&failure);
-                        EventLines::new(&self.outbox, name).failure(&failure, code);
+                Woken::Signal(signal) => self.table.signal_all(signal),
+                Woken::Line(Some(line)) => self.obey(line),
+                Woken::Ended(name, LifeOutcome::Failed(failure)) if self.many => {
+                    self.lines.of_hold(name).failure(&failure, codes.of(&failure));
+                }
+                Woken::Ended(_, LifeOutcome::Failed(failure)) => return Err(failure),
+                Woken::Ended(..) if self.many => {}
+                Woken::Ended(_, outcome) => {
+                    code = match outcome {
+                        LifeOutcome::GivenUp { asked: false } => codes.busy,
+                        LifeOutcome::InDoubt => codes.failed,
+                        LifeOutcome::Lost(_) => codes.lost,
+                        _ => 0,
                     }
-                    LifeOutcome::Failed(failure) => return Err(failure),
-                    _ if self.many => {}
-                    LifeOutcome::Released | LifeOutcome::NotAcquired => {}
-                    LifeOutcome::InDoubt => code = self.codes.failed,
-                    LifeOutcome::Lost => code = self.codes.lost,
-                },
+                }
             }
         }
-        Ok(match interrupt {
-            Some(signal) if code == 0 => {
-                if let Some(typed) = FatalSignal::from_typed_signal(signal) {
-                    super::close_store(tenure, &Ok(code)).await;
-                    self.outbox.flush(READING).await;
-                    typed.die();
-                }
-                by_signal(signal)
-            }
-            _ => code,
-        })
+        let Some(signal) = interrupt else { return Ok(code) };
+        if code == codes.lost || code == codes.failed {
+            return Ok(code);
+        }
+        if let (Some(typed), Some(tenure)) =
+            (FatalSignal::from_typed_signal(signal), self.store.opened())
+        {
+            super::close_store(tenure, &Ok(code)).await;
+            outbox.flush(READING).await;
+            typed.die();
+        }
+        Ok(by_signal(signal))
     }
 
-    fn obey(&self, line: Line, tenure: &Tenure, table: &mut Table, program: &Reporter) {
-        let done = line.and_then(|line| order::parse(&line, self.many)).and_then(|order| {
-            let none = |name: HoldName, found: bool| {
-                let name = name.as_deref().unwrap_or_default();
-                if found || !self.many {
-                    Ok(())
-                } else {
-                    Err(format!("there is no hold called {name:?}"))
-                }
-            };
-            match order {
-                Order::Check(hold, id) => {
-                    let hold: HoldName = hold.map(Arc::from);
-                    let found = table.wish(&hold, Wish::Check(id.clone()));
-                    if !found {
-                        // It is over, which is an answer.
-                        let voice = program.to_program(EventLines::new(&self.outbox, hold.clone()));
-                        voice.event(&Event::Checked { name: None, id: id.as_ref(), valid: None });
-                    }
-                    Ok(())
-                }
-                Order::Release(hold) => {
-                    let hold = hold.map(Arc::from);
-                    let found = table.end(&hold);
-                    none(hold, found)
-                }
-                Order::Acquire(hold, asked) => {
-                    let hold = Some(Arc::from(hold));
-                    table.check_room(&hold)?;
-                    let plan = RunSettings::for_hold(&asked, self.config)
-                        .map_err(|failure| failure.explanation().line())?;
-                    let wait = WaitTimer::begin(plan.patience);
-                    self.begin(hold, &asked, plan, wait, tenure, table);
-                    Ok(())
-                }
-            }
-        });
-        if let Err(why) = done {
-            program.event(&Event::Refused { why: &why });
+    fn end_all(&mut self) {
+        self.is_over = true;
+        self.table.end_all(EndReason::Over);
+    }
+
+    fn obey(&mut self, line: Line) {
+        let order = line.and_then(|line| order::parse(&line, self.many));
+        let (hold, id) = match &order {
+            Ok(Order::Acquire(hold, _)) => (Some(Arc::from(&**hold)), None),
+            Ok(Order::Check(hold, id)) => (hold.as_deref().map(Arc::from), id.clone()),
+            Ok(Order::Release(hold)) => (hold.as_deref().map(Arc::from), None),
+            Err(_) => (None, None),
+        };
+        if let Err(why) = order.and_then(|order| self.obey_order(order, &hold)) {
+            self.tell(&hold, &Event::Refused { why: &why, id: id.as_ref() });
         }
     }
 
-    fn begin(
-        &self,
-        hold: HoldName,
-        args: &args::Hold,
-        plan: RunSettings,
-        wait: WaitTimer,
-        tenure: &Tenure,
-        table: &mut Table,
-    ) {
-        let voice = self.voice.to_program(EventLines::new(&self.outbox, hold.clone()));
+    fn obey_order(&mut self, order: Order, hold: &HoldName) -> Result<(), String> {
+        match order {
+            Order::Check(_, id) => {
+                if !self.table.wish(hold, Wish::Check(id.clone())) {
+                    // It is over, which is an answer.
+                    self.tell(hold, &Event::Checked { name: None, id: id.as_ref(), valid: None });
+                }
+                Ok(())
+            }
+            Order::Release(_) if self.table.release(hold) || !self.many => Ok(()),
+            Order::Release(_) => Err(format!("there is no hold called {:?}", name_of(hold))),
+            Order::Acquire(_, asked) => {
+                self.table.check_room(hold)?;
+                let plan = RunSettings::for_hold(&asked, &self.config)
+                    .map_err(|failure| failure.explanation().line())?;
+                self.begin(hold.clone(), &asked, plan);
+                Ok(())
+            }
+        }
+    }
+
+    fn tell(&self, hold: &HoldName, event: &Event<'_>) {
+        match hold {
+            None => self.program.event(event),
+            Some(_) => self.voice.to_program(self.lines.of_hold(hold.clone())).event(event),
+        }
+    }
+
+    fn begin(&mut self, hold: HoldName, args: &args::Hold, plan: RunSettings) {
+        let voice = self.voice.to_program(self.lines.of_hold(hold.clone()));
         voice.set_holder_label(plan.event_label());
-        let (names, tenure) = (args.names().cloned().collect(), tenure.clone());
-        table.begin(hold, |wishes, end| Life { tenure, names, plan, wait, voice, wishes, end });
+        let (names, store) = (args.names().cloned().collect(), self.store.clone());
+        let wait = WaitTimer::begin(plan.patience);
+        self.table.begin(hold, |wishes, end| Life { store, names, plan, wait, voice, wishes, end });
     }
+}
+
+fn name_of(hold: &HoldName) -> &str {
+    hold.as_deref().unwrap_or_default()
 }

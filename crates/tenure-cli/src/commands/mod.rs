@@ -57,9 +57,8 @@ fn load(common: &CommonArgs, voice: &Reporter) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Does what was asked and answers with the exit code.
-pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
-    let Cli { common, command } = cli;
+/// Says what is hardly meant of the variables and the command line.
+fn warn_of_surroundings(common: &CommonArgs, voice: &Reporter) {
     for name in settings::unknown_variables() {
         let meant = settings::closest_variable(&name);
         // Others may be of another tool, and are of interest to whoever looks for a mistake.
@@ -69,6 +68,15 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
     }
     if common.store.as_deref().is_some_and(has_password) {
         voice.event(&Event::PasswordShown);
+    }
+}
+
+/// Does what was asked and answers with the exit code.
+pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
+    let Cli { common, command } = cli;
+    // It says that to the program that it holds for.
+    if !matches!(command, Command::Hold(_)) {
+        warn_of_surroundings(&common, voice);
     }
     match command {
         Command::Run(args) => {
@@ -80,13 +88,7 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Reporter) -> Result<u8, Failure> {
             voice.tell_with(ExitCodes { skipped, ..codes });
             block_on(run::run(*args, &config, voice))
         }
-        Command::Hold(args) => {
-            let mut config = load(&common, voice)?;
-            keep_history(&mut config, args.history, args.names())?;
-            let asking = &args.asking;
-            voice.tell_with(settings::codes(asking.busy_exit_code, &asking.ends, &config));
-            block_on(hold::hold(*args, &config, voice))
-        }
+        Command::Hold(args) => block_on(hold::hold(*args, &common, voice)),
         Command::Lock(args) => {
             let config = load(&common, voice)?;
             let asking = &args.asking;

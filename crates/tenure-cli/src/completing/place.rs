@@ -133,7 +133,8 @@ mod tests {
 
     #[test]
     fn the_first_word_behind_a_subcommand_that_takes_one_is_a_name() {
-        for sub in ["run", "lock", "elect", "show", "history", "ask-release", "break", "ls"] {
+        for sub in ["run", "hold", "lock", "elect", "show", "history", "ask-release", "break", "ls"]
+        {
             assert_eq!(place(&format!("tenure {sub} ")), lock(""), "{sub}");
             assert_eq!(place(&format!("tenure {sub} deploy:s")), lock("deploy:s"), "{sub}");
             assert_eq!(place(&format!("tenure -v {sub} -q --json a")), lock("a"), "{sub}");

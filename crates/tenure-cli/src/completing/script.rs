@@ -53,8 +53,12 @@ mod tests {
         let asks = script.lines().filter(|line| line.contains(":_tenure_names'"));
         let of = |piece: &str| asks.clone().filter(|line| line.contains(piece)).count();
         // The two others are of renew and unlock, which take none: there tenure knows of none.
-        assert_eq!(of("':name"), 7 + 2, "run, lock, elect, show, history, ask-release, break");
-        assert_eq!((of("'::prefix"), of("*--all=[")), (1, 1));
+        assert_eq!(
+            of("':name"),
+            8 + 2,
+            "run, hold, lock, elect, show, history, ask-release, break"
+        );
+        assert_eq!((of("'::prefix"), of("*--all=[")), (1, 2));
         assert!(of("--store=[") > 10);
         assert_eq!(script.matches(ZSH_NOTES).count(), 1);
     }

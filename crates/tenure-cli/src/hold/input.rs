@@ -1,15 +1,17 @@
 //! Commands as they come in on standard input.
 
 use std::{
-    io::{self, BufRead, Read},
+    io::{self, BufRead},
+    os::fd::AsFd,
     thread,
 };
 
 use nix::sys::signal::{SigSet, Signal};
+use rustix::event::PollFlags;
 use tokio::sync::mpsc;
 
 use super::order::LONGEST;
-use crate::{exit::Failure, explanation::Explanation};
+use crate::{exit::Failure, explanation::Explanation, output::outbox::wait};
 
 /// How many are read before they are obeyed.
 const AHEAD: usize = 64;
@@ -23,7 +25,11 @@ pub(crate) fn read() -> Result<mpsc::Receiver<Line>, Failure> {
     let started = thread::Builder::new().name("input".to_owned()).spawn(move || {
         // In the background of a terminal, reading it would stop this process and its renewals.
         let _ = SigSet::from(Signal::SIGTTIN).thread_block();
-        forward(&mut io::stdin().lock(), |line| lines.blocking_send(line).is_ok());
+        let stdin = io::stdin();
+        let more = || {
+            wait(stdin.as_fd(), PollFlags::IN);
+        };
+        forward(&mut stdin.lock(), more, |line| lines.blocking_send(line).is_ok());
     });
     match started {
         Ok(_) => Ok(read),
@@ -33,48 +39,53 @@ pub(crate) fn read() -> Result<mpsc::Receiver<Line>, Failure> {
     }
 }
 
-/// Gives each line to `send`, until it wants no more or there are none. Input that cannot be read has ended.
-fn forward(input: &mut impl BufRead, mut send: impl FnMut(Line) -> bool) {
-    let limit = u64::try_from(LONGEST).unwrap_or(u64::MAX);
+/// Gives each line to `send`, until it wants no more or there are none. `wait` returns when there is more to read, where
+/// the program made its end of the pipe return at once. Input that cannot be read has ended.
+fn forward(input: &mut impl BufRead, wait: impl Fn(), mut send: impl FnMut(Line) -> bool) {
+    let mut line = Vec::new();
+    let mut is_too_long = false;
     loop {
-        let mut line = Vec::new();
-        match input.by_ref().take(limit).read_until(b'\n', &mut line) {
-            Ok(0) => return,
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => return,
-        }
-        let is_whole = line.last() == Some(&b'\n');
-        let line = if is_whole || line.len() < LONGEST {
-            String::from_utf8(line).map_err(|_| "the line is not UTF-8".to_owned())
-        } else if skip_line(input).is_ok() {
-            Err(format!("the line is longer than {LONGEST} bytes"))
-        } else {
-            return;
+        let is_over = match input.fill_buf() {
+            Ok([]) => {
+                give(&mut line, is_too_long, &mut send);
+                return;
+            }
+            Ok(buffer) => {
+                let end = buffer.iter().position(|byte| *byte == b'\n');
+                let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
+                is_too_long |= line.len() + part.len() > LONGEST;
+                if !is_too_long {
+                    line.extend_from_slice(part);
+                }
+                let read = part.len() + usize::from(end.is_some());
+                input.consume(read);
+                end.is_some()
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => false,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                wait();
+                false
+            }
+            Err(error) => {
+                send(Err(format!("standard input cannot be read, which ends the hold: {error}")));
+                return;
+            }
         };
-        let is_blank = line.as_ref().is_ok_and(|line| line.trim().is_empty());
-        if !is_blank && !send(line) {
+        if is_over && !give(&mut line, std::mem::take(&mut is_too_long), &mut send) {
             return;
         }
     }
 }
 
-fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
-    loop {
-        let (skipped, is_over) = match input.fill_buf() {
-            Ok([]) => return Ok(()),
-            Ok(buffer) => match buffer.iter().position(|byte| *byte == b'\n') {
-                Some(at) => (at + 1, true),
-                None => (buffer.len(), false),
-            },
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        input.consume(skipped);
-        if is_over {
-            return Ok(());
-        }
+/// Gives a whole line to `send`, and says whether it wants more.
+fn give(line: &mut Vec<u8>, is_too_long: bool, send: &mut impl FnMut(Line) -> bool) -> bool {
+    let bytes = std::mem::take(line);
+    if is_too_long {
+        return send(Err(format!("the line is longer than {LONGEST} bytes")));
     }
+    let line = String::from_utf8(bytes).map_err(|_| "the line is not UTF-8".to_owned());
+    let is_blank = line.as_ref().is_ok_and(|line| line.trim().is_empty());
+    is_blank || send(line)
 }
 
 #[cfg(test)]
@@ -83,10 +94,14 @@ mod tests {
 
     fn lines(input: &[u8]) -> Vec<Line> {
         let mut lines = Vec::new();
-        forward(&mut &*input, |line| {
-            lines.push(line);
-            true
-        });
+        forward(
+            &mut &*input,
+            || {},
+            |line| {
+                lines.push(line);
+                true
+            },
+        );
         lines
     }
 
@@ -94,7 +109,7 @@ mod tests {
     fn lines_come_one_by_one_and_the_last_one_needs_no_end() {
         assert_eq!(
             lines(b"check\n\n \nrelease"),
-            [Ok("check\n".to_owned()), Ok("release".to_owned())]
+            [Ok("check".to_owned()), Ok("release".to_owned())]
         );
         assert!(lines(b"").is_empty());
     }
@@ -106,7 +121,7 @@ mod tests {
         let lines = lines(&input);
         assert!(lines[0].as_ref().unwrap_err().contains("longer than"), "{lines:?}");
         assert!(lines[1].as_ref().unwrap_err().contains("UTF-8"), "{lines:?}");
-        assert_eq!(lines[2], Ok("check\n".to_owned()));
+        assert_eq!(lines[2], Ok("check".to_owned()));
         assert_eq!(lines.len(), 3);
     }
 }

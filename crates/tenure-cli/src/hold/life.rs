@@ -5,12 +5,13 @@ use std::{sync::Arc, time::Instant};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use tenure::{
-    LockName, Lost, LostReason, Tenure,
+    LockName, Lost, LostReason,
     clock::{Clock, SystemClock, Timestamp},
     inspect::Identity,
 };
 use tokio::sync::{mpsc, watch};
 
+use super::store::SharedStore;
 use crate::{
     exit::Failure,
     output::{CommandFate, Event, Reporter},
@@ -36,7 +37,9 @@ pub(crate) enum Wish {
 pub(crate) enum EndReason {
     /// Nobody reads what is said of it. The program may still count on what it heard last.
     Unread,
-    /// The program wants it no more, or is gone.
+    /// The program released it.
+    Released,
+    /// The program is gone, or says no more.
     Over,
 }
 
@@ -46,10 +49,31 @@ pub(crate) enum LifeOutcome {
     Released,
     /// The store did not confirm the release.
     InDoubt,
-    Lost,
-    /// It was to end before it was acquired.
-    NotAcquired,
+    /// With what may be said of it a moment later.
+    Lost(Option<Aftermath>),
+    /// It was to end before it was acquired: as the program asked for that, or as its input ended.
+    GivenUp {
+        asked: bool,
+    },
     Failed(Failure),
+}
+
+/// What may be said of a hold a moment after it was lost.
+#[derive(Debug)]
+pub(crate) struct Aftermath {
+    held: AnyGuard,
+    lost: Lost,
+    voice: Reporter,
+}
+
+impl Aftermath {
+    /// Says who broke it, if they say so soon.
+    pub(crate) async fn tell(self) {
+        if let Some(by) = who_broke(&self.held).await {
+            let name = self.lost.lock.name.as_str();
+            self.voice.event(&Event::Broken { name, by: &by });
+        }
+    }
 }
 
 /// Returns when there is a more urgent reason to end than this one. Cancel-safe.
@@ -63,7 +87,7 @@ async fn asked_to_end(
 
 /// One hold, or the wait for it.
 pub(crate) struct Life {
-    pub(crate) tenure: Tenure,
+    pub(crate) store: Arc<SharedStore>,
     pub(crate) names: Vec<LockName>,
     pub(crate) plan: RunSettings,
     pub(crate) wait: WaitTimer,
@@ -78,8 +102,9 @@ impl Life {
         match self.acquire(&name).await {
             Ok(Some(held)) => self.hold(held, &name).await,
             Ok(None) => {
-                self.voice.event(&Event::GivenUp { name: &name });
-                LifeOutcome::NotAcquired
+                let asked = *self.end.borrow() == Some(EndReason::Released);
+                self.voice.event(&Event::GivenUp { name: &name, asked });
+                LifeOutcome::GivenUp { asked }
             }
             Err(failure) => LifeOutcome::Failed(failure),
         }
@@ -87,9 +112,12 @@ impl Life {
 
     /// Acquires what is wanted, unless it is to end before.
     async fn acquire(&mut self, name: &str) -> Result<Option<AnyGuard>, Failure> {
-        let Self { tenure, names, plan, wait, voice, wishes, end } = self;
+        let Self { store, names, plan, wait, voice, wishes, end } = self;
         let names: Vec<_> = names.iter().collect();
-        let acquiring = acquire(tenure, &names, plan, wait, voice);
+        let acquiring = async {
+            let tenure = store.open(name, plan, wait, voice).await?;
+            acquire(&tenure, &names, plan, wait, voice).await
+        };
         tokio::pin!(acquiring);
         loop {
             tokio::select! {
@@ -119,8 +147,7 @@ impl Life {
             tokens => self.voice.event(&Event::AcquiredAll { name, tokens, waited }),
         }
         if let Some(lost) = self.keep(&held, name).await {
-            self.say_lost(&held, &lost).await;
-            return LifeOutcome::Lost;
+            return LifeOutcome::Lost(self.say_lost(held, lost));
         }
         let failure = held.last_renewal_error();
         match held.release().await {
@@ -131,7 +158,7 @@ impl Life {
             Err(NotReleased { lost: Some(reason), .. }) => {
                 let failure = failure.filter(|_| reason == LostReason::Deadline);
                 self.lost(name, reason, None, failure.as_deref());
-                LifeOutcome::Lost
+                LifeOutcome::Lost(None)
             }
             Err(NotReleased { lost: None, why }) => {
                 self.voice.event(&Event::ReleaseFailed { name, why: &why, is_lost: false });
@@ -159,7 +186,10 @@ impl Life {
                 lost = &mut loss => return Some(lost),
                 Some(wish) = self.wishes.recv() => match wish {
                     Wish::Check(id) => {
-                        let valid = held.check().is_ok().then(|| held.remaining());
+                        // Once its end was asked for, it may be over before this is read.
+                        let ends = *self.end.borrow() > Some(EndReason::Unread);
+                        let is_held = !ends && held.check().is_ok();
+                        let valid = is_held.then(|| held.remaining());
                         if valid.is_some() {
                             promised = promised.max(held.deadline());
                         }
@@ -172,7 +202,7 @@ impl Life {
                 },
                 end = asked_to_end(&mut self.end, unread.then_some(EndReason::Unread)) => match end {
                     EndReason::Unread => unread = true,
-                    EndReason::Over => return None,
+                    EndReason::Released | EndReason::Over => return None,
                 },
                 () = &mut risk => {
                     at_risk = !at_risk;
@@ -213,17 +243,13 @@ impl Life {
         self.voice.event(&Event::ReleaseRequested { name, by, obeys: None });
     }
 
-    async fn say_lost(&self, held: &AnyGuard, lost: &Lost) {
+    /// Says that it is lost. What is left to be done is to hear who broke it, if that is not known yet.
+    fn say_lost(&self, held: AnyGuard, lost: Lost) -> Option<Aftermath> {
         let name = lost.lock.name.as_str();
-        let failure =
-            (lost.reason == LostReason::Deadline).then(|| held.last_renewal_error()).flatten();
-        self.lost(name, lost.reason, lost.broken_by(), failure.as_deref());
-        if lost.reason == LostReason::Taken
-            && lost.broken_by().is_none()
-            && let Some(by) = who_broke(held).await
-        {
-            self.voice.event(&Event::Broken { name, by: &by });
-        }
+        let failure = (lost.reason == LostReason::Deadline).then(|| held.last_renewal_error());
+        self.lost(name, lost.reason, lost.broken_by(), failure.flatten().as_deref());
+        let is_open = lost.reason == LostReason::Taken && lost.broken_by().is_none();
+        is_open.then(|| Aftermath { held, lost, voice: self.voice.clone() })
     }
 
     fn lost(&self, name: &str, reason: LostReason, by: Option<&Identity>, failure: Option<&str>) {

@@ -8,4 +8,6 @@ pub(crate) mod input;
 pub(crate) mod life;
 pub(crate) mod order;
 pub(crate) mod parent;
+pub(crate) mod signals;
+pub(crate) mod store;
 pub(crate) mod table;

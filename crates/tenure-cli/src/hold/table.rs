@@ -24,6 +24,8 @@ pub(crate) type HoldName = Option<Arc<str>>;
 pub(crate) struct Table {
     lives: HashMap<HoldName, Handle>,
     running: JoinSet<(HoldName, LifeOutcome)>,
+    /// What is left to be said of those that were lost.
+    aftermath: JoinSet<()>,
     is_unsettled: bool,
 }
 
@@ -69,10 +71,10 @@ impl Table {
         true
     }
 
-    /// Ends a hold, or the wait for it. Says whether there is such a hold.
-    pub(crate) fn end(&self, name: &HoldName) -> bool {
+    /// Releases a hold, or gives up the wait for it. Says whether there is such a hold.
+    pub(crate) fn release(&self, name: &HoldName) -> bool {
         let Some(handle) = self.lives.get(name) else { return false };
-        handle.end(EndReason::Over);
+        handle.end(EndReason::Released);
         true
     }
 
@@ -106,8 +108,21 @@ impl Table {
             }
         };
         self.lives.remove(&ended.0);
-        self.is_unsettled |= matches!(ended.1, LifeOutcome::InDoubt | LifeOutcome::NotAcquired);
-        Some(ended)
+        let (name, mut outcome) = ended;
+        self.is_unsettled |= matches!(outcome, LifeOutcome::InDoubt | LifeOutcome::GivenUp { .. });
+        if let LifeOutcome::Lost(aftermath) = &mut outcome
+            && let Some(aftermath) = aftermath.take()
+        {
+            self.aftermath.spawn(aftermath.tell());
+        }
+        // Those that have ended.
+        while self.aftermath.try_join_next().is_some() {}
+        Some((name, outcome))
+    }
+
+    /// Waits until all is said.
+    pub(crate) async fn settle(&mut self) {
+        while self.aftermath.join_next().await.is_some() {}
     }
 
     /// Whether one ended of which the store may still have something.

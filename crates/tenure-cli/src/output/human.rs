@@ -144,9 +144,10 @@ fn sentence(event: &Event<'_>) -> String {
             let (tokens, waited) = (tokens.join(","), length(waited));
             format!("holding {name} with tokens {tokens} after waiting {waited}")
         }
-        Event::GivenUp { name } => {
-            format!("gave up {name} before it was acquired, as standard input has ended")
-        }
+        Event::GivenUp { name, asked: true } => format!("gave up {name} before it was acquired"),
+        Event::GivenUp { name, asked: false } => format!(
+            "{name} was not acquired, as standard input has ended: a hold lasts no longer than that"
+        ),
         Event::Renewed { name } => format!("{name} was renewed"),
         Event::Checked { name, valid, .. } => {
             let name = name.unwrap_or("the lock");
@@ -157,7 +158,7 @@ fn sentence(event: &Event<'_>) -> String {
                 None => format!("{name} is not held"),
             }
         }
-        Event::Refused { why } => format!("not understood: {why}"),
+        Event::Refused { why, .. } => format!("not understood: {why}"),
         Event::ToldToEnd { name, signal } => format!(
             "signal {signal} ends nothing: {name} is released when the program that uses it \
              releases it, closes standard input or ends"

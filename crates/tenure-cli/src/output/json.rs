@@ -58,13 +58,18 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> Value {
                 "waited_ms": millis(waited),
             })
         }
-        Event::GivenUp { name } => json!({ "event": "given_up", "lock": name }),
+        Event::GivenUp { name, asked } => {
+            json!({ "event": "given_up", "lock": name, "asked": asked })
+        }
         Event::Renewed { name } => json!({ "event": "renewed", "lock": name }),
         Event::Checked { name, id, valid } => json!({
             "event": "checked", "lock": name, "id": id, "held": valid.is_some(),
             "valid_ms": valid.map_or(0, millis),
         }),
-        Event::Refused { why } => json!({ "event": "refused", "message": why }),
+        Event::Refused { why, id } => {
+            let why: String = why.chars().take(300).collect();
+            json!({ "event": "refused", "message": why, "id": id })
+        }
         Event::Stopped { name, left } => {
             json!({ "event": "stopped", "lock": name, "left_ms": millis(left) })
         }

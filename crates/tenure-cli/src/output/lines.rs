@@ -18,8 +18,8 @@ pub(crate) struct EventLines {
 }
 
 impl EventLines {
-    pub(crate) fn new(outbox: &Outbox, hold: Option<Arc<str>>) -> Self {
-        Self { outbox: outbox.clone(), hold }
+    pub(crate) fn new(outbox: &Outbox) -> Self {
+        Self { outbox: outbox.clone(), hold: None }
     }
 
     /// Tells an event in the voice of this reporter.
@@ -39,6 +39,11 @@ impl EventLines {
         self.outbox.push(value.printed(), weight);
     }
 
+    /// The same, of another hold.
+    pub(crate) fn of_hold(&self, hold: Option<Arc<str>>) -> Self {
+        Self { hold, ..self.clone() }
+    }
+
     /// Tells why nothing is held.
     pub(crate) fn failure(&self, failure: &Failure, code: u8) {
         self.json(json::failure(failure, code), Weight::Heavy);
@@ -51,6 +56,7 @@ fn weight(event: &Event<'_>) -> Weight {
         | Event::AcquiredAll { .. }
         | Event::Lost { .. }
         | Event::Broken { .. }
+        | Event::Checked { .. }
         | Event::Released { .. }
         | Event::GivenUp { .. }
         | Event::ReleaseFailed { .. } => Weight::Heavy,

@@ -111,6 +111,8 @@ pub(crate) enum Event<'a> {
     /// It is not wanted any more, and was not acquired.
     GivenUp {
         name: &'a str,
+        /// Whether the program asked for that.
+        asked: bool,
     },
     Renewed {
         name: &'a str,
@@ -124,6 +126,7 @@ pub(crate) enum Event<'a> {
     /// What a program asked for that cannot be done.
     Refused {
         why: &'a str,
+        id: Option<&'a serde_json::Value>,
     },
     Stopped {
         name: &'a str,

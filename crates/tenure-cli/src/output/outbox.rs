@@ -2,20 +2,27 @@
 
 use std::{
     collections::VecDeque,
+    fs::File,
     io::{self, Write},
+    os::fd::{AsFd, BorrowedFd},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
 
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+};
 use tokio::sync::Notify;
 
 use crate::{exit::Failure, explanation::Explanation};
 
 /// With so many lines unread, those that can be done without are left out.
 const MANY: usize = 1024;
-/// With so many unread, the program is taken to read no more.
+/// With so many unread, or so many bytes, the program is taken to read no more.
 const MOST: usize = 64 * 1024;
+const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// Writes lines in a thread of its own: whoever adds one never waits for the reader.
 #[derive(Clone, Debug)]
@@ -37,6 +44,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Lines {
     waiting: VecDeque<String>,
+    /// How many bytes that are.
+    bytes: usize,
     /// Whether some are being written.
     writing: bool,
     /// Whether nobody reads any more.
@@ -55,22 +64,24 @@ pub(crate) enum Weight {
 impl Outbox {
     /// Begins to write to standard output.
     pub(crate) fn start() -> Result<Self, Failure> {
-        Self::to(io::stdout())
+        let cannot = |error: &io::Error| {
+            let what = "tenure cannot write to standard output in the background";
+            Failure::Failed(Explanation::from_io_error(what, error))
+        };
+        let out = io::stdout().as_fd().try_clone_to_owned().map_err(|error| cannot(&error))?;
+        Self::to(out.into()).map_err(|error| cannot(&error))
     }
 
-    fn to(mut out: impl Write + Send + 'static) -> Result<Self, Failure> {
+    fn to(mut out: File) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let writer = shared.clone();
-        let started = thread::Builder::new()
-            .name("lines".to_owned())
-            .spawn(move || writer.write_to(&mut out));
-        match started {
-            Ok(_) => Ok(Self { shared }),
-            Err(error) => {
-                let why = Explanation::from_io_error("tenure cannot start a thread", &error);
-                Err(Failure::Failed(why))
+        let (writer, watcher, watched) = (shared.clone(), shared.clone(), out.try_clone()?);
+        thread::Builder::new().name("lines".to_owned()).spawn(move || writer.write_to(&mut out))?;
+        thread::Builder::new().name("reader".to_owned()).spawn(move || {
+            if wait(watched.as_fd(), PollFlags::empty()) {
+                watcher.give_up(&mut watcher.lines());
             }
-        }
+        })?;
+        Ok(Self { shared })
     }
 
     /// Adds a line.
@@ -80,7 +91,8 @@ impl Outbox {
         if lines.is_unread || (weight == Weight::Light && unread >= MANY) {
             return;
         }
-        if unread >= MOST {
+        lines.bytes = lines.bytes.saturating_add(line.len());
+        if unread >= MOST || lines.bytes > MOST_BYTES {
             return self.shared.give_up(&mut lines);
         }
         lines.waiting.push_back(line);
@@ -119,11 +131,13 @@ impl Shared {
     fn give_up(&self, lines: &mut Lines) {
         lines.is_unread = true;
         lines.waiting.clear();
+        lines.bytes = 0;
+        self.more.notify_one();
         self.unread.notify_one();
         self.settled.notify_one();
     }
 
-    fn write_to(&self, out: &mut impl Write) {
+    fn write_to(&self, out: &mut File) {
         loop {
             let mut lines = self.lines();
             lines.writing = false;
@@ -138,11 +152,39 @@ impl Shared {
             }
             let Some(line) = lines.waiting.pop_front() else { continue };
             lines.writing = true;
+            lines.bytes = lines.bytes.saturating_sub(line.len());
             drop(lines);
-            let written = writeln!(out, "{line}").and_then(|()| out.flush());
-            if written.is_err() {
+            if write_all(out, format!("{line}\n").as_bytes()).is_err() {
                 return self.give_up(&mut self.lines());
             }
+        }
+    }
+}
+
+/// Writes all of it, also where the program made its end of the pipe return at once.
+fn write_all(out: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match out.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                wait(out.as_fd(), PollFlags::OUT);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Returns when one of these is so, or the other end is closed. Says whether it came to that.
+pub(crate) fn wait(descriptor: BorrowedFd<'_>, wanted: PollFlags) -> bool {
+    let mut polled = [PollFd::new(&descriptor, wanted)];
+    loop {
+        match poll(&mut polled, None) {
+            Ok(_) => return true,
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
         }
     }
 }
@@ -150,7 +192,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use std::{
-        io::{BufRead, BufReader, Read, pipe},
+        io::{BufRead, BufReader, pipe},
         os::fd::OwnedFd,
     };
 
@@ -160,7 +202,7 @@ mod tests {
 
     fn piped() -> (Outbox, BufReader<io::PipeReader>) {
         let (reader, writer) = pipe().unwrap();
-        (Outbox::to(writer).unwrap(), BufReader::new(reader))
+        (Outbox::to(OwnedFd::from(writer).into()).unwrap(), BufReader::new(reader))
     }
 
     #[tokio::test]
@@ -196,26 +238,40 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_is_gone_is_noticed() {
+    async fn a_reader_that_is_gone_is_noticed_though_nothing_is_written() {
         let (outbox, reader) = piped();
         drop(reader);
-        outbox.push("one".to_owned(), Weight::Heavy);
         tokio::time::timeout(SOON, outbox.unread()).await.unwrap();
         outbox.flush(SOON).await;
     }
 
     #[tokio::test]
     async fn a_reader_that_lets_far_too_much_wait_is_given_up() {
-        let (outbox, reader) = piped();
-        let long = "x".repeat(1000);
-        for _ in 0..=MOST + 128 {
-            outbox.push(long.clone(), Weight::Heavy);
+        for (length, count) in [(1, MOST), (64 * 1024, MOST_BYTES / 1024 / 64)] {
+            let (outbox, _reader) = piped();
+            let long = "x".repeat(length);
+            // One may be on its way.
+            for _ in 0..=count + 64 * 1024 / length {
+                outbox.push(long.clone(), Weight::Heavy);
+            }
+            tokio::time::timeout(SOON, outbox.unread()).await.unwrap();
+            assert!(outbox.shared.lines().waiting.is_empty());
         }
-        tokio::time::timeout(SOON, outbox.unread()).await.unwrap();
-        assert!(outbox.shared.lines().waiting.is_empty());
-        // Lets the thread of the outbox end.
-        let mut rest = Vec::new();
-        let mut pipe = std::fs::File::from(OwnedFd::from(reader.into_inner())).take(1 << 17);
-        pipe.read_to_end(&mut rest).ok();
+    }
+
+    #[tokio::test]
+    async fn all_is_written_also_to_a_pipe_that_returns_at_once() {
+        let (reader, writer) = pipe().unwrap();
+        rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK).unwrap();
+        let outbox = Outbox::to(OwnedFd::from(writer).into()).unwrap();
+        let long = "x".repeat(100_000);
+        let reading = thread::spawn(move || {
+            let mut lines = BufReader::new(reader).lines().map(Result::unwrap);
+            (lines.next().unwrap().len(), lines.next().unwrap().len())
+        });
+        outbox.push(long.clone(), Weight::Heavy);
+        outbox.push(long, Weight::Heavy);
+        outbox.flush(SOON).await;
+        assert_eq!(reading.join().unwrap(), (100_000, 100_000));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::Write,
+    io::{BufRead, BufReader, Write},
     process::Stdio,
     time::{Duration, Instant},
 };
@@ -63,7 +63,12 @@ fn a_lock_is_released_when_the_input_ends_also_before_it_was_acquired() {
     waits.say("check");
     assert_eq!(waits.hear("checked")["held"], false);
     waits.close_input();
-    waits.hear("given_up");
+    assert_eq!(waits.hear("given_up")["asked"], false);
+    assert_eq!(waits.end(), 124, "it has no lock");
+    let mut waits = Holder::start(&scene, "name");
+    waits.hear("waiting");
+    waits.say("release");
+    assert_eq!(waits.hear("given_up")["asked"], true);
     assert_eq!(waits.end(), 0);
     assert!(scene.show("name")["waiters"].as_array().unwrap().is_empty());
     holder.close_input();
@@ -171,12 +176,17 @@ fn neither_a_request_nor_a_signal_ends_a_hold() {
     assert_eq!(holder.hear("release_requested")["by"]["reason"], "a deploy");
     asks.kill().unwrap();
     asks.wait().unwrap();
-    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
         holder.signal(signal);
         assert_eq!(holder.hear("release_requested")["signal"], signal as i32);
     }
-    holder.say("check");
-    assert_eq!(holder.hear("checked")["held"], true);
+    // Nobody asks for anything by these, which end or stop most programs.
+    let others = [1, 10, 12, 13, 14, 16, 20, 21, 22, 24, 25, 26, 27, 29, 30, 34, 40, 64];
+    for (id, number) in others.into_iter().filter(|number| *number != 1).enumerate() {
+        kill_with(&holder, number);
+        holder.say(&format!("check {id}"));
+        assert_eq!(holder.hear("checked")["held"], true, "signal {number}");
+    }
 
     let waits = Holder::start(&scene, "name");
     waits.hear("waiting");
@@ -185,6 +195,62 @@ fn neither_a_request_nor_a_signal_ends_a_hold() {
     assert_eq!(waits.end(), 143, "nobody counts on a lock that is waited for");
     holder.say("release");
     assert_eq!(holder.end(), 0);
+}
+
+/// A number that has no name in Rust, too.
+fn kill_with(holder: &Holder, number: i32) {
+    let killed = program("kill").args([format!("-{number}"), holder.pid().to_string()]).status();
+    assert!(killed.unwrap().success());
+}
+
+/// It may be answered after the release.
+#[test]
+fn a_check_behind_a_release_says_that_nothing_is_held() {
+    let scene = Scene::new();
+    let mut holder = Holder::start(&scene, "name");
+    holder.hear("acquired");
+    holder.say("release\ncheck 1\ncheck 2");
+    while let Some(line) = holder.next() {
+        assert!(line["event"] != "checked" || line["held"] == false, "{line}");
+    }
+    assert_eq!(holder.end(), 0);
+}
+
+#[test]
+fn a_hold_obeys_while_its_store_is_away() {
+    let scene = Scene::with_store("redis://127.0.0.1:1");
+    let mut holder = Holder::start(&scene, "name");
+    holder.say("check");
+    assert_eq!(holder.hear("checked")["held"], false);
+    holder.say("release");
+    holder.hear("given_up");
+    assert_eq!(holder.end(), 0);
+
+    let mut many = Holder::start(&scene, "--multiplex");
+    many.say(r#"{"command":"acquire","hold":"a","lock":"name","wait_ms":300}"#);
+    many.say(r#"{"command":"acquire","hold":"b","lock":"name"}"#);
+    many.say(r#"{"command":"check","hold":"b"}"#);
+    assert_eq!(many.hear("checked")["held"], false);
+    let error = many.hear("error");
+    assert_eq!((&error["hold"], &error["exit_code"]), (&"a".into(), &125.into()));
+    many.close_input();
+    assert_eq!(many.hear("given_up")["hold"], "b");
+    assert_eq!(many.end(), 0);
+}
+
+#[test]
+fn a_pipe_that_returns_at_once_ends_nothing() {
+    let scene = Scene::new();
+    let (input, mut to_input) = std::io::pipe().unwrap();
+    nix::fcntl::fcntl(&input, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK))
+        .unwrap();
+    let mut command = scene.tenure(["hold", "name", "--json"]);
+    let mut child = command.stdin(input).stdout(Stdio::null()).spawn().unwrap();
+    eventually("it is held", || !is_free(&scene, "name"));
+    assert_eq!(child.try_wait().unwrap(), None);
+    write!(to_input, "rel").unwrap();
+    writeln!(to_input, "ease").unwrap();
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]
@@ -262,6 +328,7 @@ fn one_process_holds_many() {
     holder.say(r#"{"command":"acquire","hold":"a","lock":"w"}"#);
     let refused = holder.hear("refused");
     assert!(refused["message"].as_str().unwrap().contains("called \"a\" already"), "{refused}");
+    assert_eq!(refused["hold"], "a");
 
     holder.say(r#"{"command":"check","hold":"a","id":1}"#);
     let checked = holder.hear("checked");
@@ -275,6 +342,11 @@ fn one_process_holds_many() {
 
     scene.output(["break", "y", "--yes"]);
     assert_eq!(holder.hear("lost")["hold"], "b");
+    // Who broke it may be said a moment later.
+    holder.say(r#"{"command":"acquire","hold":"b","lock":"y"}"#);
+    assert_eq!(holder.hear("acquired")["hold"], "b");
+    holder.say(r#"{"command":"release","hold":"b"}"#);
+    assert_eq!(holder.hear("released")["hold"], "b");
     holder.say(r#"{"command":"release","hold":"a"}"#);
     assert_eq!(holder.hear("released")["hold"], "a");
     assert!(is_free(&scene, "x"));
@@ -305,17 +377,19 @@ fn a_person_sees_sentences() {
     let scene = Scene::new();
     let mut command = scene.tenure(["hold", "name"]);
     let mut holder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    eventually("it is held", || !is_free(&scene, "name"));
-    writeln!(holder.stdin.take().unwrap(), "check").unwrap();
-    let held = holder.wait_with_output().unwrap();
-    assert_eq!(code(&held), 0);
-    let said: Vec<_> = text(&held.stdout).lines().collect();
-    let [acquired, checked, released] = said[..] else { panic!("{said:?}") };
+    let mut said = BufReader::new(holder.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let acquired = said.next().unwrap();
+    let mut input = holder.stdin.take().unwrap();
+    writeln!(input, "check").unwrap();
+    let checked = said.next().unwrap();
+    drop(input);
+    let released = said.next().unwrap();
+    assert_eq!((said.next(), code(&holder.wait_with_output().unwrap())), (None, 0));
     assert!(acquired.starts_with("holding name with token "), "{acquired}");
     assert!(checked.starts_with("name is held, and may be counted on for "), "{checked}");
     assert!(released.starts_with("released name after holding it for "), "{released}");
 
     let given_up = scene.output(["hold", "name"]);
-    assert_eq!(code(&given_up), 0);
+    assert_eq!(code(&given_up), 124);
     assert!(text(&given_up.stdout).contains("standard input has ended"), "{given_up:?}");
 }

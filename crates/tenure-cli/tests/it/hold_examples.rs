@@ -2,6 +2,7 @@
 
 use std::{
     env, fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -75,6 +76,41 @@ fn count_together(scene: &Scene, turns: u64) {
     let counted = fs::read_to_string(&counted).unwrap();
     let all = (u64::try_from(present.len()).unwrap() + 1) * turns;
     assert_eq!(counted.split(' ').next().unwrap(), all.to_string(), "of {present:?}");
+}
+
+/// The answer of this one comes when it is over already: 300 ms late, for 100 ms.
+const LATE: &str = r#"#!/usr/bin/env bash
+echo '{"event":"acquired","token":"9","token_number":9}'
+while read -r word id; do
+    if [ "$word" != check ]; then continue; fi
+    sleep 0.3
+    echo "{\"event\":\"checked\",\"held\":true,\"id\":\"$id\",\"valid_ms\":100}"
+done
+"#;
+
+/// Only from when it sent a check may a program count.
+#[test]
+fn no_client_counts_on_an_answer_that_is_over_when_it_comes() {
+    let scene = Scene::new();
+    let folder = scene.path("late");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("tenure"), LATE).unwrap();
+    fs::set_permissions(folder.join("tenure"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths([folder].into_iter().chain(env::split_paths(&path))).unwrap();
+    let mut running = Vec::new();
+    for (name, words) in LANGUAGES.iter().filter(|(name, _)| is_there(name)) {
+        let counted = scene.path(name);
+        fs::write(&counted, "0 0\n").unwrap();
+        let mut command =
+            client(&scene, &[words, &["x", counted.to_str().unwrap(), "1"][..]].concat());
+        running.push((counted, Running::start(command.env("PATH", &path).stderr(Stdio::piped()))));
+    }
+    for (counted, running) in running {
+        let ended = running.wait();
+        assert_eq!(code(&ended), 0, "{}: {}", counted.display(), text(&ended.stderr));
+        assert_eq!(fs::read_to_string(&counted).unwrap(), "0 0\n", "{}", counted.display());
+    }
 }
 
 fn turns() -> u64 {

@@ -47,9 +47,17 @@ impl Holder {
         Self { input: child.stdin.take(), child: Some(child), lines: read }
     }
 
+    pub(crate) fn pid(&self) -> i32 {
+        i32::try_from(self.child.as_ref().unwrap().id()).unwrap()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.as_ref().unwrap().id()).unwrap();
-        kill(Pid::from_raw(pid), signal).unwrap();
+        kill(Pid::from_raw(self.pid()), signal).unwrap();
+    }
+
+    /// The next line; none when there are no more.
+    pub(crate) fn next(&self) -> Option<Value> {
+        self.lines.recv_timeout(PATIENCE).ok()
     }
 
     pub(crate) fn say(&mut self, command: &str) {
