@@ -4,13 +4,12 @@ use std::{io::IsTerminal, sync::Arc, time::Duration};
 
 use nix::sys::signal::Signal;
 use tenure::config::Config;
-use tokio::sync::mpsc;
 
 use crate::{
     args,
     exit::{Failure, by_signal},
     hold::{
-        input::{self, Line},
+        input::{self, Input, Line},
         life::{EndReason, Life, LifeOutcome, Wish},
         order::{self, Order},
         parent::Parent,
@@ -118,8 +117,13 @@ impl Holding {
         signals: &mut Signals,
     ) -> Result<u8, Failure> {
         let mut input = input::read()?;
+        let is_empty = input.is_empty().await;
         if !self.many {
             self.begin(None, args, plan);
+        }
+        if is_empty {
+            // Before anything can be acquired.
+            self.end_all();
         }
         let done = self.serve(&mut input, parent, outbox, signals).await;
         self.table.settle().await;
@@ -139,7 +143,7 @@ impl Holding {
     /// Obeys until nothing is held, and no more can be asked for.
     async fn serve(
         &mut self,
-        input: &mut mpsc::Receiver<Line>,
+        input: &mut Input,
         parent: &Parent,
         outbox: &Outbox,
         signals: &mut Signals,
@@ -153,7 +157,7 @@ impl Holding {
                 Some((name, outcome)) = self.table.next_ended() => Woken::Ended(name, outcome),
                 signal = signals.next() => Woken::Signal(signal),
                 () = outbox.unread(), if !self.is_unread => Woken::Unread,
-                line = input.recv(), if !self.is_over => Woken::Line(line),
+                line = input.next(), if !self.is_over => Woken::Line(line),
             };
             match woken {
                 Woken::Parent | Woken::Line(None) => self.end_all(),

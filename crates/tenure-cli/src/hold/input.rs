@@ -8,10 +8,14 @@ use std::{
 
 use nix::sys::signal::{SigSet, Signal};
 use rustix::event::PollFlags;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::order::LONGEST;
-use crate::{exit::Failure, explanation::Explanation, output::outbox::wait};
+use crate::{
+    exit::Failure,
+    explanation::Explanation,
+    output::outbox::{is_so, wait},
+};
 
 /// How many are read before they are obeyed.
 const AHEAD: usize = 64;
@@ -19,9 +23,32 @@ const AHEAD: usize = 64;
 /// A line of the input; why it cannot be one.
 pub(crate) type Line = Result<String, String>;
 
-/// Reads standard input in a thread of its own. The channel ends with the input.
-pub(crate) fn read() -> Result<mpsc::Receiver<Line>, Failure> {
+/// Standard input, which a thread of its own reads.
+#[derive(Debug)]
+pub(crate) struct Input {
+    lines: mpsc::Receiver<Line>,
+    begins: Option<oneshot::Receiver<bool>>,
+}
+
+impl Input {
+    /// The next line; none at its end. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Option<Line> {
+        self.lines.recv().await
+    }
+
+    /// Whether it had ended already when it began, as `/dev/null`.
+    pub(crate) async fn is_empty(&mut self) -> bool {
+        match self.begins.take() {
+            Some(begins) => begins.await.unwrap_or(true),
+            None => false,
+        }
+    }
+}
+
+/// Begins to read.
+pub(crate) fn read() -> Result<Input, Failure> {
     let (lines, read) = mpsc::channel(AHEAD);
+    let (begun, begins) = oneshot::channel();
     let started = thread::Builder::new().name("input".to_owned()).spawn(move || {
         // In the background of a terminal, reading it would stop this process and its renewals.
         let _ = SigSet::from(Signal::SIGTTIN).thread_block();
@@ -29,10 +56,13 @@ pub(crate) fn read() -> Result<mpsc::Receiver<Line>, Failure> {
         let more = || {
             wait(stdin.as_fd(), PollFlags::IN);
         };
-        forward(&mut stdin.lock(), more, |line| lines.blocking_send(line).is_ok());
+        let mut input = stdin.lock();
+        let is_ready = is_so(stdin.as_fd(), PollFlags::IN);
+        let _ = begun.send(is_ready && matches!(input.fill_buf(), Ok([])));
+        forward(&mut input, more, |line| lines.blocking_send(line).is_ok());
     });
     match started {
-        Ok(_) => Ok(read),
+        Ok(_) => Ok(Input { lines: read, begins: Some(begins) }),
         Err(error) => {
             Err(Failure::Failed(Explanation::from_io_error("tenure cannot start a thread", &error)))
         }

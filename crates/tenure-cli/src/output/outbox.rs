@@ -11,7 +11,7 @@ use std::{
 };
 
 use rustix::{
-    event::{PollFd, PollFlags, poll},
+    event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
 };
 use tokio::sync::Notify;
@@ -175,6 +175,12 @@ fn write_all(out: &mut File, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether one of these is so at this moment, or the other end is closed.
+pub(crate) fn is_so(descriptor: BorrowedFd<'_>, wanted: PollFlags) -> bool {
+    let mut polled = [PollFd::new(&descriptor, wanted)];
+    poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// Returns when one of these is so, or the other end is closed. Says whether it came to that.

@@ -34,7 +34,10 @@ fn help_names_the_exit_codes() {
     let output = Scene::new().output(["--help"]);
     assert_eq!(code(&output), 0);
     let said = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("123 run, elect, lock, renew, unlock: the lock was lost"), "{said}");
+    assert!(
+        said.contains("123 run, elect, hold, lock, renew, unlock: the lock was lost"),
+        "{said}"
+    );
 }
 
 #[test]
