@@ -291,13 +291,13 @@ fn a_lock_whose_program_closed_the_output_is_released_when_that_can_be_counted_o
     let scene = Scene::new();
     let mut command = scene.tenure(["hold", "name", "--json", "--ttl", "3s"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     let mut input = child.stdin.take().unwrap();
     writeln!(input, "check").unwrap();
     while !line.contains(r#""held":true"#) {
         line.clear();
-        std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+        output.read_line(&mut line).unwrap();
         if line.contains("acquired") {
             writeln!(input, "check").unwrap();
         }

@@ -21,6 +21,7 @@ mod handle_secrets;
 mod history;
 mod hold;
 mod hold_examples;
+mod hold_figures;
 mod holder;
 mod inherited;
 mod keyboard;
