@@ -10,7 +10,7 @@ class Hold {
     const hold = new Hold();
     const words = ["hold", name, "--json", "--parent", String(process.pid), ...options];
     hold.child = spawn("tenure", words, { stdio: ["pipe", "pipe", "inherit"] });
-    hold.child.on("error", (error) => { throw error; });
+    hold.child.on("error", (error) => { hold.failure = error; }); // it cannot be started
     hold.child.stdin.on("error", () => {}); // what it says at its end is in the output
     hold.lines = createInterface({ input: hold.child.stdout })[Symbol.asyncIterator]();
     hold.checks = 0;
@@ -24,7 +24,7 @@ class Hold {
   async hear(event, id) {
     for (;;) {
       const { value, done } = await this.lines.next();
-      if (done) throw new NotHeld("tenure hold has ended");
+      if (done) throw new NotHeld(this.failure?.message ?? "tenure hold has ended");
       const said = JSON.parse(value);
       if (said.event === event && (said.id ?? undefined) === id) return said;
       if (said.event === "lost" || "exit_code" in said) throw new NotHeld(said.message ?? "the lock was lost");

@@ -15,7 +15,7 @@ use crate::{
         parent::Parent,
         signals::survive,
         store::SharedStore,
-        table::{HoldName, Table},
+        table::{HoldName, Table, WISHES, Wished},
     },
     output::{Event, Reporter, lines::EventLines, outbox::Outbox},
     run::{
@@ -178,8 +178,9 @@ impl Holding {
                 Woken::Ended(..) if self.many => {}
                 Woken::Ended(_, outcome) => {
                     code = match outcome {
-                        LifeOutcome::GivenUp { asked: false } => codes.busy,
-                        LifeOutcome::InDoubt => codes.failed,
+                        LifeOutcome::GivenUp { asked: false } | LifeOutcome::InDoubt => {
+                            codes.failed
+                        }
                         LifeOutcome::Lost(_) => codes.lost,
                         _ => 0,
                     }
@@ -206,13 +207,9 @@ impl Holding {
     }
 
     fn obey(&mut self, line: Line) {
+        let (hold, id) = line.as_deref().map(order::about).unwrap_or_default();
+        let hold = if self.many { hold.map(Arc::from) } else { None };
         let order = line.and_then(|line| order::parse(&line, self.many));
-        let (hold, id) = match &order {
-            Ok(Order::Acquire(hold, _)) => (Some(Arc::from(&**hold)), None),
-            Ok(Order::Check(hold, id)) => (hold.as_deref().map(Arc::from), id.clone()),
-            Ok(Order::Release(hold)) => (hold.as_deref().map(Arc::from), None),
-            Err(_) => (None, None),
-        };
         if let Err(why) = order.and_then(|order| self.obey_order(order, &hold)) {
             self.tell(&hold, &Event::Refused { why: &why, id: id.as_ref() });
         }
@@ -221,9 +218,14 @@ impl Holding {
     fn obey_order(&mut self, order: Order, hold: &HoldName) -> Result<(), String> {
         match order {
             Order::Check(_, id) => {
-                if !self.table.wish(hold, Wish::Check(id.clone())) {
+                match self.table.wish(hold, Wish::Check(id.clone())) {
+                    Wished::Passed => {}
                     // It is over, which is an answer.
-                    self.tell(hold, &Event::Checked { name: None, id: id.as_ref(), valid: None });
+                    Wished::NoHold => {
+                        let id = id.as_ref();
+                        self.tell(hold, &Event::Checked { name: None, id, valid: None });
+                    }
+                    Wished::Full => return Err(format!("{WISHES} checks are unanswered")),
                 }
                 Ok(())
             }

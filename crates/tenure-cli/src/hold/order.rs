@@ -88,6 +88,21 @@ pub(crate) fn parse(line: &str, many: bool) -> Result<Order, String> {
     Ok(order)
 }
 
+/// Which hold a line is about, and the id of its answer, as far as that can be told of a line that is refused.
+pub(crate) fn about(line: &str) -> (Option<String>, Option<Value>) {
+    let mut words = line.split_whitespace();
+    if let (Some("check"), Some(id), None) = (words.next(), words.next(), words.next())
+        && id.len() <= LONGEST_ID
+    {
+        return (None, Some(id.into()));
+    }
+    let Ok(value) = serde_json::from_str::<Value>(line) else { return (None, None) };
+    let is_short = |value: &&Value| value.as_str().is_none_or(|text| text.len() <= LONGEST_ID);
+    let field = |name| value.get(name).filter(is_short);
+    let id = field("id").filter(|id| id.is_string() || id.is_u64());
+    (field("hold").and_then(Value::as_str).map(str::to_owned), id.cloned())
+}
+
 fn check_length(what: &str, text: &str) -> Result<(), String> {
     if text.is_empty() || text.len() > LONGEST_ID {
         return Err(format!("{what} has {} bytes; use 1 to {LONGEST_ID}", text.len()));

@@ -4,7 +4,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use nix::sys::signal::Signal;
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{
+        mpsc::{self, error::TrySendError},
+        watch,
+    },
     task::{Id, JoinSet},
 };
 
@@ -13,8 +16,8 @@ use crate::exit::Failure;
 
 /// How many there may be at once.
 pub(crate) const MOST: usize = 10_000;
-/// How many wishes wait for a hold: a check more gets no answer.
-const WISHES: usize = 64;
+/// How many wishes wait for a hold: a check more is refused.
+pub(crate) const WISHES: usize = 64;
 
 /// The name of a hold. One that is alone has none.
 pub(crate) type HoldName = Option<Arc<str>>;
@@ -27,6 +30,14 @@ pub(crate) struct Table {
     /// What is left to be said of those that were lost.
     aftermath: JoinSet<()>,
     is_unsettled: bool,
+}
+
+/// What became of a wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wished {
+    Passed,
+    NoHold,
+    Full,
 }
 
 struct Handle {
@@ -64,11 +75,15 @@ impl Table {
         self.lives.insert(key, Handle { task, wishes, end });
     }
 
-    /// Passes a check on. Too many at once get no answer, which counts for nothing. Says whether there is such a hold.
-    pub(crate) fn wish(&self, name: &HoldName, wish: Wish) -> bool {
-        let Some(handle) = self.lives.get(name) else { return false };
-        let _ = handle.wishes.try_send(wish);
-        true
+    /// Passes a check on. Says whether there is such a hold, and it takes any more.
+    pub(crate) fn wish(&self, name: &HoldName, wish: Wish) -> Wished {
+        let Some(handle) = self.lives.get(name) else { return Wished::NoHold };
+        match handle.wishes.try_send(wish) {
+            Err(TrySendError::Full(_)) => Wished::Full,
+            // It has just ended.
+            Err(TrySendError::Closed(_)) => Wished::NoHold,
+            Ok(()) => Wished::Passed,
+        }
     }
 
     /// Releases a hold, or gives up the wait for it. Says whether there is such a hold.

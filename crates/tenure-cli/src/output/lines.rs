@@ -57,6 +57,7 @@ fn weight(event: &Event<'_>) -> Weight {
         | Event::Lost { .. }
         | Event::Broken { .. }
         | Event::Checked { .. }
+        | Event::Refused { .. }
         | Event::Released { .. }
         | Event::GivenUp { .. }
         | Event::ReleaseFailed { .. } => Weight::Heavy,

@@ -21,12 +21,12 @@ const RUN_EXIT: DefinitionList = &[
 const HOLD_EXIT: DefinitionList = &[
     ("0", "the lock was released, or given up by release before it was acquired"),
     ("123", "the lock was lost (--lost-exit-code)"),
+    ("124", "the lock was busy, or the wait for it was over (--busy-exit-code)"),
     (
-        "124",
-        "the lock was busy, or the wait for it was over, or the input ended before it was acquired \
-             (--busy-exit-code)",
+        "125",
+        "tenure itself failed, the input ended before the lock was acquired, or the store did not \
+             confirm the release (--failed-exit-code)",
     ),
-    ("125", "tenure itself failed, or the store did not confirm the release (--failed-exit-code)"),
     ("128+n", "signal n ended the wait for the lock, or a hold with a terminal as input"),
     ("2", "wrong usage: options, names, URLs, the configuration file, --parent"),
 ];

@@ -64,7 +64,7 @@ fn a_lock_is_released_when_the_input_ends_also_before_it_was_acquired() {
     assert_eq!(waits.hear("checked")["held"], false);
     waits.close_input();
     assert_eq!(waits.hear("given_up")["asked"], false);
-    assert_eq!(waits.end(), 124, "it has no lock");
+    assert_eq!(waits.end(), 125, "it has no lock");
     let mut waits = Holder::start(&scene, "name");
     waits.hear("waiting");
     waits.say("release");
@@ -238,6 +238,25 @@ fn a_hold_obeys_while_its_store_is_away() {
     assert_eq!(many.end(), 0);
 }
 
+/// A program that awaits each answer would wait for ever.
+#[test]
+fn every_check_is_answered() {
+    let scene = Scene::new();
+    let mut holder = Holder::start(&scene, "name");
+    holder.hear("acquired");
+    let all: Vec<_> = (0..1000).map(|id| format!("check {id}")).collect();
+    holder.say(&all.join("\n"));
+    let mut answered = std::collections::HashSet::new();
+    while answered.len() < all.len() {
+        let line = holder.next().unwrap();
+        if line["event"] == "checked" || line["event"] == "refused" {
+            answered.insert(line["id"].as_str().unwrap().to_owned());
+        }
+    }
+    holder.say("release");
+    assert_eq!(holder.end(), 0);
+}
+
 #[test]
 fn a_pipe_that_returns_at_once_ends_nothing() {
     let scene = Scene::new();
@@ -330,6 +349,10 @@ fn one_process_holds_many() {
     assert!(refused["message"].as_str().unwrap().contains("called \"a\" already"), "{refused}");
     assert_eq!(refused["hold"], "a");
 
+    holder.say(r#"{"command":"acquire","hold":"q","lock":"w","wait":"5s"}"#);
+    let refused = holder.hear("refused");
+    assert_eq!(refused["hold"], "q", "it is not waited for in vain: {refused}");
+
     holder.say(r#"{"command":"check","hold":"a","id":1}"#);
     let checked = holder.hear("checked");
     assert_eq!(
@@ -390,6 +413,6 @@ fn a_person_sees_sentences() {
     assert!(released.starts_with("released name after holding it for "), "{released}");
 
     let given_up = scene.output(["hold", "name"]);
-    assert_eq!(code(&given_up), 124);
+    assert_eq!(code(&given_up), 125);
     assert!(text(&given_up.stdout).contains("standard input has ended"), "{given_up:?}");
 }
