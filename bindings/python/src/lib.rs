@@ -1,0 +1,6 @@
+//! tenure for Python.
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _tenure {}
