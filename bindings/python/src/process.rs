@@ -1,0 +1,113 @@
+//! What exists once per process: the thread whose runtime drives waits, and the thread that delivers to asyncio.
+//!
+//! A forked child has neither thread. It finds no state under its own process id and makes a new one; its parent's is
+//! never dropped. Nothing here is locked, so a fork at any moment leaves nothing locked in the child.
+
+use std::{
+    io, process,
+    sync::{OnceLock, mpsc},
+    thread,
+};
+
+use pyo3::{prelude::*, types::PyList};
+use tokio::runtime::Handle;
+
+use crate::{
+    call::{Deliver, Delivered},
+    failure::Failure,
+    logs::{self, LogQueue},
+};
+
+/// The state of one process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pid: u32,
+    /// Timers and sockets of waits belong to it, whichever thread polls them.
+    pub(crate) runtime: Handle,
+    deliveries: mpsc::Sender<(u64, Result<Deliver, Failure>)>,
+    pub(crate) logs: LogQueue,
+    next: OnceLock<&'static Self>,
+}
+
+static FIRST: OnceLock<&'static Process> = OnceLock::new();
+
+impl Process {
+    /// The state of this process, started if it does not exist yet.
+    pub(crate) fn current(py: Python<'_>) -> PyResult<&'static Self> {
+        if let Some(found) = Self::find() {
+            return Ok(found);
+        }
+        let started = Self::start().map_err(|error| Failure::no_thread(&error).into_pyerr(py))?;
+        // The interpreter lock is held, so no other thread comes here at a time, unless the build has none. Then one of
+        // both is used, and the threads of the other stay idle.
+        let mut cell = &FIRST;
+        loop {
+            if cell.set(started).is_ok() {
+                return Ok(started);
+            }
+            match cell.get() {
+                Some(found) if found.is_current() => return Ok(found),
+                Some(of_parent) => cell = &of_parent.next,
+                None => thread::yield_now(),
+            }
+        }
+    }
+
+    /// The state of this process, if it has one.
+    pub(crate) fn find() -> Option<&'static Self> {
+        let pid = process::id();
+        let mut found = FIRST.get().copied();
+        while let Some(process) = found {
+            if process.pid == pid {
+                return Some(process);
+            }
+            found = process.next.get().copied();
+        }
+        None
+    }
+
+    /// Whether this is the state of the running process, not of one that it was forked from.
+    pub(crate) fn is_current(&self) -> bool {
+        self.pid == process::id()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Hands the outcome of a call to the event loop that waits for it.
+    pub(crate) fn deliver(&self, key: u64, outcome: Result<Deliver, Failure>) {
+        // If the thread is gone, the interpreter has ended. What is dropped here is released.
+        drop(self.deliveries.send((key, outcome)));
+    }
+
+    fn start() -> io::Result<&'static Self> {
+        let runtime = tenure_core::runtime::start("tenure-python")?;
+        let (deliveries, outcomes) = mpsc::channel();
+        // A thread apart: whoever holds the interpreter lock delays it, and must not delay the waits.
+        thread::Builder::new().name("tenure-asyncio".into()).spawn(move || deliver(&outcomes))?;
+        let logs = logs::start()?;
+        let pid = process::id();
+        Ok(Box::leak(Box::new(Self { pid, runtime, deliveries, logs, next: OnceLock::new() })))
+    }
+}
+
+/// Delivers outcomes until the interpreter ends.
+fn deliver(outcomes: &mpsc::Receiver<(u64, Result<Deliver, Failure>)>) {
+    while let Ok(first) = outcomes.recv() {
+        let batch: Vec<_> = std::iter::once(first).chain(outcomes.try_iter()).collect();
+        let delivered = Python::try_attach(|py| {
+            let list = PyList::empty(py);
+            for (key, outcome) in batch {
+                list.append((key, Py::new(py, Delivered::new(outcome))?))?;
+            }
+            py.import("tenure._bridge")?.call_method1("deliver", (list,))?;
+            Ok::<_, PyErr>(())
+        });
+        match delivered {
+            Some(Ok(())) => {}
+            Some(Err(error)) => drop(Python::try_attach(|py| error.write_unraisable(py, None))),
+            None => return,
+        }
+    }
+}
