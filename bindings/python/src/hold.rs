@@ -291,6 +291,19 @@ impl Hold {
         self.with(cancel).map_err(|failure| failure.into_pyerr(py))
     }
 
+    /// Turns the hold of a writer into that of a reader, which is returned: no other writer comes in between. This hold
+    /// is over.
+    ///
+    /// If the store refuses, the lock is released and an error raised.
+    fn downgrade(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.downgrading(py)?.wait(py)
+    }
+
+    /// Turns the hold of a writer into that of a reader, as `downgrade` does, in asyncio.
+    fn downgrade_async(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        Self::run(py, self.downgrading(py)?)
+    }
+
     /// The call that turns the hold of a writer into that of a reader.
     fn downgrading(&self, py: Python<'_>) -> PyResult<Call> {
         let held = self.take().map_err(|failure| failure.into_pyerr(py))?;

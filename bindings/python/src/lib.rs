@@ -4,8 +4,10 @@
 
 mod acquisition;
 mod call;
+mod clock;
 mod failure;
 mod hold;
+mod interpreter;
 mod logs;
 mod process;
 mod seen;
@@ -16,18 +18,24 @@ mod thread_waker;
 mod waiting;
 mod wanted;
 
-use pyo3::prelude::*;
-
 /// The native part of tenure. Use the package `tenure`.
-#[pymodule(gil_used = false)]
+#[pyo3::pymodule(gil_used = false)]
 mod _tenure {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::{
         acquisition::Acquisition,
         call::{Call, Delivered},
+        clock::Clock,
         hold::Hold,
         seen::{SeenContender, SeenLeader, SeenLock},
-        store::{Clock, Store},
+        store::Store,
         wanted::Scope,
     };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::interpreter::check(module.py())
+    }
 }

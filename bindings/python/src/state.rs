@@ -13,9 +13,9 @@ use std::{
 };
 
 use pyo3::prelude::*;
-use tenure::{Tenure, clock::ManualClock, store::MemoryStore};
+use tenure::{Tenure, store::MemoryStore};
 
-use crate::failure::Failure;
+use crate::{clock::MovedClock, failure::Failure};
 
 /// Where a store is, which a forked child remembers.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub(crate) enum Origin {
     /// A directory of the embedded store.
     Directory(PathBuf),
     /// A store of this process alone, on a clock that a test moves.
-    Clocked(ManualClock),
+    Clocked(MovedClock),
 }
 
 /// A store, open in some processes.

@@ -1,13 +1,14 @@
 //! The class `Store`, from which Python code makes acquisitions and calls.
 
-use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
+use std::{future::Future, path::PathBuf, sync::Arc};
 
 use pyo3::{IntoPyObjectExt, prelude::*};
-use tenure::{Tenure, asking::ReleaseAnswer, clock::ManualClock};
+use tenure::{Tenure, asking::ReleaseAnswer};
 
 use crate::{
     acquisition::Acquisition,
     call::Call,
+    clock::Clock,
     failure::Failure,
     logs,
     seen::{Seen, SeenLeader},
@@ -224,31 +225,4 @@ impl Drop for Store {
 /// The outcome of a call that returns nothing.
 fn nothing((): (), py: Python<'_>) -> PyResult<Py<PyAny>> {
     Ok(py.None())
-}
-
-/// A clock for tests, which moves only when a test moves it.
-#[pyclass(frozen, module = "tenure")]
-#[derive(Debug)]
-pub(crate) struct Clock {
-    clock: ManualClock,
-}
-
-#[pymethods]
-impl Clock {
-    #[new]
-    fn new() -> Self {
-        Self { clock: ManualClock::new() }
-    }
-
-    /// Moves the clock forward by this time: seconds, or a `timedelta`.
-    fn advance(&self, by: Length) {
-        self.clock.advance(by.0);
-    }
-
-    /// The time of the clock, in seconds.
-    #[getter]
-    fn now(&self) -> f64 {
-        let now = tenure::clock::Clock::now(&self.clock);
-        Duration::from_nanos(now.as_nanos()).as_secs_f64()
-    }
 }

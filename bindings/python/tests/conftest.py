@@ -151,7 +151,9 @@ def postgres_url(tmp_path_factory):
     subprocess.run(init, check=True, capture_output=True, cwd=dir, **options)
     command = [bin / "postgres", "-D", data, "-p", str(port), "-c", "listen_addresses=127.0.0.1"]
     command += ["-c", f"unix_socket_directories={dir}", "-c", "fsync=off", "-c", "max_connections=200"]
-    with running([str(word) for word in command], lambda: answers(port), cwd=dir, **options) as server:
+    ready = [bin / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
+    up = lambda: subprocess.run(ready).returncode == 0  # noqa: E731
+    with running([str(word) for word in command], up, cwd=dir, **options) as server:
         yield f"postgres://tenure@127.0.0.1:{port}/postgres"
         # A fast shutdown, which does not wait for clients.
         server.send_signal(2)
