@@ -359,6 +359,11 @@ impl Hold {
         Ok(bridge.call_method1("leave", (slf, error))?.unbind())
     }
 
+    /// Whether it belongs to a process that this one was forked from.
+    fn _is_of_parent(&self) -> bool {
+        !self.process.is_current()
+    }
+
     /// What the end of a block does about a release that failed: a loss is raised if the block raised nothing. A
     /// release without an answer is logged, as the block was under the lock to its end.
     fn _after_block(&self, error: &Bound<'_, PyAny>, raised: bool) -> PyResult<()> {
