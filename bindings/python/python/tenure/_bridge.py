@@ -8,7 +8,10 @@ import itertools
 import os
 import weakref
 from collections.abc import Awaitable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from . import _tenure
 
 T = TypeVar("T")
 
@@ -16,13 +19,13 @@ _keys = itertools.count(1)
 #: The loop and the future of each call that is under way.
 _pending: dict[int, tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]]] = {}
 #: The stores that wait for their releases when the program ends.
-stores: weakref.WeakSet[Any] = weakref.WeakSet()
+stores: weakref.WeakSet[_tenure.Store] = weakref.WeakSet()
 
 
-async def run(call: Any) -> Any:
+async def run(call: _tenure.Call[T]) -> T:
     """Makes a native call, and waits for its outcome. If the task is cancelled, what it acquired is taken back."""
     loop = asyncio.get_running_loop()
-    future = loop.create_future()
+    future: asyncio.Future[_tenure.Delivered[T]] = loop.create_future()
     key = next(_keys)
     _pending[key] = loop, future
     try:
@@ -38,12 +41,13 @@ async def run(call: Any) -> Any:
     return outcome.take()
 
 
-def deliver(outcomes: list[tuple[int, Any]]) -> None:
+def deliver(outcomes: list[tuple[int, _tenure.Delivered[Any]]]) -> None:
     """Hands outcomes to the event loops that wait for them. A native thread calls this."""
     for key, outcome in outcomes:
-        loop, future = _pending.pop(key, (None, None))
+        waits = _pending.pop(key, None)
         try:
-            if loop is not None:
+            if waits is not None:
+                loop, future = waits
                 loop.call_soon_threadsafe(_resolve, future, outcome)
                 continue
         except RuntimeError:
@@ -52,14 +56,14 @@ def deliver(outcomes: list[tuple[int, Any]]) -> None:
         outcome.discard()
 
 
-def _resolve(future: asyncio.Future[Any], outcome: Any) -> None:
+def _resolve(future: asyncio.Future[Any], outcome: _tenure.Delivered[Any]) -> None:
     if future.done():
         outcome.discard()
     else:
         future.set_result(outcome)
 
 
-async def enter(acquisition: Any) -> Any:
+async def enter(acquisition: _tenure.Acquisition) -> _tenure.Hold:
     """Begins an ``async with`` block."""
     acquisition._begin()
     hold = None
@@ -70,7 +74,7 @@ async def enter(acquisition: Any) -> Any:
     return hold
 
 
-async def leave(hold: Any, error: BaseException | None) -> bool:
+async def leave(hold: _tenure.Hold | None, error: BaseException | None) -> Literal[False]:
     """Ends an ``async with`` block."""
     if hold is None:
         return False
@@ -88,11 +92,11 @@ async def leave(hold: Any, error: BaseException | None) -> bool:
     return False
 
 
-async def itself(hold: Any) -> Any:
+async def itself(hold: _tenure.Hold) -> _tenure.Hold:
     return hold
 
 
-async def run_while_held(hold: Any, work: Awaitable[T]) -> T:
+async def run_while_held(hold: _tenure.Hold, work: Awaitable[T]) -> T:
     """Awaits ``work`` for as long as the hold lasts."""
     task = asyncio.ensure_future(work)
     lost = asyncio.ensure_future(hold.wait_lost_async())

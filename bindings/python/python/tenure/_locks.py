@@ -185,11 +185,11 @@ class _Scopes:
 
     def __init__(self) -> None:
         self._of_thread = threading.local()
-        self._of_task: weakref.WeakKeyDictionary[Any, _tenure.Scope] = weakref.WeakKeyDictionary()
+        self._of_task: weakref.WeakKeyDictionary[asyncio.Task[Any], _tenure.Scope] = weakref.WeakKeyDictionary()
 
     def current(self) -> _tenure.Scope:
         try:
-            task = asyncio.current_task()
+            task: asyncio.Task[Any] | None = asyncio.current_task()
         except RuntimeError:
             task = None
         if task is None:

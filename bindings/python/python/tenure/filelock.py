@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AcquireReturnProxy", "AsyncFileLock", "BaseFileLock", "FileLock", "Timeout", "UnixFileLock"]
 
-L = TypeVar("L", bound="BaseFileLock")
+L = TypeVar("L", bound="FileLock")
 
 
 class Timeout(TimeoutError):
@@ -91,8 +91,8 @@ class BaseFileLock:
     def __new__(cls, lock_file: str | os.PathLike[str], *_args: Any, **options: Any) -> Self:
         if not options.get("is_singleton"):
             return super().__new__(cls)
-        path = os.fspath(lock_file)
-        return cls._instances.setdefault((cls, path), super().__new__(cls))
+        instance: Self = cls._instances.setdefault((cls, os.fspath(lock_file)), super().__new__(cls))
+        return instance
 
     def __init__(
         self,
