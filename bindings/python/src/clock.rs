@@ -1,10 +1,6 @@
 //! A clock for tests, which runs as usual and can be moved forward.
 
-use std::{
-    pin::pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures_util::future::{Either, select};
 use pyo3::prelude::*;

@@ -71,8 +71,10 @@ impl Failure {
     }
 
     pub(crate) fn no_thread(error: &io::Error) -> Self {
-        let failure = Self::new("Unreachable", format!("tenure's threads cannot be started: {error}"));
-        let help = "see how many threads and open files the system allows this user and this container";
+        let failure =
+            Self::new("Unreachable", format!("tenure's threads cannot be started: {error}"));
+        let help =
+            "see how many threads and open files the system allows this user and this container";
         Self { is_transient: true, ..failure.helped(help) }
     }
 

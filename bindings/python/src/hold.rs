@@ -309,7 +309,9 @@ impl Hold {
         let held = self.take().map_err(|failure| failure.into_pyerr(py))?;
         let Held::One(guard) = held else {
             self.put_back(held);
-            return Err(Failure::usage("only the hold of a writer can become a reader's").into_pyerr(py));
+            return Err(
+                Failure::usage("only the hold of a writer can become a reader's").into_pyerr(py)
+            );
         };
         let (work, store) = (WriteGuard::from(guard).downgrade(), self.store.clone());
         let work = async move { Ok((Held::One(work.await?), store)) };
@@ -397,12 +399,17 @@ impl Drop for Hold {
         }
         let dropped = Python::try_attach(move |py| {
             // Dropping it may wait for the store.
+            let raised = PyErr::take(py);
             py.detach(|| drop(held));
             if let Ok(what) = std::ffi::CString::new(what) {
                 let warned = PyErr::warn(py, &py.get_type::<PyResourceWarning>(), &what, 1);
                 if let Err(error) = warned {
                     error.write_unraisable(py, None);
                 }
+            }
+            // It may be collected while an exception goes up.
+            if let Some(raised) = raised {
+                raised.restore(py);
             }
         });
         let _ = dropped;

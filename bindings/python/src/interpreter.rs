@@ -9,7 +9,9 @@ pub(crate) fn check(py: Python<'_>) -> PyResult<()> {
     if id(py)? == 0 {
         return Ok(());
     }
-    Err(PyImportError::new_err("tenure cannot be used in a subinterpreter; use it in the main one, or in a process"))
+    Err(PyImportError::new_err(
+        "tenure cannot be used in a subinterpreter; use it in the main one, or in a process",
+    ))
 }
 
 /// The number of the current interpreter; 0 is the main one.

@@ -29,6 +29,7 @@ mod _tenure {
         call::{Call, Delivered},
         clock::Clock,
         hold::Hold,
+        process::_forked,
         seen::{SeenContender, SeenLeader, SeenLock},
         store::Store,
         wanted::Scope,

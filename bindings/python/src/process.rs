@@ -5,7 +5,11 @@
 
 use std::{
     io, process,
-    sync::{OnceLock, mpsc},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+        mpsc,
+    },
     thread,
 };
 
@@ -18,10 +22,33 @@ use crate::{
     logs::{self, LogQueue},
 };
 
+/// Which process this is. A number alone could be that of an ancestor that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) pid: u32,
+    /// How many forks of Python lie between it and the first one.
+    forks: u32,
+}
+
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+impl Identity {
+    /// That of the running process.
+    pub(crate) fn current() -> Self {
+        Self { pid: process::id(), forks: FORKS.load(Ordering::Relaxed) }
+    }
+}
+
+/// Counts a fork, in its child.
+#[pyfunction]
+pub(crate) fn _forked() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
 /// The state of one process.
 #[derive(Debug)]
 pub(crate) struct Process {
-    pid: u32,
+    identity: Identity,
     /// Timers and sockets of waits belong to it, whichever thread polls them.
     pub(crate) runtime: Handle,
     deliveries: mpsc::Sender<(u64, Result<Deliver, Failure>)>,
@@ -55,10 +82,10 @@ impl Process {
 
     /// The state of this process, if it has one.
     pub(crate) fn find() -> Option<&'static Self> {
-        let pid = process::id();
+        let identity = Identity::current();
         let mut found = FIRST.get().copied();
         while let Some(process) = found {
-            if process.pid == pid {
+            if process.identity == identity {
                 return Some(process);
             }
             found = process.next.get().copied();
@@ -68,11 +95,11 @@ impl Process {
 
     /// Whether this is the state of the running process, not of one that it was forked from.
     pub(crate) fn is_current(&self) -> bool {
-        self.pid == process::id()
+        self.identity == Identity::current()
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.pid
+        self.identity.pid
     }
 
     /// Hands the outcome of a call to the event loop that waits for it.
@@ -87,8 +114,8 @@ impl Process {
         // A thread apart: whoever holds the interpreter lock delays it, and must not delay the waits.
         thread::Builder::new().name("tenure-asyncio".into()).spawn(move || deliver(&outcomes))?;
         let logs = logs::start()?;
-        let pid = process::id();
-        Ok(Box::leak(Box::new(Self { pid, runtime, deliveries, logs, next: OnceLock::new() })))
+        let (identity, next) = (Identity::current(), OnceLock::new());
+        Ok(Box::leak(Box::new(Self { identity, runtime, deliveries, logs, next })))
     }
 }
 

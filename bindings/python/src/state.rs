@@ -5,7 +5,6 @@
 use std::{
     mem,
     path::PathBuf,
-    process,
     sync::{
         Arc, OnceLock, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
@@ -15,7 +14,7 @@ use std::{
 use pyo3::prelude::*;
 use tenure::{Tenure, store::MemoryStore};
 
-use crate::{clock::MovedClock, failure::Failure};
+use crate::{clock::MovedClock, failure::Failure, process::Identity};
 
 /// Where a store is, which a forked child remembers.
 #[derive(Clone, Debug)]
@@ -39,7 +38,7 @@ pub(crate) struct StoreState {
 
 #[derive(Debug)]
 struct Entry {
-    pid: u32,
+    process: Identity,
     opened: RwLock<Option<Tenure>>,
     /// Lets one caller at a time open it.
     gate: tokio::sync::Mutex<()>,
@@ -48,8 +47,8 @@ struct Entry {
 
 impl Entry {
     fn new() -> Self {
-        let (pid, opened) = (process::id(), RwLock::default());
-        Self { pid, opened, gate: tokio::sync::Mutex::default(), next: OnceLock::new() }
+        let (process, opened) = (Identity::current(), RwLock::default());
+        Self { process, opened, gate: tokio::sync::Mutex::default(), next: OnceLock::new() }
     }
 
     fn tenure(&self) -> Option<Tenure> {
@@ -57,7 +56,7 @@ impl Entry {
     }
 
     fn is_current(&self) -> bool {
-        self.pid == process::id()
+        self.process == Identity::current()
     }
 }
 
@@ -77,8 +76,7 @@ impl StoreState {
             return Ok(());
         }
         if self.is_of_one_process() {
-            let what = format!("a memory store of process {} is not shared with its forks", self.first.pid);
-            return Err(Failure::usage(what).helped("open another store in the child").into_pyerr(py));
+            return Err(self.not_shared().into_pyerr(py));
         }
         let mut last = &self.first;
         loop {
@@ -94,7 +92,7 @@ impl StoreState {
 
     /// The store as this process has it open. Opens it if that was not done yet.
     pub(crate) async fn opened(self: Arc<Self>) -> Result<Tenure, Failure> {
-        let Some(entry) = self.entry() else { return Err(Failure::forked(self.first.pid)) };
+        let Some(entry) = self.entry() else { return Err(Failure::forked(self.first.process.pid)) };
         if let Some(tenure) = entry.tenure() {
             return Ok(tenure);
         }
@@ -115,6 +113,9 @@ impl StoreState {
                 Tenure::builder(store).clock(clock).build()
             }
         };
+        if tenure.store().kind() == "memory" && !self.first.is_current() {
+            return Err(self.not_shared());
+        }
         *entry.opened.write().unwrap_or_else(PoisonError::into_inner) = Some(tenure.clone());
         Ok(tenure)
     }
@@ -134,6 +135,13 @@ impl StoreState {
 
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
+    }
+
+    /// The child would exclude nothing but itself.
+    fn not_shared(&self) -> Failure {
+        let parent = self.first.process.pid;
+        Failure::usage(format!("a memory store of process {parent} is not shared with its forks"))
+            .helped("open another store in the child")
     }
 
     fn is_of_one_process(&self) -> bool {

@@ -2,9 +2,7 @@
 
 use pyo3::prelude::*;
 use tenure::{
-    AllGuard, Guard, LockName, Lost, Tenure, Token,
-    error::LockAddress,
-    kinds::ReentrantGuard,
+    AllGuard, Guard, LockName, Lost, Tenure, Token, error::LockAddress, kinds::ReentrantGuard,
     reentrant::Scope as CoreScope,
 };
 
@@ -47,11 +45,7 @@ macro_rules! acquired {
 
 impl Wanted {
     /// Acquires it in this store.
-    pub(crate) async fn acquire(
-        self,
-        tenure: Tenure,
-        settings: Settings,
-    ) -> Result<Held, Failure> {
+    pub(crate) async fn acquire(self, tenure: Tenure, settings: Settings) -> Result<Held, Failure> {
         let held = match &self {
             Self::Mutex(name) => {
                 let lock = with_settings!(tenure.mutex(name), &settings);
@@ -118,7 +112,9 @@ impl Held {
     }
 
     pub(crate) fn check(&self) -> Result<Option<Token>, Lost> {
-        self.parts().iter().try_fold(None, |first, part| part.check().map(|token| first.or(Some(token))))
+        self.parts()
+            .iter()
+            .try_fold(None, |first, part| part.check().map(|token| first.or(Some(token))))
     }
 
     pub(crate) async fn release(self) -> Result<(), Failure> {

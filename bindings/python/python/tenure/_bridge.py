@@ -8,10 +8,9 @@ import itertools
 import os
 import weakref
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-if TYPE_CHECKING:
-    from . import _tenure
+from . import _tenure
 
 T = TypeVar("T")
 
@@ -127,6 +126,7 @@ def _finish() -> None:
 
 
 def _after_fork() -> None:
+    _tenure._forked()
     _pending.clear()
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "Scope",
     "Snapshot",
     "Store",
+    "_forked",
 ]
 
 _T = TypeVar("_T")
@@ -238,3 +239,5 @@ class Store:
     def passing(self, name: str, count: int, wait: _Length | None = None) -> Call[None]: ...
     def arrived(self, name: str, count: int) -> Call[list[str]]: ...
     def resetting(self, name: str, count: int) -> Call[None]: ...
+
+def _forked() -> None: ...
