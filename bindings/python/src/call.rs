@@ -12,10 +12,11 @@ use futures_util::FutureExt;
 use pyo3::prelude::*;
 use tokio::task::AbortHandle;
 
-use crate::{failure::Failure, process::Process, waiting::wait_for};
-
-/// Turns the outcome of a call into a Python value. If it is dropped instead, what it holds is released.
-pub(crate) type Deliver = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+use crate::{
+    failure::Failure,
+    process::{Process, delivery::Deliver},
+    waiting::wait_for,
+};
 
 /// What a call does.
 pub(crate) type Work = Pin<Box<dyn Future<Output = Result<Deliver, Failure>> + Send>>;
@@ -100,43 +101,5 @@ impl Call {
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call").finish_non_exhaustive()
-    }
-}
-
-/// The outcome of a call on its way to the task that awaits it.
-#[pyclass(frozen, module = "tenure._tenure")]
-pub(crate) struct Delivered(Mutex<Option<Result<Deliver, Failure>>>);
-
-impl Delivered {
-    pub(crate) fn new(outcome: Result<Deliver, Failure>) -> Self {
-        Self(Mutex::new(Some(outcome)))
-    }
-
-    fn remove(&self) -> Option<Result<Deliver, Failure>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-#[pymethods]
-impl Delivered {
-    /// Returns the value of the call, or raises its error.
-    fn take(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        match self.remove() {
-            Some(Ok(deliver)) => deliver(py),
-            Some(Err(failure)) => Err(failure.into_pyerr(py)),
-            None => Err(Failure::usage("this outcome was taken before").into_pyerr(py)),
-        }
-    }
-
-    /// Releases what the call acquired, as its caller has gone.
-    fn discard(&self, py: Python<'_>) {
-        let outcome = self.remove();
-        py.detach(|| drop(outcome));
-    }
-}
-
-impl fmt::Debug for Delivered {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Delivered").finish_non_exhaustive()
     }
 }

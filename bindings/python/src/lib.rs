@@ -14,7 +14,6 @@ mod seen;
 mod settings;
 mod state;
 mod store;
-mod thread_waker;
 mod waiting;
 mod wanted;
 
@@ -26,10 +25,10 @@ mod _tenure {
     #[pymodule_export]
     use crate::{
         acquisition::Acquisition,
-        call::{Call, Delivered},
+        call::Call,
         clock::Clock,
         hold::Hold,
-        process::_forked,
+        process::{_forked, delivery::Delivered},
         seen::{SeenContender, SeenLeader, SeenLock},
         store::Store,
         wanted::Scope,

@@ -5,13 +5,10 @@
 
 use std::{
     fmt::{self, Write as _},
-    io,
     sync::{
         Once,
         atomic::{AtomicU8, Ordering},
-        mpsc::{self, SyncSender},
     },
-    thread,
 };
 
 use pyo3::prelude::*;
@@ -22,10 +19,7 @@ use tracing::{
     subscriber::Interest,
 };
 
-use crate::process::Process;
-
-/// How many events wait for Python at most.
-const MOST: usize = 1_000;
+use crate::process::{Process, log_thread::Line};
 
 /// The numbers of Python's levels. It has none below `DEBUG`.
 const fn number(level: Level) -> u8 {
@@ -41,37 +35,6 @@ const fn number(level: Level) -> u8 {
 /// The lowest number that the logger wants.
 static LOWEST: AtomicU8 = AtomicU8::new(30);
 static SUBSCRIBES: Once = Once::new();
-
-/// One event on its way to Python.
-#[derive(Debug)]
-pub(crate) struct Line {
-    level: u8,
-    text: String,
-}
-
-pub(crate) type LogQueue = SyncSender<Line>;
-
-/// Starts the thread that logs for this process.
-pub(crate) fn start() -> io::Result<LogQueue> {
-    let (queue, lines) = mpsc::sync_channel::<Line>(MOST);
-    let log = move || {
-        while let Ok(Line { level, text }) = lines.recv() {
-            let logged = Python::try_attach(|py| {
-                let logger = py.import("logging")?.call_method1("getLogger", ("tenure",))?;
-                logger.call_method1("log", (level, "%s", text)).map(drop)
-            });
-            match logged {
-                Some(Ok(())) => {}
-                Some(Err(error)) => {
-                    let _ = Python::try_attach(|py| error.write_unraisable(py, None));
-                }
-                None => return,
-            }
-        }
-    };
-    thread::Builder::new().name("tenure-log".into()).spawn(log)?;
-    Ok(queue)
-}
 
 /// Reads which levels the logger wants. Called where a store is made.
 pub(crate) fn follow_levels(py: Python<'_>) -> PyResult<()> {

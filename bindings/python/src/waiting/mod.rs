@@ -3,6 +3,8 @@
 //! The thread polls the future itself, without the interpreter lock. The main thread looks for signals in between, as
 //! Python runs their handlers there alone.
 
+mod thread_waker;
+
 use std::{
     future::Future,
     pin::Pin,
@@ -15,7 +17,7 @@ use pyo3::prelude::*;
 use tenure_core::threads::poll_directly;
 use tokio::{runtime::Handle, task::unconstrained};
 
-use crate::thread_waker::ThreadWaker;
+use self::thread_waker::ThreadWaker;
 
 /// How often the main thread looks for signals. A wait ends within 50 ms of one.
 const LOOKS: Duration = Duration::from_millis(20);

@@ -3,24 +3,26 @@
 //! A forked child has neither thread. It finds no state under its own process id and makes a new one; its parent's is
 //! never dropped. Nothing here is locked, so a fork at any moment leaves nothing locked in the child.
 
+pub(crate) mod delivery;
+pub(crate) mod log_thread;
+
 use std::{
     io, process,
     sync::{
         OnceLock,
         atomic::{AtomicU32, Ordering},
-        mpsc,
     },
     thread,
 };
 
-use pyo3::{prelude::*, types::PyList};
+use pyo3::prelude::*;
 use tokio::runtime::Handle;
 
-use crate::{
-    call::{Deliver, Delivered},
-    failure::Failure,
-    logs::{self, LogQueue},
+use self::{
+    delivery::{Deliver, Deliveries},
+    log_thread::LogQueue,
 };
+use crate::failure::Failure;
 
 /// Which process this is. A number alone could be that of an ancestor that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +53,7 @@ pub(crate) struct Process {
     identity: Identity,
     /// Timers and sockets of waits belong to it, whichever thread polls them.
     pub(crate) runtime: Handle,
-    deliveries: mpsc::Sender<(u64, Result<Deliver, Failure>)>,
+    deliveries: Deliveries,
     pub(crate) logs: LogQueue,
     next: OnceLock<&'static Self>,
 }
@@ -110,31 +112,8 @@ impl Process {
 
     fn start() -> io::Result<&'static Self> {
         let runtime = tenure_core::runtime::start("tenure-python")?;
-        let (deliveries, outcomes) = mpsc::channel();
-        // A thread apart: whoever holds the interpreter lock delays it, and must not delay the waits.
-        thread::Builder::new().name("tenure-asyncio".into()).spawn(move || deliver(&outcomes))?;
-        let logs = logs::start()?;
+        let (deliveries, logs) = (delivery::start()?, log_thread::start()?);
         let (identity, next) = (Identity::current(), OnceLock::new());
         Ok(Box::leak(Box::new(Self { identity, runtime, deliveries, logs, next })))
-    }
-}
-
-/// Delivers outcomes until the interpreter ends.
-fn deliver(outcomes: &mpsc::Receiver<(u64, Result<Deliver, Failure>)>) {
-    while let Ok(first) = outcomes.recv() {
-        let batch: Vec<_> = std::iter::once(first).chain(outcomes.try_iter()).collect();
-        let delivered = Python::try_attach(|py| {
-            let list = PyList::empty(py);
-            for (key, outcome) in batch {
-                list.append((key, Py::new(py, Delivered::new(outcome))?))?;
-            }
-            py.import("tenure._bridge")?.call_method1("deliver", (list,))?;
-            Ok::<_, PyErr>(())
-        });
-        match delivered {
-            Some(Ok(())) => {}
-            Some(Err(error)) => drop(Python::try_attach(|py| error.write_unraisable(py, None))),
-            None => return,
-        }
     }
 }
