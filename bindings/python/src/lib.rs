@@ -28,7 +28,7 @@ mod _tenure {
         call::Call,
         clock::Clock,
         hold::Hold,
-        process::{_forked, delivery::Delivered},
+        process::{_ending, _forked, delivery::Delivered},
         seen::{SeenContender, SeenLeader, SeenLock},
         store::Store,
         wanted::Scope,

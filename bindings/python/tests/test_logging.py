@@ -1,8 +1,6 @@
 """What tenure logs, and what the module refuses."""
 
 import logging
-import sys
-import textwrap
 
 import pytest
 from conftest import eventually
@@ -65,3 +63,43 @@ def test_a_program_that_ends_while_it_holds_ends(program, files):
     assert run.end(30)[0] == 0
     with tenure.open(files) as locks, locks.mutex("a").lock(wait=30):
         pass
+
+
+ENDS = """
+import asyncio, logging, os, sys, threading, time
+import tenure
+
+# Everything is logged, so that the thread that logs is inside Python when it ends.
+logging.basicConfig(stream=open(os.devnull, "w"), level=5)
+locks = tenure.open(sys.argv[1])
+hold = locks.mutex("a").lock().acquire()
+
+
+def wait():
+    locks.mutex("a").lock().acquire()
+
+
+def spin():
+    while True:
+        try:
+            locks.mutex("b", ttl=0.05).lock(wait=0.001).acquire().release()
+        except tenure.Error:
+            pass
+
+
+async def tasks():
+    for _ in range(20):
+        asyncio.ensure_future(locks.mutex("a").lock().__aenter__())
+    await asyncio.sleep(0.01)
+
+
+for work in (wait, wait, hold.wait_lost, spin, spin, spin):
+    threading.Thread(target=work, daemon=True).start()
+asyncio.run(tasks())
+"""
+
+
+@pytest.mark.parametrize("turn", range(5))
+def test_a_program_ends_while_its_threads_are_busy(program, files, turn):
+    code, _, error = program(ENDS, files, env={"PYTHONWARNINGS": "ignore"}).end(60)
+    assert code == 0, error

@@ -123,6 +123,7 @@ async def run_while_held(hold: _tenure.Hold, work: Awaitable[T]) -> T:
 def _finish() -> None:
     for store in list(stores):
         store.finish()
+    _tenure._ending()
 
 
 def _after_fork() -> None:

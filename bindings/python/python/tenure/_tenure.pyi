@@ -17,6 +17,7 @@ __all__ = [
     "Scope",
     "Snapshot",
     "Store",
+    "_ending",
     "_forked",
 ]
 
@@ -240,4 +241,5 @@ class Store:
     def arrived(self, name: str, count: int) -> Call[list[str]]: ...
     def resetting(self, name: str, count: int) -> Call[None]: ...
 
+def _ending() -> None: ...
 def _forked() -> None: ...

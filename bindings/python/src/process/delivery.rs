@@ -8,6 +8,7 @@ use std::{
 
 use pyo3::{prelude::*, types::PyList};
 
+use super::visits::Visits;
 use crate::failure::Failure;
 
 /// Turns the outcome of a call into a Python value. If it is dropped instead, what it holds is released.
@@ -18,28 +19,27 @@ pub(crate) type Deliveries = mpsc::Sender<(u64, Result<Deliver, Failure>)>;
 
 /// Starts the thread that delivers for this process. It is a thread apart: a program that holds the interpreter lock
 /// delays it, and must not delay the waits.
-pub(crate) fn start() -> io::Result<Deliveries> {
+pub(crate) fn start(visits: Visits) -> io::Result<Deliveries> {
     let (deliveries, outcomes) = mpsc::channel();
-    thread::Builder::new().name("tenure-asyncio".into()).spawn(move || deliver(&outcomes))?;
+    thread::Builder::new()
+        .name("tenure-asyncio".into())
+        .spawn(move || deliver(&outcomes, &visits))?;
     Ok(deliveries)
 }
 
-/// Delivers outcomes until the interpreter ends.
-fn deliver(outcomes: &mpsc::Receiver<(u64, Result<Deliver, Failure>)>) {
+/// Delivers outcomes until the interpreter ends. Those that are left then are dropped, and so released.
+fn deliver(outcomes: &mpsc::Receiver<(u64, Result<Deliver, Failure>)>, visits: &Visits) {
     while let Ok(first) = outcomes.recv() {
         let batch: Vec<_> = std::iter::once(first).chain(outcomes.try_iter()).collect();
-        let delivered = Python::try_attach(|py| {
+        let goes_on = visits.make(|py| {
             let list = PyList::empty(py);
             for (key, outcome) in batch {
                 list.append((key, Py::new(py, Delivered::new(outcome))?))?;
             }
-            py.import("tenure._bridge")?.call_method1("deliver", (list,))?;
-            Ok::<_, PyErr>(())
+            py.import("tenure._bridge")?.call_method1("deliver", (list,)).map(drop)
         });
-        match delivered {
-            Some(Ok(())) => {}
-            Some(Err(error)) => drop(Python::try_attach(|py| error.write_unraisable(py, None))),
-            None => return,
+        if !goes_on {
+            return;
         }
     }
 }

@@ -8,6 +8,8 @@ use std::{
 
 use pyo3::prelude::*;
 
+use super::visits::Visits;
+
 /// How many events wait for Python at most.
 const MOST: usize = 1_000;
 
@@ -21,20 +23,16 @@ pub(crate) struct Line {
 pub(crate) type LogQueue = SyncSender<Line>;
 
 /// Starts the thread that logs for this process.
-pub(crate) fn start() -> io::Result<LogQueue> {
+pub(crate) fn start(visits: Visits) -> io::Result<LogQueue> {
     let (queue, lines) = mpsc::sync_channel::<Line>(MOST);
     let log = move || {
         while let Ok(Line { level, text }) = lines.recv() {
-            let logged = Python::try_attach(|py| {
+            let goes_on = visits.make(|py| {
                 let logger = py.import("logging")?.call_method1("getLogger", ("tenure",))?;
                 logger.call_method1("log", (level, "%s", text)).map(drop)
             });
-            match logged {
-                Some(Ok(())) => {}
-                Some(Err(error)) => {
-                    let _ = Python::try_attach(|py| error.write_unraisable(py, None));
-                }
-                None => return,
+            if !goes_on {
+                return;
             }
         }
     };

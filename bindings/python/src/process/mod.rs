@@ -5,6 +5,7 @@
 
 pub(crate) mod delivery;
 pub(crate) mod log_thread;
+mod visits;
 
 use std::{
     io, process,
@@ -21,6 +22,7 @@ use tokio::runtime::Handle;
 use self::{
     delivery::{Deliver, Deliveries},
     log_thread::LogQueue,
+    visits::Visits,
 };
 use crate::failure::Failure;
 
@@ -47,6 +49,14 @@ pub(crate) fn _forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
+/// Ends what this module's threads do in Python, as the program ends.
+#[pyfunction]
+pub(crate) fn _ending(py: Python<'_>) {
+    if let Some(process) = Process::find() {
+        py.detach(|| process.visits.end());
+    }
+}
+
 /// The state of one process.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -55,6 +65,7 @@ pub(crate) struct Process {
     pub(crate) runtime: Handle,
     deliveries: Deliveries,
     pub(crate) logs: LogQueue,
+    visits: Visits,
     next: OnceLock<&'static Self>,
 }
 
@@ -112,8 +123,10 @@ impl Process {
 
     fn start() -> io::Result<&'static Self> {
         let runtime = tenure_core::runtime::start("tenure-python")?;
-        let (deliveries, logs) = (delivery::start()?, log_thread::start()?);
+        let visits = Visits::default();
+        let (deliveries, logs) =
+            (delivery::start(visits.clone())?, log_thread::start(visits.clone())?);
         let (identity, next) = (Identity::current(), OnceLock::new());
-        Ok(Box::leak(Box::new(Self { identity, runtime, deliveries, logs, next })))
+        Ok(Box::leak(Box::new(Self { identity, runtime, visits, deliveries, logs, next })))
     }
 }
