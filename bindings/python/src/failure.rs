@@ -10,7 +10,10 @@ use tenure::{
 
 /// An error of tenure, as the exception that it becomes.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct Failure(Box<Parts>);
+
+#[derive(Debug)]
+struct Parts {
     class: &'static str,
     message: String,
     help: Option<String>,
@@ -25,21 +28,36 @@ impl Failure {
     fn new(class: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
         let (help, lock, store, token, reason) = (None, None, None, None, None);
-        Self { class, message, help, lock, store, token, reason, is_transient: false }
+        Self(Box::new(Parts {
+            class,
+            message,
+            help,
+            lock,
+            store,
+            token,
+            reason,
+            is_transient: false,
+        }))
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new("UsageError", message)
     }
 
-    pub(crate) fn helped(self, help: impl Into<String>) -> Self {
-        Self { help: Some(help.into()), ..self }
+    pub(crate) fn helped(mut self, help: impl Into<String>) -> Self {
+        self.0.help = Some(help.into());
+        self
     }
 
-    fn at(self, lock: &str, store: &str) -> Self {
-        let message = format!("lock {lock:?} in {store}: {}", self.message);
-        let (lock, store) = (Some(lock.to_owned()), Some(store.to_owned()));
-        Self { message, lock, store, ..self }
+    fn at(mut self, lock: &str, store: &str) -> Self {
+        self.0.message = format!("lock {lock:?} in {store}: {}", self.0.message);
+        (self.0.lock, self.0.store) = (Some(lock.to_owned()), Some(store.to_owned()));
+        self
+    }
+
+    fn transient(mut self) -> Self {
+        self.0.is_transient = true;
+        self
     }
 
     /// A hold that cannot be counted on, though its store did not say so.
@@ -49,15 +67,16 @@ impl Failure {
             _ => "belongs to the process that this one was forked from",
         };
         let failure = Self::new("Lost", format!("the hold with token {token} {why}"));
-        let failure = failure.helped("acquire the lock again").at(lock, store);
-        Self { token: Some(token), reason: Some(reason), is_transient: true, ..failure }
+        let mut failure = failure.helped("acquire the lock again").at(lock, store).transient();
+        (failure.0.token, failure.0.reason) = (Some(token), Some(reason));
+        failure
     }
 
     /// A lock that another holder has, asked for without a wait.
     pub(crate) fn busy(address: &LockAddress) -> Self {
         let failure = Self::new("Busy", "another holder has it");
         let failure = failure.helped("wait longer, or try again later");
-        Self { is_transient: true, ..failure.at(address.name.as_str(), &address.store) }
+        failure.at(address.name.as_str(), &address.store).transient()
     }
 
     pub(crate) fn forked(parent: u32) -> Self {
@@ -75,7 +94,7 @@ impl Failure {
             Self::new("Unreachable", format!("tenure's threads cannot be started: {error}"));
         let help =
             "see how many threads and open files the system allows this user and this container";
-        Self { is_transient: true, ..failure.helped(help) }
+        failure.helped(help).transient()
     }
 
     /// The exception.
@@ -84,17 +103,18 @@ impl Failure {
     }
 
     fn raised(self, py: Python<'_>) -> PyResult<PyErr> {
-        let class = py.import("tenure._errors")?.getattr(self.class)?;
+        let it = *self.0;
+        let class = py.import("tenure._errors")?.getattr(it.class)?;
         let parts = PyDict::new(py);
-        parts.set_item("help", self.help)?;
-        parts.set_item("lock", self.lock)?;
-        parts.set_item("store", self.store)?;
-        parts.set_item("is_transient", self.is_transient)?;
-        if self.class == "Lost" {
-            parts.set_item("token", self.token)?;
-            parts.set_item("reason", self.reason)?;
+        parts.set_item("help", it.help)?;
+        parts.set_item("lock", it.lock)?;
+        parts.set_item("store", it.store)?;
+        parts.set_item("is_transient", it.is_transient)?;
+        if it.class == "Lost" {
+            parts.set_item("token", it.token)?;
+            parts.set_item("reason", it.reason)?;
         }
-        let exception = class.call((self.message.into_py_any(py)?,), Some(&parts))?;
+        let exception = class.call((it.message.into_py_any(py)?,), Some(&parts))?;
         Ok(PyErr::from_value(exception))
     }
 }
@@ -202,7 +222,7 @@ impl Failure {
             }),
             _ => None,
         };
-        Self {
+        Self(Box::new(Parts {
             class: class_of(error),
             message,
             help,
@@ -211,6 +231,6 @@ impl Failure {
             token: lost.map(|lost| lost.token.get()),
             reason: lost.map(|lost| reason_of(lost.reason)),
             is_transient: error.is_transient() || lost.is_some(),
-        }
+        }))
     }
 }

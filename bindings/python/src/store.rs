@@ -80,6 +80,7 @@ impl Store {
     }
 
     /// Makes an acquisition of this kind of lock.
+    #[allow(clippy::too_many_arguments, reason = "one call for all kinds, made in one place")]
     #[pyo3(signature = (kind, names, settings, take=1, of=1, scope=None))]
     fn acquisition(
         &self,
@@ -173,10 +174,11 @@ impl Store {
     ) -> PyResult<Call> {
         let work = async move |tenure: Tenure| {
             let passing = tenure.latch(&name, count).wait();
-            Ok(match wait {
-                Some(Length(wait)) => passing.within(wait).await?,
-                None => passing.await?,
-            })
+            let passing = match wait {
+                Some(Length(wait)) => passing.within(wait),
+                None => passing,
+            };
+            Ok(passing.await?)
         };
         self.call(py, work, nothing)
     }
