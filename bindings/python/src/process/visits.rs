@@ -4,7 +4,10 @@
 //! frames. So the end of the program waits for a visit to be over, and lets no other begin.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError, TryLockError},
+    sync::{
+        Arc, Mutex, PoisonError, TryLockError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -12,14 +15,21 @@ use std::{
 use pyo3::prelude::*;
 
 /// How long the end of a program waits for a visit.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The visits of one process. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Visits {
-    /// Whether they have ended. Locked during a visit.
-    ended: Arc<Mutex<bool>>,
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Whether no other visit begins.
+    ended: AtomicBool,
+    /// Locked during a visit.
+    visit: Mutex<()>,
 }
 
 impl Visits {
@@ -27,8 +37,8 @@ impl Visits {
     ///
     /// Returns whether there may be another visit.
     pub(crate) fn make(&self, visit: impl FnOnce(Python<'_>) -> PyResult<()>) -> bool {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        if *ended {
+        let _visit = self.inner.visit.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.inner.ended.load(Ordering::SeqCst) {
             return false;
         }
         let made = Python::try_attach(|py| {
@@ -39,16 +49,16 @@ impl Visits {
         made.is_some()
     }
 
-    /// Ends the visits. Call it without the interpreter lock, which a visit needs.
+    /// Ends the visits, and waits for the one that is being made. Call it without the interpreter lock, which a visit
+    /// needs.
     pub(crate) fn end(&self) {
+        self.inner.ended.store(true, Ordering::SeqCst);
         let until = Instant::now() + PATIENCE;
-        loop {
-            match self.ended.try_lock() {
-                Ok(mut ended) => return *ended = true,
-                Err(TryLockError::Poisoned(ended)) => return *ended.into_inner() = true,
-                Err(TryLockError::WouldBlock) if Instant::now() >= until => return,
-                Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
+        while let Err(TryLockError::WouldBlock) = self.inner.visit.try_lock() {
+            if Instant::now() >= until {
+                return;
             }
+            thread::sleep(LOOK);
         }
     }
 }
