@@ -1,0 +1,144 @@
+//! An acquisition, before it is made and while it lasts.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::{IntoPyObjectExt, prelude::*};
+
+use crate::{
+    call::Call, failure::Failure, hold::Hold, settings::Settings, state::StoreState, wanted::Wanted,
+};
+
+/// An acquisition of a lock. Nothing is asked before `with`, `async with`, `await` or `acquire()`.
+///
+/// A `with` block raises `Lost` at its end if the hold was lost meanwhile, unless its body raised something else.
+///
+/// One acquisition can be used again when its block has ended. Two threads or tasks that lock at a time need one each.
+#[pyclass(frozen, module = "tenure")]
+#[derive(Debug)]
+pub(crate) struct Acquisition {
+    state: Arc<StoreState>,
+    wanted: Wanted,
+    settings: Settings,
+    block: Mutex<Block>,
+}
+
+/// The `with` block of an acquisition.
+#[derive(Debug)]
+enum Block {
+    Left,
+    Entering,
+    Inside(Py<Hold>),
+}
+
+impl Acquisition {
+    pub(crate) fn new(state: Arc<StoreState>, wanted: Wanted, settings: Settings) -> Self {
+        Self { state, wanted, settings, block: Mutex::new(Block::Left) }
+    }
+
+    fn block(&self) -> MutexGuard<'_, Block> {
+        self.block.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin_block(&self, py: Python<'_>) -> PyResult<()> {
+        let mut block = self.block();
+        if !matches!(*block, Block::Left) {
+            let what = "this acquisition is in use already";
+            let help = "call lock() for each block, thread and task";
+            return Err(Failure::usage(what).helped(help).into_pyerr(py));
+        }
+        *block = Block::Entering;
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl Acquisition {
+    /// Acquires the lock, and blocks until it is free. Release the returned hold yourself.
+    fn acquire(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.acquiring(py)?.wait(py)
+    }
+
+    /// The call that acquires the lock.
+    fn acquiring(&self, py: Python<'_>) -> PyResult<Call> {
+        self.state.ready(py)?;
+        let (state, wanted) = (self.state.clone(), self.wanted.clone());
+        let settings = self.settings.clone();
+        let work = async move {
+            let tenure = state.opened().await?;
+            let store = tenure.store().location();
+            Ok((wanted.acquire(tenure, settings).await?, store))
+        };
+        Call::new(py, work, |(held, store), py| Hold::new(py, held, store)?.into_py_any(py))
+    }
+
+    fn __enter__(&self, py: Python<'_>) -> PyResult<Py<Hold>> {
+        self.begin_block(py)?;
+        let acquired = self.acquire(py).and_then(|hold| Ok(hold.extract::<Py<Hold>>(py)?));
+        *self.block() = match &acquired {
+            Ok(hold) => Block::Inside(hold.clone_ref(py)),
+            Err(_) => Block::Left,
+        };
+        acquired
+    }
+
+    #[pyo3(signature = (kind, error, traceback))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: Option<&Bound<'_, PyAny>>,
+        error: Option<&Bound<'_, PyAny>>,
+        traceback: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        match self._leave() {
+            Some(hold) => hold.get().__exit__(py, kind, error, traceback),
+            None => Ok(false),
+        }
+    }
+
+    fn __await__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let call = self.acquiring(py)?;
+        let waits = py.import("tenure._bridge")?.call_method1("run", (call,))?;
+        Ok(waits.call_method0("__await__")?.unbind())
+    }
+
+    fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let bridge = slf.py().import("tenure._bridge")?;
+        Ok(bridge.call_method1("enter", (slf,))?.unbind())
+    }
+
+    #[pyo3(signature = (kind, error, traceback))]
+    fn __aexit__(
+        &self,
+        py: Python<'_>,
+        kind: Option<&Bound<'_, PyAny>>,
+        error: Option<&Bound<'_, PyAny>>,
+        traceback: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let _ = (kind, traceback);
+        let bridge = py.import("tenure._bridge")?;
+        Ok(bridge.call_method1("leave", (self._leave(), error))?.unbind())
+    }
+
+    /// Reserves this acquisition for an `async with` block.
+    fn _begin(&self, py: Python<'_>) -> PyResult<()> {
+        self.begin_block(py)
+    }
+
+    /// Tells it what the block that begins holds, or that it does not begin.
+    #[pyo3(signature = (hold))]
+    fn _entered(&self, hold: Option<Py<Hold>>) {
+        *self.block() = hold.map_or(Block::Left, Block::Inside);
+    }
+
+    /// Ends the block, and returns what it holds.
+    fn _leave(&self) -> Option<Py<Hold>> {
+        match std::mem::replace(&mut *self.block(), Block::Left) {
+            Block::Inside(hold) => Some(hold),
+            Block::Left | Block::Entering => None,
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<tenure.Acquisition of {:?}>", self.wanted.name())
+    }
+}

@@ -1,0 +1,41 @@
+//! tenure for Python: the native part of the package `tenure`.
+//!
+//! Python code in `python/tenure` makes the locks of each kind. What waits, holds and releases is here.
+
+mod acquisition;
+mod call;
+mod clock;
+mod failure;
+mod hold;
+mod interpreter;
+mod logs;
+mod process;
+mod seen;
+mod settings;
+mod state;
+mod store;
+mod waiting;
+mod wanted;
+
+/// The native part of tenure. Use the package `tenure`.
+#[pyo3::pymodule(gil_used = false)]
+mod _tenure {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::{
+        acquisition::Acquisition,
+        call::Call,
+        clock::Clock,
+        hold::Hold,
+        process::{_ending, _forked, delivery::Delivered},
+        seen::{SeenContender, SeenLeader, SeenLock},
+        store::Store,
+        wanted::Scope,
+    };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::interpreter::check(module.py())
+    }
+}
