@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 
 use crate::{
     failure::Failure,
+    outside::outside,
     process::{Process, delivery::Deliver},
     waiting::wait_for,
 };
@@ -91,7 +92,7 @@ impl Call {
         }
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| {
+        outside(py, || {
             drop(work);
             task.iter().for_each(AbortHandle::abort);
         });

@@ -17,7 +17,10 @@ use pyo3::{IntoPyObjectExt, exceptions::PyResourceWarning, prelude::*, types::Py
 use tenure::WriteGuard;
 use tokio::sync::watch;
 
-use crate::{call::Call, failure::Failure, process::Process, settings::Length, wanted::Held};
+use crate::{
+    call::Call, failure::Failure, outside::outside, process::Process, settings::Length,
+    wanted::Held,
+};
 
 /// One hold of a lock. While it exists, tenure renews its lease in the background.
 ///
@@ -400,7 +403,7 @@ impl Drop for Hold {
         let dropped = Python::try_attach(move |py| {
             // Dropping it may wait for the store.
             let raised = PyErr::take(py);
-            py.detach(|| drop(held));
+            outside(py, || drop(held));
             if let Ok(what) = std::ffi::CString::new(what) {
                 let warned = PyErr::warn(py, &py.get_type::<PyResourceWarning>(), &what, 1);
                 if let Err(error) = warned {

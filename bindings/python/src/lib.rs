@@ -9,6 +9,7 @@ mod failure;
 mod hold;
 mod interpreter;
 mod logs;
+mod outside;
 mod process;
 mod seen;
 mod settings;

@@ -11,6 +11,7 @@ use crate::{
     clock::Clock,
     failure::Failure,
     logs,
+    outside::outside,
     seen::{Seen, SeenLeader},
     settings::{Length, Settings},
     state::{Origin, StoreState},
@@ -64,7 +65,7 @@ impl Store {
 
     /// Waits for the releases that have begun, for a second at most, as the program ends.
     fn finish(&self, py: Python<'_>) {
-        py.detach(|| self.state.let_go());
+        outside(py, || self.state.let_go());
     }
 
     /// The kind of the store, or `None` if this process has not opened it.
@@ -219,7 +220,7 @@ impl Drop for Store {
     fn drop(&mut self) {
         if Arc::strong_count(&self.state) == 1 && self.state.tenure().is_some() {
             // It may wait for what is being released.
-            let _ = Python::try_attach(|py| py.detach(|| self.state.let_go()));
+            let _ = Python::try_attach(|py| outside(py, || self.state.let_go()));
         }
     }
 }

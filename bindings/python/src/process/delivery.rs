@@ -9,7 +9,7 @@ use std::{
 use pyo3::{prelude::*, types::PyList};
 
 use super::visits::Visits;
-use crate::failure::Failure;
+use crate::{failure::Failure, outside::outside};
 
 /// Turns the outcome of a call into a Python value. If it is dropped instead, what it holds is released.
 pub(crate) type Deliver = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
@@ -72,7 +72,7 @@ impl Delivered {
     /// Releases what the call acquired, as its caller has gone.
     fn discard(&self, py: Python<'_>) {
         let outcome = self.remove();
-        py.detach(|| drop(outcome));
+        outside(py, || drop(outcome));
     }
 }
 

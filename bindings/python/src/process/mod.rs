@@ -24,7 +24,10 @@ use self::{
     log_thread::LogQueue,
     visits::Visits,
 };
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    outside::{self, outside},
+};
 
 /// Which process this is. A number alone could be that of an ancestor that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,14 +50,16 @@ impl Identity {
 #[pyfunction]
 pub(crate) fn _forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
+    outside::forked();
 }
 
 /// Ends what this module's threads do in Python, as the program ends.
 #[pyfunction]
 pub(crate) fn _ending(py: Python<'_>) {
     if let Some(process) = Process::find() {
-        py.detach(|| process.visits.end());
+        outside(py, || process.visits.end());
     }
+    outside::end(py);
 }
 
 /// The state of one process.

@@ -18,6 +18,7 @@ use tenure_core::threads::poll_directly;
 use tokio::{runtime::Handle, task::unconstrained};
 
 use self::thread_waker::ThreadWaker;
+use crate::outside::outside;
 
 /// How often the main thread looks for signals. A wait ends within 50 ms of one.
 const LOOKS: Duration = Duration::from_millis(20);
@@ -28,8 +29,8 @@ pub(crate) fn wait_for<T: Send>(
     runtime: &Handle,
     future: Pin<Box<dyn Future<Output = T> + Send>>,
 ) -> PyResult<T> {
-    let handles_signals = is_main_thread(py)?;
-    py.detach(|| {
+    let handles_signals = is_main_thread();
+    outside(py, || {
         let sleeper = Arc::new(ThreadWaker::default());
         let waker = Waker::from(sleeper.clone());
         // It never yields, so it would use up the budget of a tokio task for good.
@@ -50,10 +51,17 @@ pub(crate) fn wait_for<T: Send>(
     })
 }
 
-fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
-    let threading = py.import("threading")?;
-    let main = threading.call_method0("main_thread")?.getattr("ident")?;
-    main.eq(threading.call_method0("get_ident")?)
+/// Whether Python runs the handlers of signals on this thread. No Python code is called to find out: the interpreter may
+/// be ending.
+#[cfg(target_os = "linux")]
+fn is_main_thread() -> bool {
+    rustix::thread::gettid() == rustix::process::getpid()
+}
+
+/// It is not known here, and looking for signals does nothing elsewhere.
+#[cfg(not(target_os = "linux"))]
+const fn is_main_thread() -> bool {
+    true
 }
 
 /// A future as its caller has it. Its timers and connections belong to the runtime, also while it is dropped.
