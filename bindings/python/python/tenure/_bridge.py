@@ -146,8 +146,7 @@ def _drop(work: Awaitable[Any]) -> None:
 
 @atexit.register
 def _finish() -> None:
-    for store in list(stores):
-        store.finish()
+    _tenure._finish(list(stores))
     _tenure._ending()
 
 
@@ -156,4 +155,6 @@ def _after_fork() -> None:
     _pending.clear()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(
+    before=_tenure._forking, after_in_parent=_tenure._has_forked, after_in_child=_after_fork
+)

@@ -9,7 +9,7 @@ import string
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
-from . import _locks
+from . import _locks, _tenure
 from ._errors import Busy, UsageError
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def locked(
     """
     if on_busy not in ("raise", "skip"):
         raise UsageError(f"on_busy is {on_busy!r}", help='use "raise" or "skip"')
+    _tenure._check_settings({**settings, "wait": wait})
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         _check_function(function)
