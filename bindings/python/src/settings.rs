@@ -64,7 +64,8 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
             let (name, value): (String, Bound<'py, PyAny>) = entry?.extract()?;
             let wrong = |wanted: &str| {
                 let shown = value.repr().map(|shown| shown.to_string()).unwrap_or_default();
-                Failure::usage(format!("{name} is {wanted}, but {shown} was given")).into_pyerr(value.py())
+                Failure::usage(format!("{name} is {wanted}, but {shown} was given"))
+                    .into_pyerr(value.py())
             };
             let length = || {
                 let given = value.extract::<Option<Length>>();

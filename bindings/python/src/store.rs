@@ -133,7 +133,8 @@ impl Store {
             Ok(broken)
         };
         self.call(py, work, |broken, py| {
-            let broken = broken.into_iter().map(|holder| Py::new(py, SeenContender::holder(holder)));
+            let broken =
+                broken.into_iter().map(|holder| Py::new(py, SeenContender::holder(holder)));
             broken.collect::<PyResult<Vec<_>>>()?.into_py_any(py)
         })
     }

@@ -20,7 +20,11 @@ pub(crate) enum Wanted {
     Reentrant(String, Option<CoreScope>),
     Read(String),
     Write(String),
-    Permits { name: String, take: u32, of: u32 },
+    Permits {
+        name: String,
+        take: u32,
+        of: u32,
+    },
     All(Vec<String>),
     Term(String),
 }

@@ -35,7 +35,8 @@ pub(crate) fn wait_for<T: Send>(
         let sleeper = Arc::new(ThreadWaker::default());
         let waker = Waker::from(sleeper.clone());
         // It never yields, so it would use up the budget of a tokio task for good.
-        let mut work = Work { runtime: &process.runtime, future: Some(Box::pin(unconstrained(future))) };
+        let mut work =
+            Work { runtime: &process.runtime, future: Some(Box::pin(unconstrained(future))) };
         let mut direct = None;
         loop {
             if let Poll::Ready(done) = poll_directly(&mut direct, || work.poll(&waker)) {
