@@ -95,6 +95,18 @@ def test_it_decorates_functions(both, path):
     assert work(7) == 7 and not lock.is_locked
 
 
+def test_a_decorated_function_does_its_work_under_the_lock(path):
+    lock, ran = FileLock(path), []
+
+    @lock
+    async def work():
+        ran.append(True)
+
+    with pytest.raises(tenure.UsageError, match="without the lock"):
+        work()
+    assert ran == [] and not lock.is_locked
+
+
 def test_a_singleton_is_one_object(both, path):
     one, two = both.FileLock(path, is_singleton=True), both.FileLock(path, is_singleton=True)
     assert one is two and one.is_singleton

@@ -126,7 +126,7 @@ def locked(
                     if wants_hold:
                         call.arguments["hold"] = hold
                     result = function(*call.args, **call.kwargs)
-                    _refuse_unfinished(result, function)
+                    refuse_unfinished(result, function)
                     return result
 
         if wants_hold:
@@ -155,7 +155,7 @@ def _check_function(function: Callable[..., Any]) -> None:
         )
 
 
-def _refuse_unfinished(result: Any, function: Callable[..., Any]) -> None:
+def refuse_unfinished(result: Any, function: Callable[..., Any]) -> None:
     """Refuses a result whose work is still to be done, which nothing would do under the lock."""
     # What contextlib.contextmanager returns has a generator.
     work = getattr(result, "gen", result)

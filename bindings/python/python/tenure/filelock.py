@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from . import _bridge, _stores, _tenure
+from ._decorator import refuse_unfinished
 from ._errors import Busy, Error, InDoubt, Lost, Misconfigured, Unreachable, UsageError
 
 if TYPE_CHECKING:
@@ -332,7 +333,9 @@ class FileLock(BaseFileLock):
         @functools.wraps(function)
         def runs(*args: Any, **given: Any) -> Any:
             with self:
-                return function(*args, **given)
+                result = function(*args, **given)
+                refuse_unfinished(result, function)
+                return result
 
         return runs
 
