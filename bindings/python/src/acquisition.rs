@@ -1,11 +1,19 @@
 //! An acquisition, before it is made and while it lasts.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use pyo3::{IntoPyObjectExt, prelude::*};
 
 use crate::{
-    call::Call, failure::Failure, hold::Hold, settings::Settings, state::StoreState, wanted::Wanted,
+    call::Call,
+    failure::Failure,
+    hold::Hold,
+    settings::Settings,
+    state::StoreState,
+    wanted::{Scope, Wanted},
 };
 
 /// An acquisition of a lock. Nothing is asked before `with`, `async with`, `await` or `acquire()`.
@@ -18,6 +26,8 @@ use crate::{
 pub(crate) struct Acquisition {
     state: Arc<StoreState>,
     wanted: Wanted,
+    /// Of a reentrant lock: what returns the scope of the thread or task that calls it.
+    scope: Option<Py<PyAny>>,
     settings: Settings,
     block: Mutex<Block>,
 }
@@ -31,23 +41,49 @@ enum Block {
 }
 
 impl Acquisition {
-    pub(crate) fn new(state: Arc<StoreState>, wanted: Wanted, settings: Settings) -> Self {
-        Self { state, wanted, settings, block: Mutex::new(Block::Left) }
+    pub(crate) fn new(
+        state: Arc<StoreState>,
+        wanted: Wanted,
+        scope: Option<Py<PyAny>>,
+        settings: Settings,
+    ) -> Self {
+        Self { state, wanted, scope, settings, block: Mutex::new(Block::Left) }
     }
 
+    /// What is asked for by the thread or task that asks for it now.
+    fn wanted(&self, py: Python<'_>) -> PyResult<Wanted> {
+        let wanted = self.wanted.clone();
+        let Some(scope) = &self.scope else { return Ok(wanted) };
+        let scope = scope.call0(py)?.extract::<Py<Scope>>(py)?;
+        Ok(wanted.within(scope.get()))
+    }
+
+    /// Nothing calls Python while it has this: another thread would wait for it with the interpreter lock.
     fn block(&self) -> MutexGuard<'_, Block> {
         self.block.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn begin_block(&self, py: Python<'_>) -> PyResult<()> {
+    /// Sets the block, and returns the one before, whose hold must not be dropped under the guard.
+    fn replace_block(&self, block: Block) -> Block {
+        mem::replace(&mut *self.block(), block)
+    }
+
+    fn reserves_block(&self) -> bool {
         let mut block = self.block();
-        if !matches!(*block, Block::Left) {
-            let what = "this acquisition is in use already";
-            let help = "call lock() for each block, thread and task";
-            return Err(Failure::usage(what).helped(help).into_pyerr(py));
+        let is_left = matches!(*block, Block::Left);
+        if is_left {
+            *block = Block::Entering;
         }
-        *block = Block::Entering;
-        Ok(())
+        is_left
+    }
+
+    fn begin_block(&self, py: Python<'_>) -> PyResult<()> {
+        if self.reserves_block() {
+            return Ok(());
+        }
+        let what = "this acquisition is in use already";
+        let help = "call lock() for each block, thread and task";
+        Err(Failure::usage(what).helped(help).into_pyerr(py))
     }
 }
 
@@ -61,7 +97,7 @@ impl Acquisition {
     /// The call that acquires the lock.
     fn acquiring(&self, py: Python<'_>) -> PyResult<Call> {
         self.state.ready(py)?;
-        let (state, wanted) = (self.state.clone(), self.wanted.clone());
+        let (state, wanted) = (self.state.clone(), self.wanted(py)?);
         let settings = self.settings.clone();
         let work = async move {
             let tenure = state.opened().await?;
@@ -74,10 +110,10 @@ impl Acquisition {
     fn __enter__(&self, py: Python<'_>) -> PyResult<Py<Hold>> {
         self.begin_block(py)?;
         let acquired = self.acquire(py).and_then(|hold| Ok(hold.extract::<Py<Hold>>(py)?));
-        *self.block() = match &acquired {
+        drop(self.replace_block(match &acquired {
             Ok(hold) => Block::Inside(hold.clone_ref(py)),
             Err(_) => Block::Left,
-        };
+        }));
         acquired
     }
 
@@ -127,12 +163,12 @@ impl Acquisition {
     /// Tells it what the block that begins holds, or that it does not begin.
     #[pyo3(signature = (hold))]
     fn _entered(&self, hold: Option<Py<Hold>>) {
-        *self.block() = hold.map_or(Block::Left, Block::Inside);
+        drop(self.replace_block(hold.map_or(Block::Left, Block::Inside)));
     }
 
     /// Ends the block, and returns what it holds.
     fn _leave(&self) -> Option<Py<Hold>> {
-        match std::mem::replace(&mut *self.block(), Block::Left) {
+        match self.replace_block(Block::Left) {
             Block::Inside(hold) => Some(hold),
             Block::Left | Block::Entering => None,
         }

@@ -84,6 +84,20 @@ impl Failure {
             .helped("make it in the child")
     }
 
+    /// What a call of the parent acquired, which its child has lost.
+    pub(crate) fn lost_by_fork(parent: u32) -> Self {
+        let what = format!("what this call acquired belongs to process {parent}, the parent");
+        let mut failure = Self::new("Lost", what).helped("acquire the lock again").transient();
+        failure.0.reason = Some("forked");
+        failure
+    }
+
+    /// A call whose outcome nothing would hand over.
+    pub(crate) fn ending() -> Self {
+        Self::usage("the program ends, and tenure serves no event loop any more")
+            .helped("register an exit handler that uses tenure after `import tenure`")
+    }
+
     pub(crate) fn panicked() -> Self {
         Self::new("InDoubt", "tenure panicked in this call")
             .helped("report it to tenure's authors, with the log")

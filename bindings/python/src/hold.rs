@@ -394,12 +394,12 @@ impl Drop for Hold {
             Ok(held) => held.take(),
             Err(poisoned) => poisoned.into_inner().take(),
         };
-        let Some(held) = held else { return };
         if !self.process.is_current() {
-            // It is the parent's.
-            std::mem::forget(held);
+            // Both are the parent's, one of whose threads may have had a lock inside.
+            std::mem::forget((held, std::mem::take(&mut self.has_ended)));
             return;
         }
+        let Some(held) = held else { return };
         let dropped = Python::try_attach(move |py| {
             // Dropping it may wait for the store.
             let raised = PyErr::take(py);

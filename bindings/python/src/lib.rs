@@ -29,9 +29,10 @@ mod _tenure {
         call::Call,
         clock::Clock,
         hold::Hold,
-        process::{_ending, _forked, delivery::Delivered},
+        process::{_ending, _forked, _forking, _has_forked, delivery::Delivered},
         seen::{SeenContender, SeenLeader, SeenLock},
-        store::Store,
+        settings::_check_settings,
+        store::{_finish, Store},
         wanted::Scope,
     };
 

@@ -68,7 +68,7 @@ pub(crate) struct SeenContender {
 }
 
 impl SeenContender {
-    fn holder(it: Contender) -> Self {
+    pub(crate) fn holder(it: Contender) -> Self {
         Self {
             details: it.details(),
             token: it.token.map(tenure::Token::get),

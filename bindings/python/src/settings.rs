@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyBool};
 
 use crate::failure::Failure;
 
@@ -16,17 +16,28 @@ impl<'py> FromPyObject<'_, 'py> for Length {
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let py = given.py();
         let seconds = match given.extract::<f64>() {
-            Ok(seconds) => seconds,
-            Err(error) => match given.call_method0("total_seconds") {
+            Ok(seconds) if !given.is_instance_of::<PyBool>() => seconds,
+            _ => match given.call_method0("total_seconds") {
                 Ok(seconds) => seconds.extract::<f64>()?,
-                Err(_) => return Err(error),
+                Err(_) => {
+                    let what = format!("{} is not a length of time", given.repr()?);
+                    return Err(Failure::usage(what).helped(LENGTH).into_pyerr(py));
+                }
             },
         };
         Duration::try_from_secs_f64(seconds).map(Self).map_err(|_| {
             let what = format!("{seconds} is not a length of time");
-            Failure::usage(what).helped("give seconds, not less than 0").into_pyerr(py)
+            Failure::usage(what).helped(LENGTH).into_pyerr(py)
         })
     }
+}
+
+const LENGTH: &str = "a number of seconds or a timedelta of 0 or more";
+
+/// Refuses settings that no lock could have, where a lock is made.
+#[pyfunction]
+pub(crate) fn _check_settings(settings: &Bound<'_, PyAny>) -> PyResult<()> {
+    settings.extract::<Settings>().map(drop)
 }
 
 /// What an acquisition sets itself; the rest comes from the configuration.
@@ -46,13 +57,21 @@ pub(crate) struct Settings {
 impl<'py> FromPyObject<'_, 'py> for Settings {
     type Error = PyErr;
 
-    /// Reads a dictionary that Python code of this package made.
+    /// Reads a dictionary of keyword arguments.
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let mut settings = Self::default();
         for entry in given.call_method0("items")?.try_iter()? {
             let (name, value): (String, Bound<'py, PyAny>) = entry?.extract()?;
-            let length = || value.extract::<Option<Length>>().map(|given| given.map(|it| it.0));
-            let text = || value.extract::<Option<String>>();
+            let wrong = |wanted: &str| {
+                let shown = value.repr().map(|shown| shown.to_string()).unwrap_or_default();
+                Failure::usage(format!("{name} is {wanted}, but {shown} was given"))
+                    .into_pyerr(value.py())
+            };
+            let length = || {
+                let given = value.extract::<Option<Length>>();
+                given.map(|given| given.map(|it| it.0)).map_err(|_| wrong(LENGTH))
+            };
+            let text = || value.extract::<Option<String>>().map_err(|_| wrong("text"));
             match &*name {
                 "wait" => settings.wait = length()?,
                 "ttl" => settings.ttl = length()?,
@@ -62,10 +81,11 @@ impl<'py> FromPyObject<'_, 'py> for Settings {
                 "label" => settings.label = text()?,
                 "operation" => settings.operation = text()?,
                 "reason" => settings.reason = text()?,
-                "fair" => settings.fair = value.extract()?,
+                "fair" => settings.fair = value.extract().map_err(|_| wrong("True or False"))?,
                 _ => {
                     let what = format!("{name:?} is not a setting of a lock");
-                    return Err(Failure::usage(what).into_pyerr(given.py()));
+                    let help = "ttl, max_hold, hold_at_least, grace, label, operation, reason and fair are";
+                    return Err(Failure::usage(what).helped(help).into_pyerr(value.py()));
                 }
             }
         }

@@ -1,9 +1,15 @@
 //! The class `Store`, from which Python code makes acquisitions and calls.
 
-use std::{future::Future, path::PathBuf, sync::Arc};
+use std::{
+    future::Future,
+    path::PathBuf,
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
 
 use pyo3::{IntoPyObjectExt, prelude::*};
-use tenure::{Tenure, asking::ReleaseAnswer};
+use tenure::{Error, LockName, Tenure, asking::ReleaseAnswer};
 
 use crate::{
     acquisition::Acquisition,
@@ -12,11 +18,14 @@ use crate::{
     failure::Failure,
     logs,
     outside::outside,
-    seen::{Seen, SeenLeader},
-    settings::{Length, Settings},
+    seen::{Seen, SeenContender, SeenLeader},
+    settings::Length,
     state::{Origin, StoreState},
-    wanted::{Scope, Wanted},
+    wanted::Wanted,
 };
+
+/// How long the end of a program waits for the releases that have begun.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A store by its URL, which each process opens for itself.
 #[pyclass(frozen, weakref, module = "tenure._tenure")]
@@ -63,11 +72,6 @@ impl Store {
         Call::new(py, work, nothing)
     }
 
-    /// Waits for the releases that have begun, for a second at most, as the program ends.
-    fn finish(&self, py: Python<'_>) {
-        outside(py, || self.state.let_go());
-    }
-
     /// The kind of the store, or `None` if this process has not opened it.
     #[getter]
     fn kind(&self) -> Option<&'static str> {
@@ -88,15 +92,15 @@ impl Store {
         py: Python<'_>,
         kind: &str,
         names: Vec<String>,
-        settings: Settings,
+        settings: &Bound<'_, PyAny>,
         take: u32,
         of: u32,
-        scope: Option<&Scope>,
+        scope: Option<Py<PyAny>>,
     ) -> PyResult<Acquisition> {
         let name = || names.first().cloned().unwrap_or_default();
-        let wanted = match (kind, scope) {
+        let wanted = match (kind, &scope) {
             ("mutex", None) => Wanted::Mutex(name()),
-            ("reentrant", Some(scope)) => Wanted::Reentrant(name(), scope.scope.clone()),
+            ("reentrant", Some(_)) => Wanted::Reentrant(name(), None),
             ("read", None) => Wanted::Read(name()),
             ("write", None) => Wanted::Write(name()),
             ("permits", None) => Wanted::Permits { name: name(), take, of },
@@ -107,13 +111,32 @@ impl Store {
                 return Err(Failure::usage(what).into_pyerr(py));
             }
         };
-        Ok(Acquisition::new(self.state.clone(), wanted, settings))
+        Ok(Acquisition::new(self.state.clone(), wanted, scope, settings.extract()?))
     }
 
     /// Looks at the holders and waiters of a lock.
     fn inspecting(&self, py: Python<'_>, name: String) -> PyResult<Call> {
         let work = async move |tenure: Tenure| Ok(tenure.inspect(&name).await?);
         self.call(py, work, |seen, py| Seen(seen).into_py_any(py))
+    }
+
+    /// Takes a lock from all that hold it now, and returns them.
+    #[pyo3(signature = (name, reason=None))]
+    fn breaking(&self, py: Python<'_>, name: String, reason: Option<String>) -> PyResult<Call> {
+        let work = async move |tenure: Tenure| {
+            let seen = tenure.inspect(&name).await?;
+            let broken = tenure.evict_seen(&name, &seen).await?;
+            if !broken.is_empty() {
+                let name = LockName::new(&name).map_err(Error::from)?;
+                tenure.record_break(&name, &broken, reason);
+            }
+            Ok(broken)
+        };
+        self.call(py, work, |broken, py| {
+            let broken =
+                broken.into_iter().map(|holder| Py::new(py, SeenContender::holder(holder)));
+            broken.collect::<PyResult<Vec<_>>>()?.into_py_any(py)
+        })
     }
 
     /// Asks the holder of a lock to release it.
@@ -223,6 +246,28 @@ impl Drop for Store {
             let _ = Python::try_attach(|py| outside(py, || self.state.let_go()));
         }
     }
+}
+
+/// Lets go of these stores as the program ends, and waits for the releases that have begun: for a second at most, however
+/// many stores there are.
+#[pyfunction]
+pub(crate) fn _finish(py: Python<'_>, stores: Vec<Py<Store>>) {
+    let states: Vec<_> = stores.iter().map(|store| store.get().state.clone()).collect();
+    outside(py, || {
+        let (done, all_done) = mpsc::channel::<()>();
+        for state in states.into_iter().filter(|state| state.tenure().is_some()) {
+            let done = done.clone();
+            let lets_go = move || {
+                state.let_go();
+                drop(done);
+            };
+            let thread = thread::Builder::new().name("tenure-finish".into());
+            // Without a thread, what is released in the background may not arrive. Its lease ends on its own.
+            drop(thread.spawn(lets_go));
+        }
+        drop(done);
+        let _ = all_done.recv_timeout(PATIENCE);
+    });
 }
 
 /// The outcome of a call that returns nothing.

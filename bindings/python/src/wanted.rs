@@ -16,10 +16,15 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) enum Wanted {
     Mutex(String),
-    Reentrant(String, CoreScope),
+    /// Without a scope, nothing can be entered again.
+    Reentrant(String, Option<CoreScope>),
     Read(String),
     Write(String),
-    Permits { name: String, take: u32, of: u32 },
+    Permits {
+        name: String,
+        take: u32,
+        of: u32,
+    },
     All(Vec<String>),
     Term(String),
 }
@@ -53,7 +58,7 @@ impl Wanted {
             }
             Self::Reentrant(name, scope) => {
                 let lock = with_settings!(tenure.mutex(name), &settings);
-                let lock = lock.reentrant().within(scope);
+                let lock = lock.reentrant().within(&scope.clone().unwrap_or_default());
                 acquired!(settings, lock.lock(), lock.try_lock(), Held::Reentrant)
             }
             Self::Read(name) => {
@@ -87,6 +92,14 @@ impl Wanted {
                 Err(Failure::busy(&LockAddress::new(name, tenure.store().location())))
             }
         }
+    }
+
+    /// The same for a thread or task with this scope.
+    pub(crate) fn within(mut self, scope: &Scope) -> Self {
+        if let Self::Reentrant(_, of) = &mut self {
+            *of = Some(scope.scope.clone());
+        }
+        self
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -130,7 +143,7 @@ impl Held {
 #[pyclass(frozen, module = "tenure._tenure")]
 #[derive(Debug)]
 pub(crate) struct Scope {
-    pub(crate) scope: CoreScope,
+    scope: CoreScope,
     process: &'static Process,
 }
 

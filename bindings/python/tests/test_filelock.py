@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pickle
+import shutil
 import threading
 
 import pytest
@@ -94,11 +95,48 @@ def test_it_decorates_functions(both, path):
     assert work(7) == 7 and not lock.is_locked
 
 
+def test_a_decorated_function_does_its_work_under_the_lock(path):
+    lock, ran = FileLock(path), []
+
+    @lock
+    async def work():
+        ran.append(True)
+
+    with pytest.raises(tenure.UsageError, match="without the lock"):
+        work()
+    assert ran == [] and not lock.is_locked
+
+
 def test_a_singleton_is_one_object(both, path):
     one, two = both.FileLock(path, is_singleton=True), both.FileLock(path, is_singleton=True)
     assert one is two and one.is_singleton
     with one:
         assert two.is_locked
+
+
+def test_a_singleton_with_other_arguments_is_refused(both, path):
+    one = both.FileLock(path, is_singleton=True)
+    for other in ({"timeout": 5}, {"mode": 0o600}, {"blocking": False}, {"thread_local": False}):
+        with pytest.raises(ValueError):
+            both.FileLock(path, is_singleton=True, **other)
+    assert both.FileLock(path, is_singleton=True) is one and one.timeout == -1
+
+
+def test_a_directory_that_was_removed_is_used_anew(both, tmp_path):
+    directory = tmp_path / "d"
+    lock = both.FileLock(directory / "x.lock", timeout=30)
+    for _ in range(3):
+        with lock:
+            with pytest.raises(both.Timeout):
+                both.FileLock(directory / "x.lock").acquire(timeout=0)
+        shutil.rmtree(directory)
+        directory.mkdir()
+
+
+def test_errors_are_those_of_the_operating_system_too(both, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError):
+        both.FileLock(tmp_path / "file" / "x.lock").acquire()
 
 
 def test_asyncio(both, path):
@@ -147,6 +185,56 @@ def test_a_lock_that_was_lost_is_not_entered_again(path):
                 lock.acquire()
     with lock:
         pass
+
+
+def test_errors_of_tenure_are_caught_as_those_of_the_operating_system(path):
+    lock = FileLock(path, lifetime=0.2)
+    with pytest.raises(OSError) as lost:
+        with lock:
+            assert lock.hold.wait_lost(timeout=30)
+    assert isinstance(lost.value, tenure.Lost) and lost.value.reason == "max_hold" and lost.value.help
+    again = pickle.loads(pickle.dumps(lost.value))
+    assert type(again) is type(lost.value) and again.token == lost.value.token and str(again) == str(lost.value)
+    with pytest.raises(OSError) as wrong:
+        FileLock(os.path.join(os.path.dirname(path), "a" * 2000)).acquire()
+    assert isinstance(wrong.value, tenure.UsageError)
+
+
+def test_stores_of_which_nothing_is_held_are_closed(program, tmp_path):
+    run = program(
+        """
+        import gc, os, sys
+        from tenure.filelock import FileLock
+
+        def counted():
+            gc.collect()
+            return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+
+        def use(numbers):
+            for number in numbers:
+                with FileLock(f"{sys.argv[1]}/{number}/x.lock", timeout=30) as lock:
+                    lock.hold.check()
+
+        kept = FileLock(f"{sys.argv[1]}/kept/x.lock")
+        kept.acquire()
+        use(range(20))
+        before = counted()
+        use(range(20, 60))
+        after = counted()
+        assert all(many <= few + 15 for few, many in zip(before, after)), (before, after)
+        # What is held stays, however many came later.
+        kept.hold.check()
+        again = FileLock(f"{sys.argv[1]}/kept/x.lock")
+        try:
+            again.acquire(timeout=0)
+        except TimeoutError:
+            print("held")
+        kept.release()
+        """,
+        str(tmp_path),
+    )
+    code, out, error = run.end(90)
+    assert (code, out) == (0, "held\n"), error
 
 
 def test_a_forked_child_has_no_lock_and_acquires_its_own(program, path):

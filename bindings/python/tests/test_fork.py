@@ -232,6 +232,195 @@ def test_a_reentrant_hold_of_the_parent_is_not_entered(forks, files):
     )
 
 
+def test_a_child_logs_while_its_parent_logs_much(forks, files, tmp_path):
+    forks(
+        """
+        import asyncio, faulthandler, logging
+
+        logging.basicConfig(filename=sys.argv[2], level=5)
+        locks = tenure.open(sys.argv[1])
+
+        async def acquire():
+            async with locks.mutex("a").lock(wait=60):
+                pass
+
+        def work():
+            faulthandler.dump_traceback_later(20, exit=True)
+            logging.info("in the child")
+            with locks.mutex("a").lock(wait=60):
+                pass
+            asyncio.run(acquire())
+
+        for _ in range(150):
+            for _ in range(3):
+                with locks.mutex("a").lock(wait=60):
+                    pass
+            ended(child(work))
+        """,
+        files,
+        str(tmp_path / "log"),
+    )
+
+
+def test_a_fork_waits_until_the_thread_that_logs_is_outside(forks, files):
+    out = forks(
+        """
+        import logging
+
+        # What a handler of the log locks, as a file does.
+        lock, inside = threading.Lock(), threading.Event()
+
+        class Locks(logging.Handler):
+            def emit(self, record):
+                with lock:
+                    inside.set()
+                    time.sleep(0.05)
+
+        logger = logging.getLogger("tenure")
+        logger.addHandler(Locks())
+        logger.setLevel(5)
+        logger.propagate = False
+        locks = tenure.open(sys.argv[1])
+
+        def work():
+            assert lock.acquire(timeout=5)
+
+        for _ in range(5):
+            inside.clear()
+            with locks.mutex("a").lock(wait=60):
+                pass
+            assert inside.wait(30)
+            ended(child(work))
+        # It goes on in the parent.
+        inside.clear()
+        with locks.mutex("a").lock(wait=60):
+            pass
+        assert inside.wait(30)
+        print("done")
+        """,
+        files,
+    )
+    assert out == ["done"]
+
+
+def test_a_grant_on_its_way_at_a_fork_is_not_the_childs(forks, files):
+    forks(
+        """
+        import asyncio
+
+        locks = tenure.open(sys.argv[1])
+        is_child = False
+
+        async def take():
+            hold = await locks.mutex("a").lock()
+            assert not is_child, "the child has a hold"
+            return hold
+
+        async def later():
+            global is_child
+            task = asyncio.ensure_future(take())
+            await asyncio.sleep(0)
+            while not locks.inspect("a").is_held:
+                time.sleep(0.001)
+            # Delivered, and not yet received.
+            time.sleep(0.1)
+            pid = os.fork()
+            if pid == 0:
+                is_child, code = True, 1
+                try:
+                    await task
+                except tenure.Lost as lost:
+                    code = 0 if lost.reason == "forked" else 2
+                finally:
+                    os._exit(code)
+            hold = await task
+            ended(pid)
+            assert hold.check()
+            assert (await locks.inspect_async("a")).is_held
+            await hold.release_async()
+
+        asyncio.run(later())
+        """,
+        files,
+    )
+
+
+def test_a_child_that_drops_what_its_parent_watches_does_not_hang(forks, files):
+    forks(
+        """
+        import faulthandler
+
+        sys.setswitchinterval(1e-5)
+        locks = tenure.open(sys.argv[1])
+        holds = [locks.mutex(f"a-{number}").lock().acquire() for number in range(4)]
+        stop = False
+
+        def watches(hold):
+            while not stop:
+                hold.wait_lost(0.00001)
+
+        threads = [threading.Thread(target=watches, args=(hold,)) for hold in holds for _ in range(3)]
+        for thread in threads:
+            thread.start()
+
+        def work():
+            faulthandler.dump_traceback_later(10, exit=True)
+            holds.clear()
+            threads.clear()
+            gc.collect()
+
+        for _ in range(100):
+            ended(child(work))
+        stop = True
+        for thread in threads:
+            thread.join()
+        for hold in holds:
+            hold.release()
+        """,
+        files,
+    )
+
+
+def test_a_wait_that_a_signals_handler_forks_out_of_is_the_parents(forks, files):
+    forks(
+        """
+        import signal
+
+        locks = tenure.open(sys.argv[1])
+        other = locks.mutex("a").lock().acquire()
+        pid = None
+
+        def forks(*_):
+            global pid
+            pid = os.fork()
+            if pid:
+                other.release()
+
+        signal.signal(signal.SIGUSR1, forks)
+
+        def waits_then_signals():
+            while not locks.inspect("a").waiters:
+                time.sleep(0.001)
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+        threading.Thread(target=waits_then_signals).start()
+        code = 1
+        try:
+            hold = locks.mutex("a", fair=True).lock().acquire()
+        except tenure.Lost as lost:
+            assert pid == 0 and lost.reason == "forked"
+            os._exit(0)
+        finally:
+            if pid == 0:
+                os._exit(1)
+        ended(pid)
+        hold.check()
+        hold.release()
+        """,
+        files,
+    )
+
+
 COUNTS = """
 import multiprocessing, os, sys
 from pathlib import Path

@@ -158,3 +158,64 @@ def test_a_lock_stays_taken_for_hold_at_least(locks):
     with other.lock() as hold:
         hold.cancel_hold_at_least()
     assert not busy(other.lock(wait=0))
+
+
+def test_a_reentrant_acquisition_belongs_to_the_thread_that_acquires(locks):
+    acquisition = locks.reentrant("a").lock(wait=0)
+    inside, done = threading.Event(), threading.Event()
+
+    def holds():
+        with acquisition as hold:
+            hold.check()
+            inside.set()
+            done.wait(30)
+
+    thread = threading.Thread(target=holds)
+    thread.start()
+    try:
+        assert inside.wait(30)
+        # This thread made the acquisition. It is not the owner.
+        with pytest.raises(tenure.Busy):
+            acquisition.acquire()
+        with pytest.raises(tenure.Busy):
+            locks.reentrant("a").lock(wait=0).acquire()
+    finally:
+        done.set()
+        thread.join(30)
+    with acquisition, locks.reentrant("a").lock(wait=0):
+        pass
+
+
+def test_a_reentrant_acquisition_belongs_to_the_task_that_acquires(locks):
+    async def all_of_it():
+        acquisition = locks.reentrant("a").lock(wait=0)
+
+        async def enters():
+            async with acquisition:
+                pass
+
+        async with locks.reentrant("a").lock():
+            with pytest.raises(tenure.Busy):
+                await asyncio.ensure_future(enters())
+            await enters()
+
+    asyncio.run(all_of_it())
+
+
+def test_a_lock_is_broken(tenure_memory, locks):
+    for opened in (tenure_memory, locks):
+        assert opened.break_("a") == []
+        with pytest.raises(tenure.Lost) as lost:
+            with opened.mutex("a", label="first").lock() as hold:
+                assert [broken.label for broken in opened.break_("a", reason="a test")] == ["first"]
+                assert hold.wait_lost(timeout=30)
+        assert lost.value.reason == "taken"
+
+        async def breaks():
+            hold = await opened.mutex("a").lock(wait=30)
+            assert len(await opened.break_async("a")) == 1
+            with pytest.raises(tenure.Lost):
+                async with hold:
+                    await hold.run_async(asyncio.sleep(600))
+
+        asyncio.run(breaks())

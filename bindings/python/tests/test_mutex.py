@@ -194,7 +194,7 @@ def test_errors_say_what_is_wrong():
         locks.mutex("a", ttl=-1).lock()
     with pytest.raises(tenure.UsageError):
         locks.mutex("").lock().acquire()
-    with pytest.raises(TypeError):
+    with pytest.raises(tenure.UsageError, match="wait is a number of seconds or a timedelta"):
         locks.mutex("a").lock(wait="soon")
 
 
@@ -227,3 +227,86 @@ def test_the_environment_chooses_the_store(program, tmp_path):
     )
     assert run.line().endswith("/chosen")
     assert run.end()[0] == 0
+
+
+def test_wrong_settings_are_refused_where_the_lock_is_made():
+    locks = tenure.memory()
+    wrong = {
+        "ttl": ("30s", True, -1, float("nan")),
+        "max_hold": ([],),
+        "label": (7,),
+        "fair": ("yes",),
+        "tll": (30,),
+    }
+    for name, values in wrong.items():
+        for value in values:
+            makes = (
+                lambda: locks.mutex("a", **{name: value}),
+                lambda: locks.semaphore("a", 3, **{name: value}),
+                lambda: tenure.locked("a", **{name: value}),
+            )
+            for make in makes:
+                with pytest.raises(tenure.UsageError, match=name):
+                    make()
+
+
+def test_threads_that_misuse_one_acquisition_do_not_deadlock(program):
+    run = program(
+        """
+        import faulthandler, sys, threading
+        import tenure
+
+        faulthandler.dump_traceback_later(60, exit=True)
+        sys.setswitchinterval(1e-6)
+        shared, refused = tenure.memory().mutex("a").lock(), []
+
+        def work():
+            for _ in range(3000):
+                try:
+                    with shared:
+                        pass
+                except tenure.UsageError:
+                    refused.append(1)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        print(bool(refused))
+        """
+    )
+    code, out, error = run.end(90)
+    assert (code, out) == (0, "True\n"), error
+
+
+def test_an_exception_of_a_shared_acquisition_is_made_without_its_lock(program):
+    # A profiler runs Python code while the exception is made, as a switch of threads does.
+    run = program(
+        """
+        import faulthandler, sys
+        import tenure
+
+        faulthandler.dump_traceback_later(30, exit=True)
+        shared = tenure.memory().mutex("a").lock()
+
+        def profile(frame, event, _):
+            if event == "call" and "_errors" in frame.f_code.co_filename:
+                sys.setprofile(None)
+                try:
+                    with shared:
+                        pass
+                except tenure.UsageError:
+                    print("refused")
+
+        with shared:
+            sys.setprofile(profile)
+            try:
+                with shared:
+                    pass
+            except tenure.UsageError:
+                print("refused")
+        """
+    )
+    code, out, error = run.end(60)
+    assert (code, out) == (0, "refused\n" * 2), error

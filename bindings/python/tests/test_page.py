@@ -89,7 +89,7 @@ def test_the_tests_pass(run, tmp_path):
     # The plugin is found without being named where the package is installed.
     named = [] if installed() else ["-p", "tenure.pytest"]
     out = run("", "-m", "pytest", "-q", *named, "test_shop.py")
-    assert "2 passed" in out
+    assert "3 passed" in out
 
 
 def installed() -> bool:

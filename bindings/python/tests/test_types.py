@@ -38,11 +38,28 @@ async def later() -> int:
     async with tenure.memory().semaphore("a", 3).lock(2, wait=5) as hold:
         return hold.token
 
-@tenure.locked("job:{id}", on_busy="skip")
+@tenure.locked("job:{id}")
 def job(id: int) -> str:
     return str(id)
 
+@tenure.locked("job:{id}", on_busy="skip")
+def skips(id: int, hold: tenure.Hold | None = None) -> str:
+    return str(id)
+
+@tenure.locked("job:{id}", on_busy="skip", ttl=5)
+async def later_skips(id: int) -> str:
+    return str(id)
+
 text: str = job(7)
+perhaps: str | None = skips(7)
+# Each of these is wrong; if it is not found, the comment is an error itself.
+text = skips(7)  # type: ignore[assignment]
+job("7")  # type: ignore[arg-type]
+job()  # type: ignore[call-arg]
+
+async def awaits() -> None:
+    perhaps: str | None = await later_skips(7)
+    text: str = await later_skips(7)  # type: ignore[assignment]
 """
     )
     mypy("mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program), cwd=tmp_path)

@@ -7,7 +7,7 @@ import atexit
 import itertools
 import os
 import weakref
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from typing import Any, Literal, TypeVar
 
 from . import _tenure
@@ -96,10 +96,12 @@ async def itself(hold: _tenure.Hold) -> _tenure.Hold:
 
 
 async def run_while_held(hold: _tenure.Hold, work: Awaitable[T]) -> T:
-    """Awaits ``work`` for as long as the hold lasts."""
-    task = asyncio.ensure_future(work)
-    lost = asyncio.ensure_future(hold.wait_lost_async())
+    """Awaits ``work`` for as long as the hold lasts. It does not begin unless the hold is held."""
+    lost = task = None
     try:
+        hold.check()
+        lost = asyncio.ensure_future(hold.wait_lost_async())
+        task = asyncio.ensure_future(work)
         await asyncio.wait((task, lost), return_when=asyncio.FIRST_COMPLETED)
         if not task.done() and not lost.result():
             # The work released the hold.
@@ -110,19 +112,41 @@ async def run_while_held(hold: _tenure.Hold, work: Awaitable[T]) -> T:
                 hold.check()
             return result
     finally:
-        lost.cancel()
-        if not task.done():
-            # The work ends before the error is raised. What it answers to the cancellation no longer matters.
-            task.cancel()
-            await asyncio.wait((task,))
+        if lost is not None:
+            lost.cancel()
+        if task is None:
+            _drop(work)
+        else:
+            await _ended(task)
     hold.check()
     raise AssertionError("a lost hold was found held")
 
 
+async def _ended(task: asyncio.Future[Any]) -> None:
+    """Cancels a task that is not done, and waits for its end, however often that is cancelled."""
+    again = None
+    while not task.done():
+        # What it answers to the cancellation no longer matters.
+        task.cancel()
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError as cancelled:
+            again = cancelled
+    if again is not None:
+        raise again
+
+
+def _drop(work: Awaitable[Any]) -> None:
+    """Ends work that is not begun."""
+    if isinstance(work, asyncio.Future):
+        work.cancel()
+    elif isinstance(work, Coroutine):
+        work.close()
+
+
 @atexit.register
 def _finish() -> None:
-    for store in list(stores):
-        store.finish()
+    _tenure._finish(list(stores))
     _tenure._ending()
 
 
@@ -131,4 +155,6 @@ def _after_fork() -> None:
     _pending.clear()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(
+    before=_tenure._forking, after_in_parent=_tenure._has_forked, after_in_child=_after_fork
+)

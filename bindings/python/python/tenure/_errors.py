@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
+
+E = TypeVar("E", bound="Error")
 
 
 class Error(Exception):
@@ -38,9 +40,16 @@ class Error(Exception):
         if help is not None and hasattr(self, "add_note"):
             self.add_note(f"help: {help}")
 
-    def __reduce__(self) -> Any:
+    def _as(self, kind: type[E]) -> E:
+        """The same error as another kind."""
+        return kind(str(self), **self._parts()).with_traceback(self.__traceback__)
+
+    def _parts(self) -> dict[str, Any]:
         parts = {"help": self.help, "lock": self.lock, "store": self.store, "is_transient": self.is_transient}
-        return _rebuilt, (type(self), str(self), parts | self._more)
+        return parts | self._more
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (type(self), str(self), self._parts())
 
 
 def _rebuilt(kind: type[Error], message: str, parts: dict[str, Any]) -> Error:

@@ -15,7 +15,7 @@ from . import _bridge, _tenure
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-    from ._tenure import Acquisition, Clock, Leader, Snapshot
+    from ._tenure import Acquisition, Clock, Contender, Leader, Snapshot
 
 #: A length of time: seconds, or a ``timedelta``.
 Length = float | timedelta
@@ -107,6 +107,18 @@ class Tenure:
         """Asks the holder of a lock to release it, as ``ask_release`` does."""
         return await _bridge.run(self._store.asking_release(name, reason, wait))
 
+    def break_(self, name: str, *, reason: str | None = None) -> list[Contender]:
+        """Takes a lock from all that hold it now, and returns them. Their holds are lost.
+
+        The holders are not asked, and may still work for a moment: only a resource that checks tokens refuses that.
+        ``reason`` is for the history of the lock. In a test, this is how a hold is lost.
+        """
+        return self._store.breaking(name, reason).block()
+
+    async def break_async(self, name: str, *, reason: str | None = None) -> list[Contender]:
+        """Takes a lock from all that hold it now, as ``break_`` does."""
+        return await _bridge.run(self._store.breaking(name, reason))
+
     @property
     def kind(self) -> str | None:
         """The kind of the store: ``redis``, for example. ``None`` if this process has not opened it."""
@@ -151,6 +163,7 @@ class _Handle:
         #: The name of the lock.
         self.name = name
         self._tenure = tenure
+        _tenure._check_settings(dict(settings))
         self._settings = settings
 
     def _acquisition(
@@ -208,13 +221,13 @@ class _Scopes:
 class Reentrant(_Handle):
     """A mutex that a thread or an asyncio task can enter again while it holds it.
 
-    Entering again asks nothing and keeps the token. The lock is released with the last hold. A task is its own owner:
-    a task that it starts is another one.
+    Entering again asks nothing and keeps the token. The lock is released with the last hold. The owner is the thread or
+    task that acquires. A task that it starts is another one.
     """
 
     def lock(self, wait: Length | None = None) -> Acquisition:
         """Acquires the lock, as ``Mutex.lock`` does, or enters it again."""
-        return self._acquisition("reentrant", wait, scope=self._tenure._scopes.current())
+        return self._acquisition("reentrant", wait, scope=self._tenure._scopes.current)
 
 
 class RwLock(_Handle):

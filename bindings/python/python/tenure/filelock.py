@@ -13,16 +13,32 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from . import _bridge, _locks, _tenure
-from ._errors import Busy, Lost, UsageError
+from . import _bridge, _stores, _tenure
+from ._decorator import refuse_unfinished
+from ._errors import Busy, Error, InDoubt, Lost, Misconfigured, Unreachable, UsageError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["AcquireReturnProxy", "AsyncFileLock", "BaseFileLock", "FileLock", "Timeout", "UnixFileLock"]
+    from . import _locks
+
+__all__ = [
+    "AcquireReturnProxy",
+    "AsyncFileLock",
+    "BaseFileLock",
+    "FileLock",
+    "LockError",
+    "LockInDoubt",
+    "LockLost",
+    "LockMisconfigured",
+    "LockUnreachable",
+    "LockUsageError",
+    "Timeout",
+    "UnixFileLock",
+]
 
 L = TypeVar("L", bound="FileLock")
 
@@ -64,6 +80,8 @@ class _State:
     """What a lock object holds: for all threads, or for one."""
 
     hold: _tenure.Hold | None = None
+    #: Where it is held, which is not forgotten meanwhile.
+    store: _locks.Tenure | None = None
     count = 0
 
 
@@ -71,16 +89,55 @@ class _ThreadState(threading.local, _State):
     """The same for each thread."""
 
 
-#: The open stores, by directory.
-_stores: dict[str, _locks.Tenure] = {}
+class LockError(Error, OSError):
+    """An error of tenure, for programs that catch ``OSError`` where they lock files."""
 
 
-def _store_of(directory: str) -> _locks.Tenure:
-    opened = _stores.get(directory)
-    if opened is None:
-        os.makedirs(directory, exist_ok=True)
-        opened = _stores.setdefault(directory, _locks._unopened(f"file:{directory}/.tenure"))
-    return opened
+class LockLost(LockError, Lost):
+    """``tenure.Lost`` as an ``OSError``."""
+
+
+class LockUnreachable(LockError, Unreachable):
+    """``tenure.Unreachable`` as an ``OSError``."""
+
+
+class LockInDoubt(LockError, InDoubt):
+    """``tenure.InDoubt`` as an ``OSError``."""
+
+
+class LockMisconfigured(LockError, Misconfigured):
+    """``tenure.Misconfigured`` as an ``OSError``."""
+
+
+class LockUsageError(LockError, UsageError):
+    """``tenure.UsageError`` as an ``OSError``."""
+
+
+_OS_ERRORS: dict[type[Error], type[LockError]] = {
+    Lost: LockLost,
+    Unreachable: LockUnreachable,
+    InDoubt: LockInDoubt,
+    Misconfigured: LockMisconfigured,
+    UsageError: LockUsageError,
+}
+
+
+@contextlib.contextmanager
+def _os_errors() -> Iterator[None]:
+    """Raises an error of tenure as one that is an ``OSError`` too."""
+    try:
+        yield
+    except (Busy, LockError):
+        raise
+    except Error as error:
+        raise error._as(_OS_ERRORS.get(type(error), LockError)) from error.__cause__
+
+
+def _place(lock_file: str | os.PathLike[str]) -> tuple[str, str]:
+    """The directory and the name of a lock."""
+    # The file need not exist, and a link to it may come and go. So only the directory is resolved.
+    directory, name = os.path.split(os.path.abspath(os.fspath(lock_file)))
+    return os.path.realpath(directory), name
 
 
 class BaseFileLock:
@@ -91,7 +148,7 @@ class BaseFileLock:
     def __new__(cls, lock_file: str | os.PathLike[str], *_args: Any, **options: Any) -> Self:
         if not options.get("is_singleton"):
             return super().__new__(cls)
-        instance: Self = cls._instances.setdefault((cls, os.fspath(lock_file)), super().__new__(cls))
+        instance: Self = cls._instances.setdefault((cls, os.path.join(*_place(lock_file))), super().__new__(cls))
         return instance
 
     def __init__(
@@ -112,9 +169,14 @@ class BaseFileLock:
         if unknown := set(unused) - known:
             raise UsageError(f"{min(unknown)!r} is not an option of tenure's FileLock")
         if is_singleton and getattr(self, "is_singleton", False):
+            asked = (float(timeout), mode, thread_local, blocking, poll_interval, lifetime)
+            known_as = ("timeout", "mode", "thread_local", "blocking", "poll_interval", "lifetime")
+            for name, value, has in zip(known_as, asked, self._options(), strict=True):
+                if value != has:
+                    raise UsageError(f"the singleton for {os.fspath(lock_file)!r} has {name}={has!r}, not {value!r}")
             return
         #: The path, as it was given.
-        self.lock_file = os.fspath(lock_file)
+        self.lock_file: str = os.fspath(lock_file)
         #: How long to wait, in seconds. Below 0, without a limit.
         self.timeout = float(timeout)
         #: Has no effect: the store in the directory decides who may use it.
@@ -129,9 +191,12 @@ class BaseFileLock:
         self.lifetime = lifetime
         self._is_thread_local = thread_local
         self._state: _State = _ThreadState() if thread_local else _State()
-        # The file need not exist, and a link to it may come and go. So only the directory is resolved.
-        directory, name = os.path.split(os.path.abspath(self.lock_file))
-        self._directory, self._name = os.path.realpath(directory), name
+        self._directory, self._name = _place(lock_file)
+
+    def _options(self) -> tuple[Any, ...]:
+        """What two singletons of one path must have in common."""
+        thread_local = self._is_thread_local
+        return self.timeout, self.mode, thread_local, self.blocking, self.poll_interval, self.lifetime
 
     def is_thread_local(self) -> bool:
         """Whether each thread acquires the lock for itself."""
@@ -163,13 +228,13 @@ class BaseFileLock:
             if lost.reason != "forked":
                 raise
             # It is the parent's, and the child acquires the lock itself.
-            state.hold, state.count = None, 0
+            state.hold, state.store, state.count = None, None, 0
             return False
         state.count += 1
         return True
 
-    def _entered(self, hold: _tenure.Hold) -> None:
-        self._state.hold, self._state.count = hold, 1
+    def _entered(self, hold: _tenure.Hold, store: _locks.Tenure) -> None:
+        self._state.hold, self._state.store, self._state.count = hold, store, 1
 
     def _left(self, force: bool) -> _tenure.Hold | None:
         """Counts one acquisition less, and returns the hold that is to be released now."""
@@ -179,12 +244,12 @@ class BaseFileLock:
         state.count = 0 if force else state.count - 1
         if state.count > 0:
             return None
-        hold, state.hold = state.hold, None
+        hold, state.hold, state.store = state.hold, None, None
         return None if hold._is_of_parent() else hold
 
-    def _acquisition(self, wait: float | None) -> _tenure.Acquisition:
+    def _acquisition(self, store: _locks.Tenure, wait: float | None) -> _tenure.Acquisition:
         settings: Any = {} if self.lifetime is None else {"max_hold": self.lifetime}
-        return _store_of(self._directory).mutex(self._name, **settings).lock(wait)
+        return store.mutex(self._name, **settings).lock(wait)
 
     def _wait(self, timeout: float | None, blocking: bool | None) -> float | None:
         timeout = self.timeout if timeout is None else timeout
@@ -216,34 +281,41 @@ class FileLock(BaseFileLock):
         cancel_check: Callable[[], bool] | None = None,
     ) -> AcquireReturnProxy[Self]:
         """Acquires the lock, and blocks until it is free or ``timeout`` is up. Raises ``Timeout`` then."""
-        if self._enter_again():
-            return AcquireReturnProxy(self)
         wait = self._wait(timeout, blocking)
-        if cancel_check is None:
-            try:
-                hold = self._acquisition(wait).acquire()
-            except Busy as busy:
-                raise self._timeout(busy) from None
-        else:
-            hold = self._acquire_unless(cancel_check, wait, poll_interval or self.poll_interval)
-        self._entered(hold)
+        with _os_errors():
+            if not self._enter_again():
+                store = _stores.at(self._directory)
+                if cancel_check is None:
+                    hold = self._acquire(store, wait)
+                else:
+                    hold = self._acquire_unless(cancel_check, store, wait, poll_interval or self.poll_interval)
+                self._entered(hold, store)
         return AcquireReturnProxy(self)
 
-    def _acquire_unless(self, cancelled: Callable[[], bool], wait: float | None, pause: float) -> _tenure.Hold:
+    def _acquire(self, store: _locks.Tenure, wait: float | None) -> _tenure.Hold:
+        try:
+            return self._acquisition(store, wait).acquire()
+        except Busy as busy:
+            raise self._timeout(busy) from None
+
+    def _acquire_unless(
+        self, cancelled: Callable[[], bool], store: _locks.Tenure, wait: float | None, pause: float
+    ) -> _tenure.Hold:
         until = None if wait is None else time.monotonic() + wait
         while True:
             left = pause if until is None else min(pause, max(until - time.monotonic(), 0))
             try:
-                return self._acquisition(left).acquire()
-            except Busy as busy:
+                return self._acquire(store, left)
+            except Timeout:
                 if cancelled() or (until is not None and time.monotonic() >= until):
-                    raise self._timeout(busy) from None
+                    raise
 
     def release(self, force: bool = False) -> None:
         """Releases the lock if this was the last acquisition, or with ``force``. Does nothing if it is not held."""
         hold = self._left(force)
         if hold is not None:
-            hold.release()
+            with _os_errors():
+                hold.release()
 
     def __enter__(self) -> Self:
         self.acquire()
@@ -252,7 +324,8 @@ class FileLock(BaseFileLock):
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         hold = self._left(force=False)
         if hold is not None:
-            hold.__exit__(kind, error, traceback)
+            with _os_errors():
+                hold.__exit__(kind, error, traceback)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Makes a function that runs only under this lock."""
@@ -260,7 +333,9 @@ class FileLock(BaseFileLock):
         @functools.wraps(function)
         def runs(*args: Any, **given: Any) -> Any:
             with self:
-                return function(*args, **given)
+                result = function(*args, **given)
+                refuse_unfinished(result, function)
+                return result
 
         return runs
 
@@ -294,19 +369,22 @@ class AsyncFileLock(BaseFileLock):
         blocking: bool | None = None,
     ) -> AsyncAcquireReturnProxy:
         """Acquires the lock, and waits until it is free or ``timeout`` is up. Raises ``Timeout`` then."""
-        if not self._enter_again():
-            try:
-                hold = await self._acquisition(self._wait(timeout, blocking))
-            except Busy as busy:
-                raise self._timeout(busy) from None
-            self._entered(hold)
+        with _os_errors():
+            if not self._enter_again():
+                store = _stores.at(self._directory)
+                try:
+                    hold = await self._acquisition(store, self._wait(timeout, blocking))
+                except Busy as busy:
+                    raise self._timeout(busy) from None
+                self._entered(hold, store)
         return AsyncAcquireReturnProxy(self)
 
     async def release(self, force: bool = False) -> None:
         """Releases the lock if this was the last acquisition, or with ``force``."""
         hold = self._left(force)
         if hold is not None:
-            await hold.release_async()
+            with _os_errors():
+                await hold.release_async()
 
     async def __aenter__(self) -> Self:
         await self.acquire()
@@ -315,7 +393,8 @@ class AsyncFileLock(BaseFileLock):
     async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         hold = self._left(force=False)
         if hold is not None:
-            await _bridge.leave(hold, error)
+            with _os_errors():
+                await _bridge.leave(hold, error)
 
 
 class AsyncAcquireReturnProxy:

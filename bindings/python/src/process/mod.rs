@@ -1,10 +1,12 @@
-//! What exists once per process: the thread whose runtime drives waits, and the thread that delivers to asyncio.
+//! What exists once per process: the thread whose runtime drives waits, the one that delivers to asyncio, and the one
+//! that logs.
 //!
-//! A forked child has neither thread. It finds no state under its own process id and makes a new one; its parent's is
-//! never dropped. Nothing here is locked, so a fork at any moment leaves nothing locked in the child.
+//! A forked child has none of them. It finds no state under its own process id and makes a new one; its parent's is
+//! never used or dropped, so what a fork at any moment leaves locked there holds up nothing.
 
 pub(crate) mod delivery;
 pub(crate) mod log_thread;
+pub(crate) mod owned;
 mod visits;
 
 use std::{
@@ -46,6 +48,22 @@ impl Identity {
     }
 }
 
+/// Keeps the thread that logs out of Python during a fork.
+#[pyfunction]
+pub(crate) fn _forking(py: Python<'_>) {
+    if let Some(process) = Process::find() {
+        outside(py, || process.log_visits.pause());
+    }
+}
+
+/// Lets the thread that logs go on in the parent of a fork, or after a fork that failed.
+#[pyfunction]
+pub(crate) fn _has_forked() {
+    if let Some(process) = Process::find() {
+        process.log_visits.resume();
+    }
+}
+
 /// Counts a fork, in its child.
 #[pyfunction]
 pub(crate) fn _forked() {
@@ -57,7 +75,10 @@ pub(crate) fn _forked() {
 #[pyfunction]
 pub(crate) fn _ending(py: Python<'_>) {
     if let Some(process) = Process::find() {
-        outside(py, || process.visits.end());
+        outside(py, || {
+            process.delivery_visits.end();
+            process.log_visits.end();
+        });
     }
     outside::end(py);
 }
@@ -70,7 +91,9 @@ pub(crate) struct Process {
     pub(crate) runtime: Handle,
     deliveries: Deliveries,
     pub(crate) logs: LogQueue,
-    visits: Visits,
+    /// Those of the thread that delivers. A slow handler of the log does not hold up asyncio.
+    delivery_visits: Visits,
+    log_visits: Visits,
     next: OnceLock<&'static Self>,
 }
 
@@ -120,6 +143,11 @@ impl Process {
         self.identity.pid
     }
 
+    /// Whether nothing is delivered any more, as the program ends.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.delivery_visits.have_ended()
+    }
+
     /// Hands the outcome of a call to the event loop that waits for it.
     pub(crate) fn deliver(&self, key: u64, outcome: Result<Deliver, Failure>) {
         // If the thread is gone, the interpreter has ended. What is dropped here is released.
@@ -128,10 +156,11 @@ impl Process {
 
     fn start() -> io::Result<&'static Self> {
         let runtime = tenure_core::runtime::start("tenure-python")?;
-        let visits = Visits::default();
-        let (deliveries, logs) =
-            (delivery::start(visits.clone())?, log_thread::start(visits.clone())?);
+        let (delivery_visits, log_visits) = (Visits::default(), Visits::default());
+        let deliveries = delivery::start(delivery_visits.clone())?;
+        let logs = log_thread::start(log_visits.clone())?;
         let (identity, next) = (Identity::current(), OnceLock::new());
-        Ok(Box::leak(Box::new(Self { identity, runtime, visits, deliveries, logs, next })))
+        let it = Self { identity, runtime, deliveries, logs, delivery_visits, log_visits, next };
+        Ok(Box::leak(Box::new(it)))
     }
 }

@@ -7,6 +7,7 @@ mod thread_waker;
 
 use std::{
     future::Future,
+    mem,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, Waker},
@@ -18,7 +19,7 @@ use tenure_core::threads::poll_directly;
 use tokio::{runtime::Handle, task::unconstrained};
 
 use self::thread_waker::ThreadWaker;
-use crate::outside::outside;
+use crate::{failure::Failure, outside::outside, process::Process};
 
 /// How often the main thread looks for signals. A wait ends within 50 ms of one.
 const LOOKS: Duration = Duration::from_millis(20);
@@ -26,7 +27,7 @@ const LOOKS: Duration = Duration::from_millis(20);
 /// Blocks until `future` is done. An exception of a signal's handler drops it first, so that no place is left.
 pub(crate) fn wait_for<T: Send>(
     py: Python<'_>,
-    runtime: &Handle,
+    process: &Process,
     future: Pin<Box<dyn Future<Output = T> + Send>>,
 ) -> PyResult<T> {
     let handles_signals = is_main_thread();
@@ -34,7 +35,8 @@ pub(crate) fn wait_for<T: Send>(
         let sleeper = Arc::new(ThreadWaker::default());
         let waker = Waker::from(sleeper.clone());
         // It never yields, so it would use up the budget of a tokio task for good.
-        let mut work = Work { runtime, future: Some(Box::pin(unconstrained(future))) };
+        let mut work =
+            Work { runtime: &process.runtime, future: Some(Box::pin(unconstrained(future))) };
         let mut direct = None;
         loop {
             if let Poll::Ready(done) = poll_directly(&mut direct, || work.poll(&waker)) {
@@ -45,7 +47,15 @@ pub(crate) fn wait_for<T: Send>(
                 if sleeper.wait(until, &mut direct) {
                     break;
                 }
-                Python::attach(|py| py.check_signals())?;
+                let signalled = Python::attach(|py| py.check_signals());
+                if !process.is_current() {
+                    // A handler forked, and this is the child. The wait, and what it comes to, are the parent's.
+                    mem::forget(work);
+                    signalled?;
+                    let failure = Failure::lost_by_fork(process.pid());
+                    return Err(Python::attach(|py| failure.into_pyerr(py)));
+                }
+                signalled?;
             }
         }
     })
