@@ -25,6 +25,8 @@ fn entries(scene: &Scene) -> Vec<Value> {
 fn one_command_answers_the_questions_of_a_bad_night(scene: &Scene) {
     let works = scene.start("nightly --history --label web --reason invoices", WORKS);
     scene.line("held");
+    // It is written in the background.
+    eventually("the hold has an entry", || !entries(scene).is_empty());
     let held = &entries(scene)[0];
     assert_eq!((&held["ended"], &held["until"]), (&Value::Null, &Value::Null));
     assert_eq!((&held["label"], &held["reason"]), (&"web".into(), &"invoices".into()));
