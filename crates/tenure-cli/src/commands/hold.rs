@@ -9,13 +9,13 @@ use crate::{
     args,
     exit::{Failure, by_signal},
     hold::{
+        command::{self, HoldCommand},
         input::{self, Input, Line},
-        life::{EndReason, Life, LifeOutcome, Wish},
-        order::{self, Order},
         parent::Parent,
-        signals::survive,
+        signals::ignore_other_signals,
         store::SharedStore,
-        table::{HoldName, Table, WISHES, Wished},
+        table::{Delivery, HoldName, MESSAGES, Table},
+        task::{EndReason, HoldOutcome, HoldTask, Message},
     },
     output::{Event, Reporter, lines::EventLines, outbox::Outbox},
     run::{
@@ -43,7 +43,7 @@ pub(super) async fn hold(
     let has_person = std::io::stdin().is_terminal();
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
-    survive(!has_person);
+    ignore_other_signals(!has_person);
     let begun = async {
         let parent = parent?;
         let program = voice.to_program(lines.clone());
@@ -101,7 +101,7 @@ struct Holding {
 /// What the loop woke up for.
 enum Woken {
     Line(Option<Line>),
-    Ended(HoldName, LifeOutcome),
+    Ended(HoldName, HoldOutcome),
     Parent,
     Unread,
     Signal(Signal),
@@ -171,17 +171,17 @@ impl Holding {
                 }
                 Woken::Signal(signal) => self.table.signal_all(signal),
                 Woken::Line(Some(line)) => self.obey(line),
-                Woken::Ended(name, LifeOutcome::Failed(failure)) if self.many => {
+                Woken::Ended(name, HoldOutcome::Failed(failure)) if self.many => {
                     self.lines.of_hold(name).failure(&failure, codes.of(&failure));
                 }
-                Woken::Ended(_, LifeOutcome::Failed(failure)) => return Err(failure),
+                Woken::Ended(_, HoldOutcome::Failed(failure)) => return Err(failure),
                 Woken::Ended(..) if self.many => {}
                 Woken::Ended(_, outcome) => {
                     code = match outcome {
-                        LifeOutcome::GivenUp { asked: false } | LifeOutcome::InDoubt => {
+                        HoldOutcome::GivenUp { asked: false } | HoldOutcome::InDoubt => {
                             codes.failed
                         }
-                        LifeOutcome::Lost(_) => codes.lost,
+                        HoldOutcome::Lost(_) => codes.lost,
                         _ => 0,
                     }
                 }
@@ -207,31 +207,31 @@ impl Holding {
     }
 
     fn obey(&mut self, line: Line) {
-        let (hold, id) = line.as_deref().map(order::about).unwrap_or_default();
+        let (hold, id) = line.as_deref().map(command::about).unwrap_or_default();
         let hold = if self.many { hold.map(Arc::from) } else { None };
-        let order = line.and_then(|line| order::parse(&line, self.many));
-        if let Err(why) = order.and_then(|order| self.obey_order(order, &hold)) {
+        let command = line.and_then(|line| command::parse(&line, self.many));
+        if let Err(why) = command.and_then(|command| self.obey_command(command, &hold)) {
             self.tell(&hold, &Event::Refused { why: &why, id: id.as_ref() });
         }
     }
 
-    fn obey_order(&mut self, order: Order, hold: &HoldName) -> Result<(), String> {
-        match order {
-            Order::Check(_, id) => {
-                match self.table.wish(hold, Wish::Check(id.clone())) {
-                    Wished::Passed => {}
+    fn obey_command(&mut self, command: HoldCommand, hold: &HoldName) -> Result<(), String> {
+        match command {
+            HoldCommand::Check(_, id) => {
+                match self.table.message(hold, Message::Check(id.clone())) {
+                    Delivery::Passed => {}
                     // It is over, which is an answer.
-                    Wished::NoHold => {
+                    Delivery::NoHold => {
                         let id = id.as_ref();
                         self.tell(hold, &Event::Checked { name: None, id, valid: None });
                     }
-                    Wished::Full => return Err(format!("{WISHES} checks are unanswered")),
+                    Delivery::Full => return Err(format!("{MESSAGES} checks are unanswered")),
                 }
                 Ok(())
             }
-            Order::Release(_) if self.table.release(hold) || !self.many => Ok(()),
-            Order::Release(_) => Err(format!("there is no hold called {:?}", name_of(hold))),
-            Order::Acquire(_, asked) => {
+            HoldCommand::Release(_) if self.table.release(hold) || !self.many => Ok(()),
+            HoldCommand::Release(_) => Err(format!("there is no hold called {:?}", name_of(hold))),
+            HoldCommand::Acquire(_, asked) => {
                 self.table.check_room(hold)?;
                 let plan = RunSettings::for_hold(&asked, &self.config)
                     .map_err(|failure| failure.explanation().line())?;
@@ -253,7 +253,15 @@ impl Holding {
         voice.set_holder_label(plan.event_label());
         let (names, store) = (args.names().cloned().collect(), self.store.clone());
         let wait = WaitTimer::begin(plan.patience);
-        self.table.begin(hold, |wishes, end| Life { store, names, plan, wait, voice, wishes, end });
+        self.table.begin(hold, |messages, end| HoldTask {
+            store,
+            names,
+            plan,
+            wait,
+            voice,
+            messages,
+            end,
+        });
     }
 }
 

@@ -10,7 +10,7 @@ use nix::sys::signal::{SigSet, Signal};
 use rustix::event::PollFlags;
 use tokio::sync::{mpsc, oneshot};
 
-use super::order::LONGEST;
+use super::command::LONGEST;
 use crate::{
     exit::Failure,
     explanation::Explanation,

@@ -6,7 +6,7 @@ use nix::sys::signal::{SigSet, Signal};
 use tokio::signal::unix::{self, SignalKind};
 
 /// What else would end this process, or stop it and its renewals. Somebody may send it to all of a group.
-const DEADLY: [Signal; 9] = [
+const TERMINATING: [Signal; 9] = [
     Signal::SIGUSR1,
     Signal::SIGUSR2,
     Signal::SIGALRM,
@@ -30,9 +30,9 @@ const REAL_TIME: RangeInclusive<i32> = 1..=0;
 
 /// Lets no signal end or stop this process from now on that can be kept from that, but those that people end it by.
 /// `stays` says whether it is to be stopped by no terminal either.
-pub(crate) fn survive(stays: bool) {
+pub(crate) fn ignore_other_signals(stays: bool) {
     let stop = stays.then_some(Signal::SIGTSTP);
-    for signal in DEADLY.into_iter().chain(OF_LINUX).chain(stop) {
+    for signal in TERMINATING.into_iter().chain(OF_LINUX).chain(stop) {
         // What was heard once does nothing any more.
         drop(unix::signal(SignalKind::from_raw(signal as i32)));
         let _ = SigSet::from(signal).thread_unblock();

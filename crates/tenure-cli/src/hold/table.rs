@@ -11,13 +11,13 @@ use tokio::{
     task::{Id, JoinSet},
 };
 
-use super::life::{EndReason, Life, LifeOutcome, Wish};
+use super::task::{EndReason, HoldOutcome, HoldTask, Message};
 use crate::exit::Failure;
 
 /// How many there may be at once.
 pub(crate) const MOST: usize = 10_000;
-/// How many wishes wait for a hold: a check more is refused.
-pub(crate) const WISHES: usize = 64;
+/// How many messages wait for a hold: a check more is refused.
+pub(crate) const MESSAGES: usize = 64;
 
 /// The name of a hold. One that is alone has none.
 pub(crate) type HoldName = Option<Arc<str>>;
@@ -25,16 +25,16 @@ pub(crate) type HoldName = Option<Arc<str>>;
 /// The holds that there are, and the waits for more.
 #[derive(Default)]
 pub(crate) struct Table {
-    lives: HashMap<HoldName, Handle>,
-    running: JoinSet<(HoldName, LifeOutcome)>,
+    holds: HashMap<HoldName, Handle>,
+    running: JoinSet<(HoldName, HoldOutcome)>,
     /// What is left to be said of those that were lost.
-    aftermath: JoinSet<()>,
+    reports: JoinSet<()>,
     is_unsettled: bool,
 }
 
-/// What became of a wish.
+/// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wished {
+pub(crate) enum Delivery {
     Passed,
     NoHold,
     Full,
@@ -42,18 +42,18 @@ pub(crate) enum Wished {
 
 struct Handle {
     task: Id,
-    wishes: mpsc::Sender<Wish>,
+    messages: mpsc::Sender<Message>,
     end: watch::Sender<Option<EndReason>>,
 }
 
 impl Table {
     /// Whether there is room for one with this name; why not.
     pub(crate) fn check_room(&self, name: &HoldName) -> Result<(), String> {
-        if self.lives.contains_key(name) {
+        if self.holds.contains_key(name) {
             let name = name.as_deref().unwrap_or_default();
             return Err(format!("there is a hold called {name:?} already"));
         }
-        if self.lives.len() >= MOST {
+        if self.holds.len() >= MOST {
             return Err(format!(
                 "there are {MOST} holds already; release some, or start another process"
             ));
@@ -65,79 +65,79 @@ impl Table {
     pub(crate) fn begin(
         &mut self,
         name: HoldName,
-        life: impl FnOnce(mpsc::Receiver<Wish>, watch::Receiver<Option<EndReason>>) -> Life,
+        task: impl FnOnce(mpsc::Receiver<Message>, watch::Receiver<Option<EndReason>>) -> HoldTask,
     ) {
-        let (wishes, wished) = mpsc::channel(WISHES);
+        let (messages, received) = mpsc::channel(MESSAGES);
         let (end, ended) = watch::channel(None);
-        let life = life(wished, ended);
+        let task = task(received, ended);
         let key = name.clone();
-        let task = self.running.spawn(async move { (name, life.run().await) }).id();
-        self.lives.insert(key, Handle { task, wishes, end });
+        let task = self.running.spawn(async move { (name, task.run().await) }).id();
+        self.holds.insert(key, Handle { task, messages, end });
     }
 
     /// Passes a check on. Says whether there is such a hold, and it takes any more.
-    pub(crate) fn wish(&self, name: &HoldName, wish: Wish) -> Wished {
-        let Some(handle) = self.lives.get(name) else { return Wished::NoHold };
-        match handle.wishes.try_send(wish) {
-            Err(TrySendError::Full(_)) => Wished::Full,
+    pub(crate) fn message(&self, name: &HoldName, message: Message) -> Delivery {
+        let Some(handle) = self.holds.get(name) else { return Delivery::NoHold };
+        match handle.messages.try_send(message) {
+            Err(TrySendError::Full(_)) => Delivery::Full,
             // It has just ended.
-            Err(TrySendError::Closed(_)) => Wished::NoHold,
-            Ok(()) => Wished::Passed,
+            Err(TrySendError::Closed(_)) => Delivery::NoHold,
+            Ok(()) => Delivery::Passed,
         }
     }
 
     /// Releases a hold, or gives up the wait for it. Says whether there is such a hold.
     pub(crate) fn release(&self, name: &HoldName) -> bool {
-        let Some(handle) = self.lives.get(name) else { return false };
+        let Some(handle) = self.holds.get(name) else { return false };
         handle.end(EndReason::Released);
         true
     }
 
     pub(crate) fn end_all(&self, reason: EndReason) {
-        self.lives.values().for_each(|handle| handle.end(reason));
+        self.holds.values().for_each(|handle| handle.end(reason));
     }
 
     /// Tells all of a signal: it ends those that wait.
     pub(crate) fn signal_all(&self, signal: Signal) {
-        for handle in self.lives.values() {
-            let _ = handle.wishes.try_send(Wish::Signal(signal));
+        for handle in self.holds.values() {
+            let _ = handle.messages.try_send(Message::Signal(signal));
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.lives.is_empty()
+        self.holds.is_empty()
     }
 
     /// The next one that is over; none if there is none. Cancel-safe.
-    pub(crate) async fn next_ended(&mut self) -> Option<(HoldName, LifeOutcome)> {
+    pub(crate) async fn next_ended(&mut self) -> Option<(HoldName, HoldOutcome)> {
         let ended = match self.running.join_next().await? {
             Ok(ended) => ended,
             Err(error) => {
                 let of_task = |handle: &Handle| handle.task == error.id();
-                let name = self.lives.iter().find(|(_, handle)| of_task(handle))?.0.clone();
+                let name = self.holds.iter().find(|(_, handle)| of_task(handle))?.0.clone();
                 let why = (
                     "tenure itself panicked, so the lock is released",
                     "report it with the lines above",
                 );
-                (name, LifeOutcome::Failed(Failure::failed(why)))
+                (name, HoldOutcome::Failed(Failure::failed(why)))
             }
         };
-        self.lives.remove(&ended.0);
+        self.holds.remove(&ended.0);
         let (name, mut outcome) = ended;
-        self.is_unsettled |= matches!(outcome, LifeOutcome::InDoubt | LifeOutcome::GivenUp { .. });
-        if let LifeOutcome::Lost(aftermath) = &mut outcome
-            && let Some(aftermath) = aftermath.take()
+        self.is_unsettled |= matches!(outcome, HoldOutcome::InDoubt | HoldOutcome::GivenUp { .. });
+        if let HoldOutcome::Lost(reports) = &mut outcome
+            && let Some(reports) = reports.take()
         {
-            self.aftermath.spawn(aftermath.tell());
+            self.reports.spawn(reports.tell());
         }
         // Those that have ended.
-        while self.aftermath.try_join_next().is_some() {}
+        while self.reports.try_join_next().is_some() {}
         Some((name, outcome))
     }
 
     /// Waits until all is said.
     pub(crate) async fn settle(&mut self) {
-        while self.aftermath.join_next().await.is_some() {}
+        while self.reports.join_next().await.is_some() {}
     }
 
     /// Whether one ended of which the store may still have something.

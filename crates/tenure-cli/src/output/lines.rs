@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Event, Reporter, human,
     json::{self, ToJsonLine},
-    outbox::{Outbox, Weight},
+    outbox::{Outbox, Priority},
 };
 use crate::exit::Failure;
 
@@ -24,19 +24,19 @@ impl EventLines {
 
     /// Tells an event in the voice of this reporter.
     pub(super) fn event(&self, event: &Event<'_>, voice: &Reporter) {
-        let weight = weight(event);
+        let priority = priority(event);
         if voice.is_json() {
-            self.json(json::event(event, voice.holder_label()), weight);
+            self.json(json::event(event, voice.holder_label()), priority);
         } else if !voice.is_quiet() && (voice.is_verbose() || !is_detail(event)) {
-            self.outbox.push(human::event(event), weight);
+            self.outbox.push(human::event(event), priority);
         }
     }
 
-    fn json(&self, mut value: serde_json::Value, weight: Weight) {
+    fn json(&self, mut value: serde_json::Value, priority: Priority) {
         if let Some(hold) = &self.hold {
             value["hold"] = (**hold).into();
         }
-        self.outbox.push(value.printed(), weight);
+        self.outbox.push(value.printed(), priority);
     }
 
     /// The same, of another hold.
@@ -46,11 +46,11 @@ impl EventLines {
 
     /// Tells why nothing is held.
     pub(crate) fn failure(&self, failure: &Failure, code: u8) {
-        self.json(json::failure(failure, code), Weight::Heavy);
+        self.json(json::failure(failure, code), Priority::Required);
     }
 }
 
-fn weight(event: &Event<'_>) -> Weight {
+fn priority(event: &Event<'_>) -> Priority {
     match event {
         Event::Acquired { .. }
         | Event::AcquiredAll { .. }
@@ -60,8 +60,8 @@ fn weight(event: &Event<'_>) -> Weight {
         | Event::Refused { .. }
         | Event::Released { .. }
         | Event::GivenUp { .. }
-        | Event::ReleaseFailed { .. } => Weight::Heavy,
-        _ => Weight::Light,
+        | Event::ReleaseFailed { .. } => Priority::Required,
+        _ => Priority::Droppable,
     }
 }
 

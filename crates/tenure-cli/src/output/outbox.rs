@@ -54,11 +54,11 @@ struct Lines {
 
 /// Whether a line may be left out if many are unread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Weight {
+pub(crate) enum Priority {
     /// The program can do without it.
-    Light,
+    Droppable,
     /// How a hold begins or ends.
-    Heavy,
+    Required,
 }
 
 impl Outbox {
@@ -85,10 +85,10 @@ impl Outbox {
     }
 
     /// Adds a line.
-    pub(crate) fn push(&self, line: String, weight: Weight) {
+    pub(crate) fn push(&self, line: String, priority: Priority) {
         let mut lines = self.shared.lines();
         let unread = lines.waiting.len();
-        if lines.is_unread || (weight == Weight::Light && unread >= MANY) {
+        if lines.is_unread || (priority == Priority::Droppable && unread >= MANY) {
             return;
         }
         lines.bytes = lines.bytes.saturating_add(line.len());
@@ -214,8 +214,8 @@ mod tests {
     #[tokio::test]
     async fn lines_are_written_in_order() {
         let (outbox, mut reader) = piped();
-        outbox.push("one".to_owned(), Weight::Light);
-        outbox.push("two".to_owned(), Weight::Heavy);
+        outbox.push("one".to_owned(), Priority::Droppable);
+        outbox.push("two".to_owned(), Priority::Required);
         outbox.flush(SOON).await;
         let mut read = String::new();
         reader.read_line(&mut read).unwrap();
@@ -229,9 +229,9 @@ mod tests {
         let long = "x".repeat(1000);
         // More than the pipe has room for.
         for _ in 0..MANY * 2 {
-            outbox.push(long.clone(), Weight::Light);
+            outbox.push(long.clone(), Priority::Droppable);
         }
-        outbox.push("end".to_owned(), Weight::Heavy);
+        outbox.push("end".to_owned(), Priority::Required);
         let unread = outbox.shared.lines().waiting.len();
         assert!((MANY..=MANY + 1).contains(&unread), "{unread}");
         let reading = thread::spawn(move || {
@@ -258,7 +258,7 @@ mod tests {
             let long = "x".repeat(length);
             // One may be on its way.
             for _ in 0..=count + 64 * 1024 / length {
-                outbox.push(long.clone(), Weight::Heavy);
+                outbox.push(long.clone(), Priority::Required);
             }
             tokio::time::timeout(SOON, outbox.unread()).await.unwrap();
             assert!(outbox.shared.lines().waiting.is_empty());
@@ -275,8 +275,8 @@ mod tests {
             let mut lines = BufReader::new(reader).lines().map(Result::unwrap);
             (lines.next().unwrap().len(), lines.next().unwrap().len())
         });
-        outbox.push(long.clone(), Weight::Heavy);
-        outbox.push(long, Weight::Heavy);
+        outbox.push(long.clone(), Priority::Required);
+        outbox.push(long, Priority::Required);
         outbox.flush(SOON).await;
         assert_eq!(reading.join().unwrap(), (100_000, 100_000));
     }

@@ -15,7 +15,7 @@ const LONGEST_ID: usize = 128;
 
 /// One command.
 #[derive(Debug)]
-pub(crate) enum Order {
+pub(crate) enum HoldCommand {
     /// Acquire a lock. Of many holds, by this name.
     Acquire(String, Box<Hold>),
     /// Answer for how long the hold may be counted on.
@@ -27,7 +27,7 @@ pub(crate) enum Order {
 /// A command as JSON.
 #[derive(Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
-enum JsonOrder {
+enum JsonCommand {
     Acquire {
         hold: String,
         lock: Option<String>,
@@ -58,17 +58,17 @@ enum JsonOrder {
 }
 
 /// Reads a command. Where there are many holds, it says which one it is about.
-pub(crate) fn parse(line: &str, many: bool) -> Result<Order, String> {
+pub(crate) fn parse(line: &str, many: bool) -> Result<HoldCommand, String> {
     let line = line.trim();
-    let order = if line.starts_with('{') { json(line)? } else { words(line)? };
-    let hold = match &order {
-        Order::Acquire(..) if !many => {
+    let command = if line.starts_with('{') { json(line)? } else { words(line)? };
+    let hold = match &command {
+        HoldCommand::Acquire(..) if !many => {
             return Err(
                 "one lock is held, and acquire asks for another: start with --multiplex".to_owned()
             );
         }
-        Order::Acquire(hold, _) => Some(hold),
-        Order::Check(hold, _) | Order::Release(hold) => hold.as_ref(),
+        HoldCommand::Acquire(hold, _) => Some(hold),
+        HoldCommand::Check(hold, _) | HoldCommand::Release(hold) => hold.as_ref(),
     };
     match hold {
         Some(hold) if many => check_length("hold", hold)?,
@@ -78,14 +78,14 @@ pub(crate) fn parse(line: &str, many: bool) -> Result<Order, String> {
         None if many => return Err("it does not say which hold: {\"hold\":\"…\"}".to_owned()),
         None => {}
     }
-    match &order {
-        Order::Check(_, Some(Value::String(id))) => check_length("id", id)?,
-        Order::Check(_, Some(id)) if !id.is_u64() => {
+    match &command {
+        HoldCommand::Check(_, Some(Value::String(id))) => check_length("id", id)?,
+        HoldCommand::Check(_, Some(id)) if !id.is_u64() => {
             return Err("id is a text or a whole number".to_owned());
         }
         _ => {}
     }
-    Ok(order)
+    Ok(command)
 }
 
 /// Which hold a line is about, and the id of its answer, as far as that can be told of a line that is refused.
@@ -110,25 +110,25 @@ fn check_length(what: &str, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn words(line: &str) -> Result<Order, String> {
+fn words(line: &str) -> Result<HoldCommand, String> {
     let mut words = line.split_whitespace();
-    let order = (words.next(), words.next(), words.next());
-    match order {
+    let command = (words.next(), words.next(), words.next());
+    match command {
         (Some("check"), id, None) => {
-            Ok(Order::Check(None, id.map(|id| Value::String(id.to_owned()))))
+            Ok(HoldCommand::Check(None, id.map(|id| Value::String(id.to_owned()))))
         }
-        (Some("release"), None, None) => Ok(Order::Release(None)),
+        (Some("release"), None, None) => Ok(HoldCommand::Release(None)),
         _ => Err("this is no command; write check, check ID, release, or JSON with \"command\""
             .to_owned()),
     }
 }
 
-fn json(line: &str) -> Result<Order, String> {
-    let order = serde_json::from_str(line).map_err(|error| error.to_string())?;
-    Ok(match order {
-        JsonOrder::Check { hold, id } => Order::Check(hold, id),
-        JsonOrder::Release { hold } => Order::Release(hold),
-        JsonOrder::Acquire {
+fn json(line: &str) -> Result<HoldCommand, String> {
+    let command = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    Ok(match command {
+        JsonCommand::Check { hold, id } => HoldCommand::Check(hold, id),
+        JsonCommand::Release { hold } => HoldCommand::Release(hold),
+        JsonCommand::Acquire {
             hold,
             lock,
             all,
@@ -175,7 +175,7 @@ fn json(line: &str) -> Result<Order, String> {
                 },
                 ..Hold::default()
             };
-            Order::Acquire(hold, Box::new(asked))
+            HoldCommand::Acquire(hold, Box::new(asked))
         }
     })
 }
@@ -190,10 +190,10 @@ mod tests {
 
     #[test]
     fn words_are_enough_for_one_hold() {
-        assert!(matches!(parse("check\r", false), Ok(Order::Check(None, None))));
-        let Ok(Order::Check(None, Some(id))) = parse("check 7", false) else { panic!() };
+        assert!(matches!(parse("check\r", false), Ok(HoldCommand::Check(None, None))));
+        let Ok(HoldCommand::Check(None, Some(id))) = parse("check 7", false) else { panic!() };
         assert_eq!(id, Value::String("7".to_owned()));
-        assert!(matches!(parse(" release ", false), Ok(Order::Release(None))));
+        assert!(matches!(parse(" release ", false), Ok(HoldCommand::Release(None))));
         for wrong in ["", "relase", "release 7", "check 7 8"] {
             assert!(refused(wrong, false).contains("no command"), "{wrong}");
         }
@@ -202,12 +202,12 @@ mod tests {
     #[test]
     fn json_says_the_same_and_which_hold() {
         let line = r#"{"command":"check","id":7}"#;
-        let Ok(Order::Check(None, Some(id))) = parse(line, false) else { panic!() };
+        let Ok(HoldCommand::Check(None, Some(id))) = parse(line, false) else { panic!() };
         assert_eq!(id, 7);
         assert!(refused(r#"{"command":"check","id":[7]}"#, false).contains("whole number"));
         assert!(refused(line, true).contains("which hold"));
         let line = r#"{"command":"release","hold":"a"}"#;
-        assert!(matches!(parse(line, true), Ok(Order::Release(Some(hold))) if hold == "a"));
+        assert!(matches!(parse(line, true), Ok(HoldCommand::Release(Some(hold))) if hold == "a"));
         assert!(refused(line, false).contains("leave out"));
         assert!(refused("release", true).contains("which hold"));
     }
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn an_acquire_names_what_run_has_options_for() {
         let line = r#"{"command":"acquire","hold":"1","lock":"a","permits":3,"take":2,"wait_ms":0,"ttl_ms":9000}"#;
-        let Ok(Order::Acquire(hold, asked)) = parse(line, true) else { panic!() };
+        let Ok(HoldCommand::Acquire(hold, asked)) = parse(line, true) else { panic!() };
         assert_eq!(hold, "1");
         assert_eq!(asked.names().map(LockName::as_str).collect::<Vec<_>>(), ["a"]);
         assert_eq!((asked.sharing.permits, asked.sharing.take), (Some(3), Some(2)));

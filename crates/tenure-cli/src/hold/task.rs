@@ -26,7 +26,7 @@ use crate::{
 
 /// What is wanted of a hold.
 #[derive(Debug)]
-pub(crate) enum Wish {
+pub(crate) enum Message {
     Check(Option<Value>),
     /// A signal that would end another program.
     Signal(Signal),
@@ -45,12 +45,12 @@ pub(crate) enum EndReason {
 
 /// What became of it.
 #[derive(Debug)]
-pub(crate) enum LifeOutcome {
+pub(crate) enum HoldOutcome {
     Released,
     /// The store did not confirm the release.
     InDoubt,
     /// With what may be said of it a moment later.
-    Lost(Option<Aftermath>),
+    Lost(Option<EvictorReport>),
     /// It was to end before it was acquired: as the program asked for that, or as its input ended.
     GivenUp {
         asked: bool,
@@ -60,13 +60,13 @@ pub(crate) enum LifeOutcome {
 
 /// What may be said of a hold a moment after it was lost.
 #[derive(Debug)]
-pub(crate) struct Aftermath {
+pub(crate) struct EvictorReport {
     held: AnyGuard,
     lost: Lost,
     voice: Reporter,
 }
 
-impl Aftermath {
+impl EvictorReport {
     /// Says who broke it, if they say so soon.
     pub(crate) async fn tell(self) {
         if let Some(by) = who_broke(&self.held).await {
@@ -86,33 +86,33 @@ async fn asked_to_end(
 }
 
 /// One hold, or the wait for it.
-pub(crate) struct Life {
+pub(crate) struct HoldTask {
     pub(crate) store: Arc<SharedStore>,
     pub(crate) names: Vec<LockName>,
     pub(crate) plan: RunSettings,
     pub(crate) wait: WaitTimer,
     pub(crate) voice: Reporter,
-    pub(crate) wishes: mpsc::Receiver<Wish>,
+    pub(crate) messages: mpsc::Receiver<Message>,
     pub(crate) end: watch::Receiver<Option<EndReason>>,
 }
 
-impl Life {
-    pub(crate) async fn run(mut self) -> LifeOutcome {
+impl HoldTask {
+    pub(crate) async fn run(mut self) -> HoldOutcome {
         let name: Arc<str> = join_names(self.names.iter()).into();
         match self.acquire(&name).await {
             Ok(Some(held)) => self.hold(held, &name).await,
             Ok(None) => {
                 let asked = *self.end.borrow() == Some(EndReason::Released);
                 self.voice.event(&Event::GivenUp { name: &name, asked });
-                LifeOutcome::GivenUp { asked }
+                HoldOutcome::GivenUp { asked }
             }
-            Err(failure) => LifeOutcome::Failed(failure),
+            Err(failure) => HoldOutcome::Failed(failure),
         }
     }
 
     /// Acquires what is wanted, unless it is to end before.
     async fn acquire(&mut self, name: &str) -> Result<Option<AnyGuard>, Failure> {
-        let Self { store, names, plan, wait, voice, wishes, end } = self;
+        let Self { store, names, plan, wait, voice, messages, end } = self;
         let names: Vec<_> = names.iter().collect();
         let acquiring = async {
             let tenure = store.open(name, plan, wait, voice).await?;
@@ -122,12 +122,12 @@ impl Life {
         loop {
             tokio::select! {
                 biased;
-                Some(wish) = wishes.recv() => match wish {
-                    Wish::Check(id) => {
+                Some(message) = messages.recv() => match message {
+                    Message::Check(id) => {
                         let name = Some(name);
                         voice.event(&Event::Checked { name, id: id.as_ref(), valid: None });
                     }
-                    Wish::Signal(signal) => {
+                    Message::Signal(signal) => {
                         let why = "interrupted while waiting for the lock".into();
                         return Err(Failure::Interrupted { signal: signal as i32, why });
                     }
@@ -138,7 +138,7 @@ impl Life {
         }
     }
 
-    async fn hold(mut self, held: AnyGuard, name: &str) -> LifeOutcome {
+    async fn hold(mut self, held: AnyGuard, name: &str) -> HoldOutcome {
         let began = Instant::now();
         let waited = self.wait.elapsed();
         let tokens = held.tokens();
@@ -147,22 +147,22 @@ impl Life {
             tokens => self.voice.event(&Event::AcquiredAll { name, tokens, waited }),
         }
         if let Some(lost) = self.keep(&held, name).await {
-            return LifeOutcome::Lost(self.say_lost(held, lost));
+            return HoldOutcome::Lost(self.say_lost(held, lost));
         }
         let failure = held.last_renewal_error();
         match held.release().await {
             Ok(()) => {
                 self.voice.event(&Event::Released { name, held: Some(began.elapsed()) });
-                LifeOutcome::Released
+                HoldOutcome::Released
             }
             Err(NotReleased { lost: Some(reason), .. }) => {
                 let failure = failure.filter(|_| reason == LostReason::Deadline);
                 self.lost(name, reason, None, failure.as_deref());
-                LifeOutcome::Lost(None)
+                HoldOutcome::Lost(None)
             }
             Err(NotReleased { lost: None, why }) => {
                 self.voice.event(&Event::ReleaseFailed { name, why: &why, is_lost: false });
-                LifeOutcome::InDoubt
+                HoldOutcome::InDoubt
             }
         }
     }
@@ -184,8 +184,8 @@ impl Life {
             tokio::select! {
                 biased;
                 lost = &mut loss => return Some(lost),
-                Some(wish) = self.wishes.recv() => match wish {
-                    Wish::Check(id) => {
+                Some(message) = self.messages.recv() => match message {
+                    Message::Check(id) => {
                         // Once its end was asked for, it may be over before this is read.
                         let ends = *self.end.borrow() > Some(EndReason::Unread);
                         let is_held = !ends && held.check().is_ok();
@@ -196,7 +196,7 @@ impl Life {
                         let name = Some(name);
                         self.voice.event(&Event::Checked { name, id: id.as_ref(), valid });
                     }
-                    Wish::Signal(signal) => {
+                    Message::Signal(signal) => {
                         self.voice.event(&Event::ToldToEnd { name, signal: signal as i32 });
                     }
                 },
@@ -244,12 +244,12 @@ impl Life {
     }
 
     /// Says that it is lost. What is left to be done is to hear who broke it, if that is not known yet.
-    fn say_lost(&self, held: AnyGuard, lost: Lost) -> Option<Aftermath> {
+    fn say_lost(&self, held: AnyGuard, lost: Lost) -> Option<EvictorReport> {
         let name = lost.lock.name.as_str();
         let failure = (lost.reason == LostReason::Deadline).then(|| held.last_renewal_error());
         self.lost(name, lost.reason, lost.broken_by(), failure.flatten().as_deref());
         let is_open = lost.reason == LostReason::Taken && lost.broken_by().is_none();
-        is_open.then(|| Aftermath { held, lost, voice: self.voice.clone() })
+        is_open.then(|| EvictorReport { held, lost, voice: self.voice.clone() })
     }
 
     fn lost(&self, name: &str, reason: LostReason, by: Option<&Identity>, failure: Option<&str>) {
