@@ -21,13 +21,16 @@
 //! - **[`ContinuedCall`]** runs in its caller, which saves two switches between threads. The store's thread continues
 //!   it once the caller drops it or stops polling it.
 //! - **[`DirectHints`]** wake a blocked thread without another one in between.
+//! - **[`ThreadWaker`]** blocks that thread until a hint or a waker from elsewhere wakes it.
 //!
 //! A forked child has none of these threads. A call there returns nothing, which counts as lost.
 
 mod continued_call;
 mod direct;
 mod store_thread;
+mod thread_waker;
 
 pub use continued_call::ContinuedCall;
 pub use direct::{DirectHints, DirectWait, HintSource, is_polled_directly, poll_directly};
 pub use store_thread::{OwnedTask, StoreThread};
+pub use thread_waker::ThreadWaker;

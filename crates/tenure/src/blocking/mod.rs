@@ -42,7 +42,6 @@ mod oversight;
 mod shown;
 mod tenure;
 mod thread;
-mod thread_waker;
 mod watch;
 mod watcher;
 mod write_guard;

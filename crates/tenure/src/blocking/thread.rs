@@ -21,17 +21,14 @@ use std::{
 use futures_util::FutureExt;
 use tenure_core::{
     runtime::{PerProcess, Workers, start},
-    threads::poll_directly,
+    threads::{ThreadWaker, poll_directly},
 };
 use tokio::{
     runtime::{Handle, RuntimeFlavor, worker_index},
     task::{AbortHandle, block_in_place, unconstrained},
 };
 
-use super::{
-    news::{Message, NotificationSender, WaitListener, channel},
-    thread_waker::ThreadWaker,
-};
+use super::news::{Message, NotificationSender, WaitListener, channel};
 
 static THREAD: PerProcess<BlockingThread> = PerProcess::new();
 /// A program's callback may run for as long as it likes.

@@ -7,15 +7,37 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tenure_core::threads::{DirectHints, DirectWait};
+use super::{DirectHints, DirectWait};
 
 /// How long a caller listens to a store's hints at a time. The system may have no memory to call it back with, and no
 /// second call comes.
 const LISTENS: Duration = Duration::from_secs(1);
 
-/// Rung by the future's waker. It is not the thread's own token, which the program may use itself.
+/// Blocks a thread until the waker of the future that it polls is called. The thread's own token stays the program's.
+///
+/// It is for what blocks for a lock, as `tenure::blocking` does.
+///
+/// ```
+/// use std::{pin::pin, sync::Arc, task::{Context, Poll, Waker}};
+/// use tenure_core::threads::{ThreadWaker, poll_directly};
+///
+/// fn wait_for<F: Future>(future: F) -> F::Output {
+///     let mut future = pin!(future);
+///     let thread = Arc::new(ThreadWaker::default());
+///     let waker = Waker::from(thread.clone());
+///     let mut direct = None;
+///     loop {
+///         let poll = || future.as_mut().poll(&mut Context::from_waker(&waker));
+///         if let Poll::Ready(output) = poll_directly(&mut direct, poll) {
+///             return output;
+///         }
+///         thread.wait(None, &mut direct);
+///     }
+/// }
+/// assert_eq!(wait_for(async { 42 }), 42);
+/// ```
 #[derive(Debug, Default)]
-pub(super) struct ThreadWaker {
+pub struct ThreadWaker {
     state: Mutex<State>,
     rings: Condvar,
 }
@@ -28,9 +50,11 @@ struct State {
 }
 
 impl ThreadWaker {
-    /// Blocks until it is rung, or returns at once if it was rung before. Returns whether it was rung. Meanwhile the
-    /// thread itself listens to the hints that it waits for, if any. If that fails, it counts as rung.
-    pub(super) fn wait(&self, until: Option<Instant>, direct: &mut Option<DirectWait>) -> bool {
+    /// Blocks until it is woken or `until` has come, and returns whether it was woken. One wake-up from before counts.
+    ///
+    /// Meanwhile the thread itself listens to the hints of `direct`, if any. If they can no longer be received, `direct`
+    /// becomes `None`, and it counts as woken.
+    pub fn wait(&self, until: Option<Instant>, direct: &mut Option<DirectWait>) -> bool {
         let mut state = self.state();
         while !state.is_rung {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -98,9 +122,10 @@ mod tests {
         },
     };
 
-    use tenure_core::threads::{HintSource, poll_directly};
-
-    use super::*;
+    use super::{
+        super::{HintSource, poll_directly},
+        *,
+    };
 
     const LONG: Duration = Duration::from_secs(60);
 

@@ -3,8 +3,6 @@
 //! The thread polls the future itself, without the interpreter lock. The main thread looks for signals in between, as
 //! Python runs their handlers there alone.
 
-mod thread_waker;
-
 use std::{
     future::Future,
     mem,
@@ -15,10 +13,9 @@ use std::{
 };
 
 use pyo3::prelude::*;
-use tenure_core::threads::poll_directly;
+use tenure_core::threads::{ThreadWaker, poll_directly};
 use tokio::{runtime::Handle, task::unconstrained};
 
-use self::thread_waker::ThreadWaker;
 use crate::{failure::Failure, outside::outside, process::Process};
 
 /// How often the main thread looks for signals. A wait ends within 50 ms of one.
