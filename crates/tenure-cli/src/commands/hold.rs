@@ -17,7 +17,7 @@ use crate::{
         table::{Delivery, HoldName, MESSAGES, Table},
         task::{EndReason, HoldOutcome, HoldTask, Message},
     },
-    output::{Event, Reporter, lines::EventLines, outbox::Outbox},
+    output::{Event, Reporter, lines::EventLines, log, outbox::Outbox},
     run::{
         interrupt::FatalSignal,
         patience::WaitTimer,
@@ -39,6 +39,7 @@ pub(super) async fn hold(
     // Before anything is said, which somebody may let wait.
     let parent = Parent::watch(args.parent);
     let outbox = Outbox::start()?;
+    let log = if voice.is_verbose() { Some(log::write_in_background()?) } else { None };
     let lines = EventLines::new(&outbox);
     let has_person = std::io::stdin().is_terminal();
     let mut signals = Signals::new();
@@ -78,6 +79,9 @@ pub(super) async fn hold(
         done => done,
     };
     outbox.flush(READING).await;
+    if let Some(log) = log {
+        log.flush(READING).await;
+    }
     done
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod history;
 pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod lines;
+pub(crate) mod log;
 pub(crate) mod outbox;
 mod rows;
 pub(crate) mod schedule;
@@ -80,7 +81,7 @@ impl Reporter {
                 }
             });
             let fields = fields.delimited(" ");
-            let log = fmt::layer().with_writer(io::stderr).with_ansi(colours());
+            let log = fmt::layer().with_writer(|| log::LogWriter).with_ansi(colours());
             let log = log.fmt_fields(fields);
             let all = common.verbose > 1;
             // A second subscriber cannot come up: this is the only place that sets one.

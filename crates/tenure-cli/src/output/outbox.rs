@@ -1,4 +1,4 @@
-//! Lines on their way to standard output, which nobody may read for a while.
+//! Lines on their way to standard output or standard error, which nobody may read for a while.
 
 use std::{
     collections::VecDeque,
@@ -64,12 +64,20 @@ pub(crate) enum Priority {
 impl Outbox {
     /// Begins to write to standard output.
     pub(crate) fn start() -> Result<Self, Failure> {
-        let cannot = |error: &io::Error| {
-            let what = "tenure cannot write to standard output in the background";
-            Failure::Failed(Explanation::from_io_error(what, error))
-        };
-        let out = io::stdout().as_fd().try_clone_to_owned().map_err(|error| cannot(&error))?;
-        Self::to(out.into()).map_err(|error| cannot(&error))
+        Self::start_on(io::stdout().as_fd(), "output")
+    }
+
+    /// Begins to write to standard error.
+    pub(crate) fn start_log() -> Result<Self, Failure> {
+        Self::start_on(io::stderr().as_fd(), "error")
+    }
+
+    fn start_on(out: BorrowedFd<'_>, what: &str) -> Result<Self, Failure> {
+        let started = out.try_clone_to_owned().and_then(|out| Self::to(out.into()));
+        started.map_err(|error| {
+            let what = format!("tenure cannot write to standard {what} in the background");
+            Failure::Failed(Explanation::from_io_error(&what, &error))
+        })
     }
 
     fn to(mut out: File) -> io::Result<Self> {

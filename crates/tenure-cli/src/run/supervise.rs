@@ -152,10 +152,11 @@ impl Supervisor<'_> {
                 loss = &mut loss, if lost.is_none() => {
                     lost = Some(loss.reason);
                     by = loss.broken_by().cloned();
-                    self.say_lost_to(loss.lock.name.as_str(), lost, by.as_ref());
+                    // First what has to be done: nobody may read what is said.
                     if loss.reason == LostReason::Taken {
                         self.tell(&GuardianOrder::Taken).await?;
                     }
+                    self.say_lost_to(loss.lock.name.as_str(), lost, by.as_ref());
                 }
                 () = &mut risk, if lost.is_none() => {
                     at_risk = !at_risk;
@@ -183,12 +184,12 @@ impl Supervisor<'_> {
     /// Somebody asks for the release of the lock.
     async fn handle_request(&mut self, by: Option<&Identity>) -> Result<(), Failure> {
         let obeys = self.plan.obeys_requests;
-        let request = Event::ReleaseRequested { name: self.name, by, obeys: Some(obeys) };
-        self.voice.event(&request);
         if obeys {
             self.told_to_end |= self.plan.slots.is_some();
             self.tell(&GuardianOrder::Signal(Signal::SIGTERM as i32)).await?;
         }
+        let request = Event::ReleaseRequested { name: self.name, by, obeys: Some(obeys) };
+        self.voice.event(&request);
         Ok(())
     }
 

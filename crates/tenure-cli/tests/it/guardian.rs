@@ -1,10 +1,13 @@
+use std::io::Write;
+
 use nix::{
+    fcntl::{FcntlArg, fcntl},
     sys::signal::Signal,
     unistd::{Pid, getpgid},
 };
 
 use crate::{
-    process::{code, lives, send},
+    process::{Running, code, lives, send},
     scene::{Scene, eventually, text},
 };
 
@@ -44,6 +47,21 @@ fn a_frozen_tenure_loses_its_command_in_time_and_says_so_later() {
     holder.signal(Signal::SIGCONT);
     let output = holder.wait();
     assert_eq!(code(&output), 123, "{}", text(&output.stderr));
+}
+
+/// The words about the loss are more than the pipe has room for.
+#[test]
+fn a_command_whose_lock_is_broken_is_killed_at_once_though_nobody_reads_what_tenure_says() {
+    let scene = Scene::new();
+    let (_unread, mut full) = std::io::pipe().unwrap();
+    let room = fcntl(&full, FcntlArg::F_GETPIPE_SZ).unwrap();
+    full.write_all(&vec![b'x'; room.try_into().unwrap()]).unwrap();
+    let mut command = scene.run_command("name --ttl 10m", FAMILY);
+    let holder = Running::start(command.stderr(full));
+    let pids = scene.pids("pids");
+    assert_eq!(code(&scene.output(["break", "name", "--yes"])), 0);
+    eventually("both are gone", || !pids.iter().any(|pid| lives(*pid)));
+    drop(holder);
 }
 
 #[test]

@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::sys::signal::Signal;
+use nix::{
+    fcntl::{FcntlArg, fcntl},
+    sys::signal::Signal,
+};
 use tenure_servers::RedisServer;
 
 use crate::{
@@ -257,12 +260,32 @@ fn every_check_is_answered() {
     assert_eq!(holder.end(), 0);
 }
 
+/// Its log is more than the pipe has room for.
+#[test]
+fn a_log_that_nobody_reads_delays_nothing() {
+    let scene = Scene::new();
+    let (_unread, mut log) = std::io::pipe().unwrap();
+    let room = fcntl(&log, FcntlArg::F_GETPIPE_SZ).unwrap();
+    log.write_all(&vec![b'x'; room.try_into().unwrap()]).unwrap();
+    let mut command = scene.tenure(["hold", "name", "--json", "-vvv", "--ttl", "1s"]);
+    let mut holder = Holder::spawn(command.stderr(log));
+    // It would have lost it, if what renews waited for the reader.
+    let acquired = holder.hear("acquired");
+    holder.hear("renewed");
+    holder.hear("renewed");
+    holder.say("check");
+    assert_eq!(holder.hear("checked")["held"], true);
+    assert_eq!(scene.show("name")["holders"][0]["token"], acquired["token"]);
+    holder.say("release");
+    holder.hear("released");
+    assert_eq!(holder.end(), 0);
+}
+
 #[test]
 fn a_pipe_that_returns_at_once_ends_nothing() {
     let scene = Scene::new();
     let (input, mut to_input) = std::io::pipe().unwrap();
-    nix::fcntl::fcntl(&input, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK))
-        .unwrap();
+    fcntl(&input, FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).unwrap();
     let mut command = scene.tenure(["hold", "name", "--json"]);
     let mut child = command.stdin(input).stdout(Stdio::null()).spawn().unwrap();
     eventually("it is held", || !is_free(&scene, "name"));

@@ -2,16 +2,22 @@
 
 use std::{
     env, fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 use tenure_servers::{PostgresServer, RedisServer};
 
 use crate::{
-    process::{Running, code},
-    scene::{Scene, text},
+    process::{Running, children, code},
+    scene::{Scene, eventually, text},
 };
 
 /// A client is short enough to be copied: its lines without those of the program that counts.
@@ -113,6 +119,48 @@ fn no_client_counts_on_an_answer_that_is_over_when_it_comes() {
     }
 }
 
+/// The status and the text of its answer.
+fn post(address: &str, name: &str) -> (String, String) {
+    let mut server = TcpStream::connect(address).unwrap();
+    write!(server, "POST /{name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    server.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).unwrap().to_owned();
+    (status, answer)
+}
+
+#[test]
+fn a_web_server_has_one_child_for_all_its_locks() {
+    let scene = Scene::new();
+    let folder = scene.path("counts");
+    fs::create_dir(&folder).unwrap();
+    let words = ["node", "server.mjs", "0", folder.to_str().unwrap()];
+    let mut command = client(&scene, &words);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let server = Running::of(child);
+    let said = output.lines().next().unwrap().unwrap();
+    let address = said.strip_prefix("http://").unwrap();
+    std::thread::scope(|scope| {
+        for number in 0..20 {
+            scope.spawn(move || {
+                let (status, answer) = post(address, ["a", "b"][number % 2]);
+                assert_eq!(status, "200", "{answer}");
+            });
+        }
+    });
+    let count = |name| fs::read_to_string(folder.join(name)).unwrap();
+    assert_eq!(count("a").split(' ').next(), Some("10"));
+    assert_eq!(count("b").split(' ').next(), Some("10"));
+    // All have one child. Its end ends no request after it.
+    let [tenure] = *children(server.pid()) else { panic!("{:?}", children(server.pid())) };
+    kill(Pid::from_raw(tenure), Signal::SIGKILL).unwrap();
+    eventually("it has another child", || post(address, "a").0 == "200");
+    assert_eq!(count("a").split(' ').next(), Some("11"));
+    let [other] = *children(server.pid()) else { panic!("{:?}", children(server.pid())) };
+    assert_ne!(other, tenure);
+}
+
 fn turns() -> u64 {
     env::var("TENURE_TURNS").map_or(3, |turns| turns.parse().unwrap())
 }
@@ -147,6 +195,7 @@ fn each_client_is_short_enough_to_be_copied() {
             "public static void main",
             "\nlock, path",
             "\nconst [lock",
+            "\nimport { readFileSync, writeFileSync } from \"node:fs\";\nimport { createServer }",
             "\n[, $lock",
             "\nfor ((",
         ];

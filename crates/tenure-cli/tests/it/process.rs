@@ -29,6 +29,10 @@ impl Running {
         Self(Some(command.spawn().unwrap()))
     }
 
+    pub(crate) fn of(child: Child) -> Self {
+        Self(Some(child))
+    }
+
     pub(crate) fn pid(&self) -> i32 {
         i32::try_from(self.0.as_ref().unwrap().id()).unwrap()
     }
