@@ -19,7 +19,9 @@ mod waiting;
 mod wanted;
 
 /// The native part of tenure. Use the package `tenure`.
-#[pyo3::pymodule(gil_used = false)]
+///
+/// A build without the interpreter lock turns it on for this module, which was never tested without.
+#[pyo3::pymodule(gil_used = true)]
 mod _tenure {
     use pyo3::prelude::*;
 

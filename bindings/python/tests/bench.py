@@ -1,7 +1,8 @@
 """The figures of the binding beside other locks for Python: python tests/bench.py [SECONDS]
 
 A pair is an acquisition and its release while no other process wants the lock. A hand-off is the time from a release in
-one process to the grant in another that waits. Needs filelock, portalocker and redis, and a redis-server.
+one process to the grant in another that waits. The locks are measured in turns. Needs filelock, portalocker and redis,
+and a redis-server.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ import json
 import multiprocessing
 import os
 import platform
+import random
 import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+ROUNDS = 3
+#: Seconds; locks that look again at intervals do so every 50 to 250 ms.
+LONGEST_HOLD = 0.1
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -78,8 +84,8 @@ def locks(dir: str, port: int | None):
     yield "redis-py Lock", redis_py
 
 
-def pairs(make, seconds: float) -> float:
-    """The median time of a pair, in microseconds."""
+def pairs(make, seconds: float) -> list[float]:
+    """The times of pairs, in seconds."""
     lock = make()
     times = []
     until = time.monotonic() + seconds
@@ -88,60 +94,79 @@ def pairs(make, seconds: float) -> float:
         with lock():
             pass
         times.append(time.perf_counter() - began)
-    return statistics.median(times) * 1e6
+    return times
 
 
-def turns(make, path: str, until: float, results) -> None:
-    """Takes turns with the others, and notes how long after their release it was granted."""
-    lock = make()
-    own, waits = str(os.getpid()), []
-    while time.monotonic() < until:
-        with lock():
-            granted = time.monotonic()
-            who, _, at = Path(path).read_text().partition(" ")
-            if at and who != own:
-                waits.append(granted - float(at))
-            # Long enough that the others wait.
-            time.sleep(0.002)
-            Path(path).write_text(f"{own} {time.monotonic()}")
-    results.put(waits)
+def alternate(make, released, ends, until: float, results) -> None:
+    """Waits for the lock whenever the other process tells it to, and notes how long after the release it was granted."""
+    other, unused = ends
+    unused.close()
+    lock, times = make(), []
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while other.recv() and time.monotonic() < until:
+            with lock():
+                times.append(time.monotonic() - released.value)
+                # The other one is to wait, for as long as its interval of looking again may be.
+                other.send(True)
+                time.sleep(random.uniform(0.002, LONGEST_HOLD))
+                released.value = time.monotonic()
+    other.close()
+    results.put(times)
 
 
-def handoffs(make, dir: str, seconds: float) -> tuple[float, float, int]:
-    """The median and the greatest time of a hand-off, in milliseconds, and their number."""
+def handoffs(make, seconds: float) -> list[float]:
+    """The times of hand-offs, in seconds."""
     context = multiprocessing.get_context("fork")
-    path, results = f"{dir}/turn", context.Queue()
-    Path(path).write_text("")
-    until = time.monotonic() + seconds
-    processes = [context.Process(target=turns, args=(make, path, until, results)) for _ in range(2)]
+    released, results = context.Value("d", 0.0, lock=False), context.Queue()
+    ends, until = context.Pipe(), time.monotonic() + seconds
+    own = [ends, ends[::-1]]
+    processes = [context.Process(target=alternate, args=(make, released, pair, until, results)) for pair in own]
     for process in processes:
         process.start()
-    waits = [wait for _ in processes for wait in results.get()]
+    # The first one begins. What it is granted is no hand-off.
+    ends[1].send(True)
+    for end in ends:
+        end.close()
+    times = [results.get() for _ in processes]
     for process in processes:
         process.join()
-    if not waits:
-        return float("nan"), float("nan"), 0
-    return statistics.median(waits) * 1e3, max(waits) * 1e3, len(waits)
+    first = max(times, key=lambda times: times[0] if times else 0.0)
+    del first[:1]
+    return [time for all_times in times for time in all_times]
+
+
+def figure(times: list[float], scale: float) -> tuple[float, float]:
+    """The median, and what one in a hundred exceeds."""
+    ordered = sorted(times)
+    return statistics.median(ordered) * scale, ordered[len(ordered) * 99 // 100] * scale
 
 
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3.0
-    figures = {}
+    measured: dict[str, tuple[list[float], list[float]]] = {}
     print(f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} cores")
-    print(f"{'':24} {'pair':>10} {'hand-off':>12} {'longest':>12} {'hand-offs':>10}")
     with tempfile.TemporaryDirectory() as dir, contextlib.ExitStack() as servers:
         try:
             port = servers.enter_context(redis_server(dir))
         except FileNotFoundError:
             port = None
-        for name, make in locks(dir, port):
-            try:
-                pair, (median, longest, number) = pairs(make, seconds), handoffs(make, dir, seconds)
-            except ImportError as missing:
-                print(f"{name:24} not measured: {missing}")
-                continue
-            print(f"{name:24} {pair:7.0f} us {median:9.2f} ms {longest:9.1f} ms {number:10}", flush=True)
-            figures[name] = {"pair_us": pair, "handoff_ms": median, "longest_ms": longest, "handoffs": number}
+        for _ in range(ROUNDS):
+            for name, make in locks(dir, port):
+                try:
+                    times = pairs(make, seconds / 10), handoffs(make, seconds)
+                except ImportError as missing:
+                    print(f"{name:24} not measured: {missing}")
+                    continue
+                so_far = measured.setdefault(name, ([], []))
+                for all_times, more in zip(so_far, times):
+                    all_times += more
+    print(f"{'':24} {'pair':>10} {'p99':>10} {'hand-off':>12} {'p99':>12} {'hand-offs':>10}")
+    figures = {}
+    for name, (pair_times, handoff_times) in measured.items():
+        (pair, pair_99), (handoff, handoff_99) = figure(pair_times, 1e6), figure(handoff_times, 1e3)
+        number = len(handoff_times)
+        print(f"{name:24} {pair:7.0f} us {pair_99:7.0f} us {handoff:9.2f} ms {handoff_99:9.2f} ms {number:10}")
+        figures[name] = {"pair_us": pair, "pair_99_us": pair_99, "handoff_ms": handoff, "handoff_99_ms": handoff_99}
     if "--json" in sys.argv:
         print(json.dumps(figures))
 
