@@ -43,7 +43,8 @@ def client(language: str, folder: Path) -> list[str] | None:
 @contextlib.contextmanager
 def started(command, **options):
     """A program that is ended with the block."""
-    program = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, **options)
+    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True} | options
+    program = subprocess.Popen(command, **options)
     try:
         yield program
     finally:

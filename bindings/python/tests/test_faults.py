@@ -203,8 +203,8 @@ def test_two_never_hold_by_their_own_checks_though_programs_are_killed_and_froze
     with contextlib.ExitStack() as running:
         running.callback(server.server_close)
         running.callback(server.shutdown)
-        running.enter_context(started(WORKER, env=env, cwd=CONTENDERS))
-        running.enter_context(started([sys.executable, "-c", TASKS], env=env))
+        running.enter_context(started(WORKER, cwd=CONTENDERS, **quiet))
+        running.enter_context(started([sys.executable, "-c", TASKS], **quiet))
         site = running.enter_context(gunicorn(env))
         running.enter_context(kept(resource, lambda: urllib.request.urlopen(site, timeout=20).read()))
         for program in programs.values():

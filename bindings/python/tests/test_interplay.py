@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -54,7 +55,7 @@ def test_programs_of_all_kinds_lose_nothing_and_tokens_rise(request, store, redi
     env = dict(os.environ, PATH=path, TENURE_STORE=url, DRILL_STORE=url, DRILL_PLACE=str(tmp_path), DRILL_TTL=TTL)
     env |= {"DRILL_TURNS": str(TURNS), "DRILL_BROKER": f"{redis_url}/1", "PYTHONPATH": str(CONTENDERS)}
     with contextlib.ExitStack() as all_of_them:
-        all_of_them.enter_context(started(WORKER, env=env, cwd=CONTENDERS))
+        all_of_them.enter_context(started(WORKER, env=env, cwd=CONTENDERS, stderr=subprocess.DEVNULL))
         site = all_of_them.enter_context(gunicorn(env))
         pool = all_of_them.enter_context(ThreadPoolExecutor(2))
         answers = pool.map(lambda _: urllib.request.urlopen(site, timeout=600).read(), range(TURNS))

@@ -1,13 +1,10 @@
-use std::io::Write;
-
 use nix::{
-    fcntl::{FcntlArg, fcntl},
     sys::signal::Signal,
     unistd::{Pid, getpgid},
 };
 
 use crate::{
-    process::{Running, code, lives, send},
+    process::{Running, code, full_pipe, lives, send},
     scene::{Scene, eventually, text},
 };
 
@@ -53,9 +50,7 @@ fn a_frozen_tenure_loses_its_command_in_time_and_says_so_later() {
 #[test]
 fn a_command_whose_lock_is_broken_is_killed_at_once_though_nobody_reads_what_tenure_says() {
     let scene = Scene::new();
-    let (_unread, mut full) = std::io::pipe().unwrap();
-    let room = fcntl(&full, FcntlArg::F_GETPIPE_SZ).unwrap();
-    full.write_all(&vec![b'x'; room.try_into().unwrap()]).unwrap();
+    let (_unread, full) = full_pipe();
     let mut command = scene.run_command("name --ttl 10m", FAMILY);
     let holder = Running::start(command.stderr(full));
     let pids = scene.pids("pids");

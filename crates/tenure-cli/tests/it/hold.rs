@@ -15,7 +15,7 @@ use tenure_servers::RedisServer;
 
 use crate::{
     holder::Holder,
-    process::{Running, code, lives, program, send},
+    process::{Running, code, full_pipe, lives, program, send},
     scene::{Scene, eventually, text},
 };
 
@@ -264,9 +264,7 @@ fn every_check_is_answered() {
 #[test]
 fn a_log_that_nobody_reads_delays_nothing() {
     let scene = Scene::new();
-    let (_unread, mut log) = std::io::pipe().unwrap();
-    let room = fcntl(&log, FcntlArg::F_GETPIPE_SZ).unwrap();
-    log.write_all(&vec![b'x'; room.try_into().unwrap()]).unwrap();
+    let (_unread, log) = full_pipe();
     let mut command = scene.tenure(["hold", "name", "--json", "-vvv", "--ttl", "1s"]);
     let mut holder = Holder::spawn(command.stderr(log));
     // It would have lost it, if what renews waited for the reader.

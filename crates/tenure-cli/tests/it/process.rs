@@ -1,11 +1,13 @@
 //! Processes of the tests, and what becomes of them.
 
 use std::{
+    io::{PipeReader, PipeWriter, Write, pipe},
     os::unix::process::ExitStatusExt,
     process::{Child, Command, Output},
 };
 
 use nix::{
+    fcntl::{FcntlArg, fcntl},
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
@@ -77,6 +79,14 @@ impl Drop for Running {
             let _ = child.wait();
         }
     }
+}
+
+/// A pipe without room, and the end at which nobody reads.
+pub(crate) fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = pipe().unwrap();
+    let room = fcntl(&writer, FcntlArg::F_GETPIPE_SZ).unwrap();
+    writer.write_all(&vec![b'x'; room.try_into().unwrap()]).unwrap();
+    (reader, writer)
 }
 
 /// Exit code, or 1000 + the signal that ended the process.
